@@ -1,0 +1,21 @@
+"""Every exception and warning of the library."""
+
+
+class MercerError(Exception):
+    """Base of all errors raised on purpose by the library."""
+
+
+class MemoryBudgetError(MercerError, MemoryError):
+    """A matrix would not fit the memory budget; raised before anything is allocated."""
+
+
+class KernelError(MercerError, ValueError):
+    """A kernel returned a block of the wrong shape, or values that are not finite."""
+
+
+class NumericalWarning(UserWarning):
+    """A matrix was repaired (clipped, truncated, shifted) by an amount that could matter."""
+
+
+class ScaleWarning(UserWarning):
+    """Features differ so much in scale that a distance sees only a few of them."""
