@@ -1,3 +1,7 @@
 """Kernel discriminants for scikit-learn users: exact, self-tuning, with honest probabilities."""
 
+from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
+
 __version__ = "0.1.0.dev0"
+
+__all__ = ["KernelFisherClassifier", "KernelRidgeRegressor", "__version__"]

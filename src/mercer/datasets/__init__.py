@@ -1,0 +1,29 @@
+"""Data to try things on: seeded generators with known laws, and readers of benchmark archives."""
+
+from mercer.datasets.generators import (
+    make_banana,
+    make_clusters,
+    make_fisher_worst_case,
+    make_ringnorm,
+    make_sinc,
+    make_two_spirals,
+    make_twonorm,
+    make_waveform,
+)
+from mercer.datasets.readers import DIGITS_NAMES, IDA_NAMES, Partitions, read_digits, read_ida
+
+__all__ = [
+    "DIGITS_NAMES",
+    "IDA_NAMES",
+    "Partitions",
+    "make_banana",
+    "make_clusters",
+    "make_fisher_worst_case",
+    "make_ringnorm",
+    "make_sinc",
+    "make_two_spirals",
+    "make_twonorm",
+    "make_waveform",
+    "read_digits",
+    "read_ida",
+]

@@ -1,0 +1,38 @@
+"""What is compared: kernels on vectors, kernels from functions and matrices, and how to combine them."""
+
+from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
+from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
+from mercer.kernels.resolve import as_kernel
+from mercer.kernels.vector import (
+    ANOVA,
+    RBF,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+__all__ = [
+    "ANOVA",
+    "RBF",
+    "FromCallable",
+    "InverseMultiquadric",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Normalized",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "as_kernel",
+    "pairwise",
+]

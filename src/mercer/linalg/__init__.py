@@ -1,0 +1,7 @@
+"""Dense linear algebra that reports what it did: rank, clipped part, shift."""
+
+from mercer.linalg.cholesky import CholeskyFactor, factor_spd
+from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
+from mercer.linalg.reflect import Reflector
+
+__all__ = ["CholeskyFactor", "Reflector", "SymmetricEigen", "eigen_psd", "factor_spd", "singular"]

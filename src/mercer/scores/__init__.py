@@ -1,0 +1,24 @@
+"""From leave-one-out scores to thresholds, probabilities, intervals, and the criteria that choose a model."""
+
+from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
+from mercer.scores.intervals import LeftOut, intervals, jackknife_plus
+from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate
+from mercer.scores.rule import ClassFit, Rule, make_rule
+from mercer.scores.thresholds import THRESHOLDS, threshold_at
+
+__all__ = [
+    "CALIBRATIONS",
+    "CLASSIFICATION_CRITERIA",
+    "THRESHOLDS",
+    "ClassFit",
+    "LeftOut",
+    "Posterior",
+    "Rule",
+    "calibrate",
+    "classification_criterion",
+    "intervals",
+    "jackknife_plus",
+    "make_rule",
+    "squared_criterion",
+    "threshold_at",
+]

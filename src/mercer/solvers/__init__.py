@@ -1,0 +1,31 @@
+"""Solvers: from kernel matrices and targets to coefficients, with their proof."""
+
+from mercer.solvers.discriminants import Directions, discriminants
+from mercer.solvers.smoother import Smoother, smoother
+from mercer.solvers.spectrum import (
+    Coefficients,
+    Observations,
+    Spectrum,
+    decompose,
+    degrees_of_freedom,
+    fitted,
+    gcv,
+    leave_out,
+    solve,
+)
+
+__all__ = [
+    "Coefficients",
+    "Directions",
+    "Observations",
+    "Smoother",
+    "Spectrum",
+    "decompose",
+    "degrees_of_freedom",
+    "discriminants",
+    "fitted",
+    "gcv",
+    "leave_out",
+    "smoother",
+    "solve",
+]

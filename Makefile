@@ -1,0 +1,32 @@
+# One word per habit; `make` alone lists them.
+PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || command -v python3)
+export PYTHON
+export OMP_NUM_THREADS = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check lint types docs bench
+
+help:   ## list the targets
+	@sed -n 's/^\([a-z]*\): *## */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup:  ## make .venv with everything a developer needs
+	python3 -m venv .venv
+	.venv/bin/python -m pip install -e ".[test,lint,docs]"
+
+test:   ## the fast tests, on two processes
+	$(PYTHON) -m pytest -n 2 -q -m "not slow"
+
+check:  ## everything CI runs, in a fresh environment
+	PYTHON=python3 .ci/run
+
+lint:   ## style, format and the direction of imports
+	.ci/run lint
+
+types:  ## static types
+	.ci/run types
+
+docs:   ## the documentation, warnings as errors, into docs/_build/html
+	.ci/run docs
+
+bench:  ## every benchmark script, one after the other
+	@for script in benchmarks/*.py; do echo "== $$script"; $(PYTHON) "$$script" || exit 1; done

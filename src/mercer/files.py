@@ -1,0 +1,18 @@
+"""Fitted models in files: the types that a safe loader must be told to trust."""
+
+from mercer import kernels
+from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.models.report import FitReport
+from mercer.scores import LeftOut, Posterior, Rule
+from mercer.scores.probabilities import Steps
+from mercer.solvers import Directions
+from mercer.tuning import Path
+
+_MODELS = (KernelFisherClassifier, KernelRidgeRegressor)
+_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut)
+_KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
+
+# For ``skops.io.load(file, trusted=TRUSTED_TYPES)``: plain data and kernels.
+TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_KERNELS))
+
+__all__ = ["TRUSTED_TYPES"]

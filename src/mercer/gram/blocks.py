@@ -1,0 +1,76 @@
+"""The loop over rows: a Gram matrix, and kernel blocks times coefficients."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import KernelError
+from mercer.gram.budget import Budget
+from mercer.kernels.base import Kernel
+
+# Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
+BLOCK_SIZE = 2**22
+# The matrix, its eigenvectors, LAPACK's workspace of two more, and the best spectrum so far.
+MATRICES_HELD = 5
+
+
+def gram(kernel: Kernel, X: Any, *, budget: Budget) -> NDArray[np.floating]:
+    """K = k(X, X) (n, n), checked against the budget before it is allocated, and for finite values after."""
+    n = n_rows(X)
+    budget.require(MATRICES_HELD * 8.0 * n * n, f"the ({n}, {n}) kernel matrix and its decomposition")
+    K = np.asarray(kernel.block(X, centers_of(kernel, X)))
+    _check_block(kernel, K, (n, n))
+    return K
+
+
+def blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+    """Slices of rows and k(rows, centers) for m centers, in blocks of bounded size."""
+    n = n_rows(X)
+    step = max(1, BLOCK_SIZE // max(m, 1))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        K = np.asarray(kernel.block(X[rows], centers))
+        _check_block(kernel, K, (rows.stop - rows.start, m))
+        yield rows, K
+
+
+def combine(kernel: Kernel, X: Any, centers: Any, coef: NDArray[np.floating]) -> NDArray[np.floating]:
+    """k(X, centers) @ coef (n, q): O(n m) time, bounded memory."""
+    out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
+    for rows, K in blocks(kernel, X, centers, len(coef)):
+        out[rows] = K @ coef
+    return out
+
+
+def self_similarity(kernel: Kernel, X: Any) -> NDArray[np.floating]:
+    """k(x, x) (n,)."""
+    return np.asarray(kernel.diag(X))
+
+
+def centers_of(kernel: Kernel, X: Any) -> Any:
+    """What rows X are as centers: themselves, or their positions where X holds kernel values."""
+    return np.arange(n_rows(X)) if kernel.takes == "values" else X
+
+
+def take(kernel: Kernel, X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some of the rows X; of kernel values their columns, too."""
+    if kernel.takes == "values":
+        return X[np.ix_(rows, rows)]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def n_rows(X: Any) -> int:
+    """Rows of an array, a CSR matrix or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
+    if K.shape != shape:
+        raise KernelError(f"{kernel!r} returned a block of shape {K.shape} where {shape} was expected")
+    if not np.isfinite(K).all():
+        raise KernelError(
+            f"{kernel!r} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
+            "scale the inputs or lower the kernel's parameters"
+        )

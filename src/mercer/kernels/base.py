@@ -1,0 +1,347 @@
+"""What a kernel is, and what can be built of kernels: sums, products, multiples, powers, cosines."""
+
+import re
+from abc import ABC, abstractmethod
+from functools import reduce
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from mercer.errors import KernelError
+from mercer.kernels.pairs import Array, Matrix, integer_power
+from mercer.kernels.parameters import integer, nonnegative
+
+Parts = list[tuple[str, "Kernel"]]
+Takes = Literal["vectors", "objects", "values"]
+
+
+class Kernel(BaseEstimator, ABC):
+    """k(x, z) = <phi(x), phi(z)>: the similarity of two objects.
+
+    A kernel is its parameters and nothing else: it is never fitted. Parameters may be words, such as
+    ``gamma="median"``, that :meth:`candidates` replaces by numbers found in data; a block needs numbers.
+
+    ``k + l``, ``k * l``, ``2.0 * k`` and ``k ** 3`` are kernels again. Parts of sums and products are named
+    after their classes, so that ``rbf__gamma`` or ``rbf_2__gamma`` can be set and searched.
+    """
+
+    # NumPy scalars leave `scalar * kernel` to the kernel.
+    __array_ufunc__ = None
+
+    @abstractmethod
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        """k(x_i, z_j) as an (n, m) array that the caller owns and may overwrite."""
+
+    @abstractmethod
+    def diag(self, X: Matrix) -> Array:
+        """k(x_i, x_i) as an (n,) array."""
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite by construction; False means: not known."""
+        return True
+
+    @property
+    def settled(self) -> bool:
+        """Whether all parameters are numbers."""
+        return True
+
+    @property
+    def takes(self) -> Takes:
+        """What a row is: "vectors" of numbers, any "objects", or kernel "values" known already."""
+        return "vectors"
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "list[Kernel]":
+        """Settled kernels to choose from: words replaced by numbers found in the rows X.
+
+        A row of weight 2 counts like two equal rows, a row of weight 0 like none.
+        """
+        return [self]
+
+    def __add__(self, other: object) -> "Sum":
+        return Sum(_joined(Sum, self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: object) -> "Product | Scaled":
+        if isinstance(other, Real):
+            return _scaled(self, float(other))
+        return Product(_joined(Product, self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __rmul__(self, other: object) -> "Scaled":
+        return _scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+    def __pow__(self, exponent: object) -> "Power":
+        return Power(self, int(exponent)) if isinstance(exponent, Integral) else NotImplemented
+
+
+class Composition(Kernel):
+    """A kernel made of named parts; abstract."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return all(kernel.positive_semidefinite for _, kernel in self.parts)
+
+    @property
+    def settled(self) -> bool:
+        return all(kernel.settled for _, kernel in self.parts)
+
+    @property
+    def takes(self) -> Takes:
+        kinds = {kernel.takes for _, kernel in self.parts}
+        if len(kinds) > 1:
+            raise KernelError(
+                f"the parts take different rows ({', '.join(sorted(kinds))}); they can not be joined"
+            )
+        return kinds.pop()
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """All combinations of the candidates of the parts; the last part changes fastest."""
+        names = [name for name, _ in self.parts]
+        choices = [kernel.candidates(X, weight) for _, kernel in self.parts]
+        return [type(self)(list(zip(names, chosen))) for chosen in product(*choices)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """``parts``; if deep also every part by its name and every parameter as ``name__parameter``."""
+        params: dict[str, Any] = {"parts": self.parts}
+        if deep:
+            for name, kernel in self.parts:
+                params[name] = kernel
+                params |= {f"{name}__{key}": value for key, value in kernel.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set ``parts``, a part by its name, or a parameter as ``name__parameter``."""
+        self.parts = params.pop("parts", self.parts)
+        self.parts = [(name, params.pop(name, kernel)) for name, kernel in self.parts]
+        super().set_params(**params)
+        return self
+
+    def _kernels(self) -> list[Kernel]:
+        """The parts without their names, after checking both."""
+        names = [name for name, _ in self.parts]
+        if not names:
+            raise KernelError(f"{type(self).__name__} has no parts; give at least one (name, kernel)")
+        for name in names:
+            if name == "parts" or "__" in name or names.count(name) > 1:
+                raise KernelError(
+                    f'a part is named "{name}"; names must differ, contain no "__", and not be "parts"'
+                )
+        return [kernel for _, kernel in self.parts]
+
+
+class Sum(Composition):
+    """k(x, z) = sum_p k_p(x, z); ``k + l`` writes it.
+
+    Parameters
+    ----------
+    parts : list of (str, Kernel)
+        Names and kernels.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> k = 2.0 * RBF(gamma=0.5) + Linear()
+    >>> k.set_params(rbf__gamma=1.0, rbf__scale=3.0)
+    Sum(parts=[('rbf', Scaled(kernel=RBF(gamma=1.0), scale=3.0)),
+               ('linear', Linear())])
+    >>> k.block([[0.0], [1.0]], [[1.0]]).round(4)
+    array([[1.1036],
+           [4.    ]])
+    """
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        return reduce(np.add, (kernel.block(X, Z) for kernel in self._kernels()))
+
+    def diag(self, X: Matrix) -> Array:
+        return reduce(np.add, (kernel.diag(X) for kernel in self._kernels()))
+
+
+class Product(Composition):
+    """k(x, z) = prod_p k_p(x, z); ``k * l`` writes it.
+
+    Parameters
+    ----------
+    parts : list of (str, Kernel)
+        Names and kernels.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> RBF(gamma=1.0) * Linear() * RBF(gamma=2.0)
+    Product(parts=[('rbf', RBF(gamma=1.0)), ('linear', Linear()),
+                   ('rbf_2', RBF(gamma=2.0))])
+    """
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        return reduce(np.multiply, (kernel.block(X, Z) for kernel in self._kernels()))
+
+    def diag(self, X: Matrix) -> Array:
+        return reduce(np.multiply, (kernel.diag(X) for kernel in self._kernels()))
+
+
+class Wrapped(Kernel):
+    """A function of one kernel, whose parameters show through by their own names; abstract."""
+
+    kernel: Kernel
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.kernel.positive_semidefinite
+
+    @property
+    def settled(self) -> bool:
+        return self.kernel.settled
+
+    @property
+    def takes(self) -> Takes:
+        return self.kernel.takes
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """One for every candidate of the kernel inside."""
+        return [clone(self).set_params(kernel=kernel) for kernel in self.kernel.candidates(X, weight)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The own parameters; if deep also those of the kernel inside, without a prefix."""
+        own: dict[str, Any] = super().get_params(deep=False)
+        return {**self.kernel.get_params(deep=True), **own} if deep else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set own parameters, and hand the others to the kernel inside."""
+        for key in super().get_params(deep=False):
+            setattr(self, key, params.pop(key, getattr(self, key)))
+        self.kernel.set_params(**params)
+        return self
+
+
+class Scaled(Wrapped):
+    """k(x, z) = scale * l(x, z); ``scale * l`` writes it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel l.
+    scale : float
+        A nonnegative number.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (3 * Linear()).block([[1.0]], [[2.0]])
+    array([[6.]])
+    """
+
+    def __init__(self, kernel: Kernel, scale: float = 1.0) -> None:
+        self.kernel = kernel
+        self.scale = scale
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        return nonnegative("scale", self.scale) * self.kernel.block(X, Z)
+
+    def diag(self, X: Matrix) -> Array:
+        return nonnegative("scale", self.scale) * self.kernel.diag(X)
+
+
+class Power(Wrapped):
+    """k(x, z) = l(x, z)^exponent; ``l ** exponent`` writes it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel l.
+    exponent : int
+        At least 1: other powers of a kernel need not be kernels.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (Linear() ** 2).block([[3.0]], [[1.0], [-2.0]])
+    array([[ 9., 36.]])
+    """
+
+    def __init__(self, kernel: Kernel, exponent: int = 2) -> None:
+        self.kernel = kernel
+        self.exponent = exponent
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        return integer_power(self.kernel.block(X, Z), integer("exponent", self.exponent, least=1))
+
+    def diag(self, X: Matrix) -> Array:
+        return integer_power(self.kernel.diag(X), integer("exponent", self.exponent, least=1))
+
+
+class Normalized(Wrapped):
+    """k(x, z) = l(x, z) / sqrt(l(x, x) l(z, z)), the cosine of the angle in feature space.
+
+    Where l(x, x) = 0 (a zero vector, an empty string) k(x, z) is 0 for every z, and so is k(x, x).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel l. Not ``Precomputed``, whose columns have no diagonal: normalize the matrix instead.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Normalized(Linear()).block([[3.0, 0.0], [0.0, 0.0]], [[2.0, 2.0]]).round(4)
+    array([[0.7071],
+           [0.    ]])
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        left = self._inverse_norms(X)
+        right = left if Z is X else self._inverse_norms(Z)
+        return self.kernel.block(X, Z) * np.outer(left, right)
+
+    def diag(self, X: Matrix) -> Array:
+        norms = self._inverse_norms(X)
+        return (norms > 0).astype(norms.dtype)
+
+    def _inverse_norms(self, X: Matrix) -> Array:
+        """l(x, x)^(-1/2), or 0 where l(x, x) = 0."""
+        norms = self.kernel.diag(X)
+        if (norms < 0).any():
+            raise KernelError(
+                f"{self.kernel!r} has k(x, x) = {norms.min():.3g} < 0 for some row and cannot be normalized; "
+                "use a positive semidefinite kernel"
+            )
+        return np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0)
+
+
+def _scaled(kernel: Kernel, scale: float) -> Scaled:
+    """A multiple of a multiple is one multiple."""
+    if isinstance(kernel, Scaled):
+        return Scaled(kernel.kernel, scale * kernel.scale)
+    return Scaled(kernel, scale)
+
+
+def _joined(kind: type[Composition], *kernels: Kernel) -> Parts:
+    """The parts of all kernels under different names; a composition of the same kind is opened."""
+    parts: dict[str, Kernel] = {}
+    for kernel in kernels:
+        inner = kernel.parts if isinstance(kernel, kind) else [(_name(kernel), kernel)]
+        for name, part in inner:
+            parts[_free_name(name, parts)] = part
+    return list(parts.items())
+
+
+def _name(kernel: Kernel) -> str:
+    """The class in lower case; of a multiple, power or cosine that of the kernel inside."""
+    return _name(kernel.kernel) if isinstance(kernel, Wrapped) else type(kernel).__name__.lower()
+
+
+def _free_name(name: str, taken: dict[str, Kernel]) -> str:
+    """rbf, rbf_2, rbf_3, ...: the first that is not taken."""
+    stem, number = re.sub(r"_\d+$", "", name), 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name

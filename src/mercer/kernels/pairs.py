@@ -1,0 +1,134 @@
+"""Inner products and distances between the rows of two matrices, dense or CSR."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import manhattan_distances
+
+from mercer.errors import KernelError
+
+# A dense array or a scipy CSR matrix, rows first.
+Matrix = Any
+Array = NDArray[np.floating[Any]]
+
+# Side of the squares in which a matrix is transposed: two of them fit the cache.
+TILE = 128
+
+
+class Exponents(Protocol):
+    """(n, m) array of -gamma times a distance, for all pairs of rows."""
+
+    def __call__(self, X: Matrix, Z: Matrix, gamma: float | Array) -> Array: ...
+
+
+def is_sparse(X: Matrix) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def as_matrix(X: Matrix) -> Matrix:
+    """Rows as a float32 or float64 array in C order, or as CSR; everything else becomes float64."""
+    if is_sparse(X):
+        X = X.tocsr()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise KernelError(
+            f"a kernel on vectors needs a 2-D array of rows, got shape {X.shape}; "
+            "for one feature pass X.reshape(-1, 1)"
+        )
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    return X.astype(dtype, copy=False) if is_sparse(X) else np.ascontiguousarray(X, dtype)
+
+
+def as_matrices(X: Matrix, Z: Matrix) -> tuple[Matrix, Matrix]:
+    """Both as matrices with the same number of columns; the same object stays the same object."""
+    left = as_matrix(X)
+    right = left if Z is X else as_matrix(Z)
+    if left.shape[1] != right.shape[1]:
+        raise KernelError(f"X has {left.shape[1]} features and Z has {right.shape[1]}; rows must be equally long")
+    return left, right
+
+
+def inner_products(X: Matrix, Z: Matrix) -> Array:
+    """x'z for all pairs, (n, m)."""
+    G = X @ Z.T
+    return G.toarray() if is_sparse(G) else np.asarray(G)
+
+
+def squared_norms(X: Matrix, gamma: float | Array = 1.0) -> Array:
+    """sum_j gamma_j x_j^2 for every row, (n,)."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X) @ _per_feature(gamma, X)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, gamma * X))
+
+
+def squared_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+    """-sum_j gamma_j (x_j - z_j)^2 <= 0 for all pairs, (n, m): the squared distances of the library.
+
+    Norms are folded into one product, [2g x, -g|x|^2, 1] [z, 1, -g|z|^2]', O(n m d). Dense rows are first
+    moved to the mean of Z: norms that dwarf the distances would cost digits. CSR rows stay where they are.
+    """
+    if is_sparse(X) or is_sparse(Z):
+        T = _sparse_exponents(X, Z, gamma)
+    else:
+        left, right = _folded(X, Z, gamma)
+        T = left @ right.T
+    return np.minimum(T, 0.0, out=T)
+
+
+def _folded(X: Array, Z: Array, gamma: float | Array) -> tuple[Array, Array]:
+    """(n, d + 2) and (m, d + 2) factors of the matrix of exponents."""
+    origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+    X, Z = X - origin, Z - origin
+    left = np.column_stack([X * (2.0 * gamma), -squared_norms(X, gamma), np.ones(len(X), X.dtype)])
+    right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
+    return left, right
+
+
+def _sparse_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+    """The same from sparse products, (n, m)."""
+    T = inner_products(scale_columns(X, 2.0 * gamma), Z)
+    T -= squared_norms(X, gamma)[:, None]
+    T -= squared_norms(Z, gamma)
+    return T
+
+
+def absolute_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+    """-sum_j gamma_j |x_j - z_j| <= 0 for all pairs, (n, m)."""
+    if is_sparse(X) or is_sparse(Z):
+        left, right = sparse.csr_matrix(X), sparse.csr_matrix(Z)
+    else:
+        left, right = X, Z
+    D = manhattan_distances(scale_columns(left, gamma), scale_columns(right, gamma))
+    return np.asarray(-D, np.result_type(X.dtype, Z.dtype))
+
+
+def scale_columns(X: Matrix, gamma: float | Array) -> Matrix:
+    """X diag(gamma)."""
+    return X.multiply(_per_feature(gamma, X)).tocsr() if is_sparse(X) else X * gamma
+
+
+def _per_feature(gamma: float | Array, X: Matrix) -> Array:
+    """One gamma for each of the d columns of X."""
+    return np.broadcast_to(np.asarray(gamma, X.dtype), (X.shape[1],))
+
+
+def mirror(K: Array) -> Array:
+    """K with what is above the diagonal copied below it, in place; rounding had left it almost symmetric."""
+    tiles = [slice(i, i + TILE) for i in range(0, len(K), TILE)]
+    for k, rows in enumerate(tiles):
+        upper = np.triu(K[rows, rows], 1)
+        K[rows, rows] = upper + upper.T + np.diag(np.diagonal(K[rows, rows]))
+        for columns in tiles[k + 1 :]:
+            K[columns, rows] = K[rows, columns].T
+    return K
+
+
+def integer_power(K: Array, exponent: int) -> Array:
+    """K^exponent elementwise by repeated squaring: np.power on floats is ten times slower."""
+    if exponent == 1:
+        return K
+    half = integer_power(K, exponent // 2)
+    return half * half * K if exponent % 2 else half * half

@@ -1,0 +1,164 @@
+"""Kernels whose values come from elsewhere: a matrix, or a function."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import KernelError
+from mercer.kernels.base import Kernel, Takes
+from mercer.kernels.pairs import Array, Matrix, is_sparse
+
+# A matrix, or a list of any objects.
+Objects = Any
+
+
+class Precomputed(Kernel):
+    """k(x_i, z_j) = X[i, j]: the rows are kernel values already.
+
+    To fit, X is the (n, n) Gram matrix and the centers are the positions ``np.arange(n)``; to predict, X is
+    (n_test, n) with a column for every training row.
+
+    Parameters
+    ----------
+    psd : bool
+        Whether you know the matrix to be positive semidefinite.
+
+    Examples
+    --------
+    >>> Precomputed().block([[2.0, 1.0], [1.0, 3.0]], [1])
+    array([[1.],
+           [3.]])
+    """
+
+    def __init__(self, psd: bool = False) -> None:
+        self.psd = psd
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return bool(self.psd)
+
+    @property
+    def takes(self) -> Takes:
+        return "values"
+
+    def block(self, X: Matrix, Z: ArrayLike) -> Array:
+        """The columns of X at the positions Z."""
+        K, columns = _values(X), np.asarray(Z)
+        if columns.ndim != 1 or not np.issubdtype(columns.dtype, np.integer):
+            raise KernelError(
+                f"centers of a precomputed kernel are column positions, a 1-D array of integers; got "
+                f"{columns.dtype} of shape {columns.shape}"
+            )
+        if K.ndim != 2 or ((columns < 0) | (columns >= K.shape[1])).any():
+            raise KernelError(
+                f"columns {columns.min()} to {columns.max()} are needed, but the precomputed block has shape "
+                f"{K.shape}; give one column for every training row"
+            )
+        return K[:, columns]
+
+    def diag(self, X: Matrix) -> Array:
+        """The diagonal of a square X."""
+        K = _values(X)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise KernelError(
+                f"k(x, x) is known for the square Gram matrix only, and this has shape {K.shape}; "
+                "use a method that does without it"
+            )
+        return np.diagonal(K).copy()
+
+
+class FromCallable(Kernel):
+    """k(x_i, z_j) = function(X, Z)[i, j].
+
+    X and Z reach the function as they come: arrays, or lists of any objects. For a function of two single
+    objects see :func:`pairwise`.
+
+    Parameters
+    ----------
+    function : callable
+        Takes X of n and Z of m rows, returns finite numbers of shape (n, m).
+    psd : bool
+        Whether you know the function to be a positive semidefinite kernel.
+
+    Examples
+    --------
+    >>> FromCallable(np.minimum.outer).block([1.0, 2.0], [0.5, 1.5])
+    array([[0.5, 1. ],
+           [0.5, 1.5]])
+    """
+
+    def __init__(self, function: Callable[[Objects, Objects], ArrayLike], psd: bool = False) -> None:
+        self.function = function
+        self.psd = psd
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return bool(self.psd)
+
+    @property
+    def takes(self) -> Takes:
+        return "objects"
+
+    def block(self, X: Objects, Z: Objects) -> Array:
+        K = _values(self.function(X, Z), copy=True)
+        expected = (_length(X), _length(Z))
+        if K.shape != expected:
+            raise KernelError(
+                f"the kernel function returned shape {K.shape} instead of {expected}, one value for every "
+                "row of X and every row of Z; wrap a function of two objects in pairwise(function)"
+            )
+        if not np.isfinite(K).all():
+            raise KernelError(
+                f"{np.count_nonzero(~np.isfinite(K))} of {K.size} kernel values are not finite; "
+                "remove missing values from the rows or rescale them"
+            )
+        return K
+
+    def diag(self, X: Objects) -> Array:
+        """One call of the function for every row."""
+        values = [self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(_length(X))]
+        return np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """(X, Z) -> [[function(x, z) for z in Z] for x in X]; see :func:`pairwise`."""
+
+    function: Callable[[Any, Any], float]
+
+    def __call__(self, X: Sequence[Any], Z: Sequence[Any]) -> NDArray[np.float64]:
+        K = np.empty((_length(X), _length(Z)))
+        for i, x in enumerate(X):
+            for j, z in enumerate(Z):
+                K[i, j] = self.function(x, z)
+        return K
+
+
+def pairwise(function: Callable[[Any, Any], float]) -> Pairwise:
+    """Function of two lists of objects, from a function of two objects; n m calls.
+
+    It can be pickled if the function can.
+
+    Examples
+    --------
+    >>> def shared_letters(a, b):
+    ...     return len(set(a) & set(b))
+    >>> FromCallable(pairwise(shared_letters)).block(["kernel", "trick"], ["mercer"])
+    array([[2.],
+           [2.]])
+    """
+    return Pairwise(function)
+
+
+def _values(K: Any, copy: bool = False) -> Array:
+    """As a dense array of float32 or float64."""
+    values = np.asarray(K.toarray() if is_sparse(K) else K)
+    dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.float64
+    return values.astype(dtype, copy=copy)
+
+
+def _length(X: Objects) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -1,0 +1,56 @@
+"""From what a user may write to a kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mercer.errors import KernelError
+from mercer.kernels.base import Kernel
+from mercer.kernels.precomputed import FromCallable, Precomputed
+from mercer.kernels.vector import (
+    ANOVA,
+    RBF,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+NAMES: dict[str, type[Kernel]] = {
+    "anova": ANOVA,
+    "inverse_multiquadric": InverseMultiquadric,
+    "laplacian": Laplacian,
+    "linear": Linear,
+    "matern": Matern,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "precomputed": Precomputed,
+    "rational_quadratic": RationalQuadratic,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+}
+
+
+def as_kernel(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
+    """The kernel of this name with its default parameters, the kernel itself, or a callable as a kernel.
+
+    Examples
+    --------
+    >>> as_kernel("rbf")
+    RBF()
+    >>> as_kernel("matern") + as_kernel("linear")
+    Sum(parts=[('matern', Matern()), ('linear', Linear())])
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, type):
+        raise KernelError(f"kernel is the class {kernel.__name__}; pass an object, {kernel.__name__}()")
+    if callable(kernel):
+        return FromCallable(kernel)
+    if isinstance(kernel, str) and kernel in NAMES:
+        return NAMES[kernel]()
+    raise KernelError(
+        f"kernel is {kernel!r}; pass a Kernel, a callable k(X, Z), or one of the names {', '.join(NAMES)}"
+    )

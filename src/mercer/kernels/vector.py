@@ -1,0 +1,466 @@
+"""Kernels on real vectors, dense or CSR."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, kve
+from sklearn.base import clone
+
+from mercer.errors import KernelError
+from mercer.kernels.base import Kernel
+from mercer.kernels.pairs import (
+    Array,
+    Exponents,
+    Matrix,
+    absolute_exponents,
+    as_matrices,
+    as_matrix,
+    inner_products,
+    integer_power,
+    is_sparse,
+    mirror,
+    squared_exponents,
+    squared_norms,
+)
+from mercer.kernels.parameters import finite, integer, nonnegative
+from mercer.kernels.spread import median_distance, variance
+
+Gamma = float | str | ArrayLike
+
+# gamma="loo" tries these multiples of 1 / median distance, smoothest first.
+GRID = 2.0 ** np.linspace(-6.5, 3.5, 15)
+
+# ANOVA passes over this many rows at a time, to stay in the processor's cache.
+CACHED_ROWS = 32
+
+
+class DotProduct(Kernel):
+    """A function of x'z; abstract."""
+
+    @abstractmethod
+    def _profile(self, G: Array) -> Array:
+        """Values of the kernel where the inner products are G; may overwrite G."""
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        X, Z = as_matrices(X, Z)
+        return self._profile(inner_products(X, Z))
+
+    def diag(self, X: Matrix) -> Array:
+        return self._profile(squared_norms(as_matrix(X)))
+
+
+class Linear(DotProduct):
+    """k(x, z) = x'z.
+
+    Gives the linear method at the price of n coefficients; of use if features outnumber rows (Mika 2002,
+    section 2.3.3), or as a part of a sum.
+
+    Examples
+    --------
+    >>> Linear().block([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    def _profile(self, G: Array) -> Array:
+        return G
+
+
+class Polynomial(DotProduct):
+    """k(x, z) = (gamma x'z + coef0)^degree; Mika (2002), Eq. (2.36).
+
+    ``coef0=0`` compares all monomials of exactly this degree, ``coef0 > 0`` all up to it.
+
+    Parameters
+    ----------
+    degree : int
+        At least 1.
+    gamma : float or "scale"
+        "scale" is 1 / (d Var X), as in scikit-learn's ``SVC``.
+    coef0 : float
+        Positive semidefinite if nonnegative.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2).block([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.coef0 >= 0
+
+    @property
+    def settled(self) -> bool:
+        return not isinstance(self.gamma, str)
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        return _scale_candidates(self, self.gamma, X, weight)
+
+    def _profile(self, G: Array) -> Array:
+        G *= _scalar_gamma(self, self.gamma)
+        G += finite("coef0", self.coef0)
+        return integer_power(G, integer("degree", self.degree, least=1))
+
+
+class Sigmoid(DotProduct):
+    """k(x, z) = tanh(gamma x'z + coef0), not positive semidefinite in general; Mika (2002), Table 2.2.
+
+    Parameters
+    ----------
+    gamma : float or "scale"
+        "scale" is 1 / (d Var X), as in scikit-learn's ``SVC``.
+    coef0 : float
+        The threshold; the thesis calls it theta.
+
+    Examples
+    --------
+    >>> Sigmoid(gamma=0.5).block([[1.0, 2.0]], [[0.0, 1.0]]).round(4)
+    array([[0.7616]])
+    """
+
+    def __init__(self, gamma: float | str = "scale", coef0: float = 0.0) -> None:
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return False
+
+    @property
+    def settled(self) -> bool:
+        return not isinstance(self.gamma, str)
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        return _scale_candidates(self, self.gamma, X, weight)
+
+    def _profile(self, G: Array) -> Array:
+        G *= _scalar_gamma(self, self.gamma)
+        G += finite("coef0", self.coef0)
+        return np.tanh(G, out=G)
+
+
+class Stationary(Kernel):
+    """A function of gamma times a distance, 1 at distance 0; abstract.
+
+    gamma is a number, one number per feature, or a word:
+
+    * "median": 1 / the median distance between different rows,
+    * "scale": 1 / (d Var X), as in scikit-learn's ``SVC``,
+    * "loo": a grid of multiples of "median", from which leave-one-out chooses.
+    """
+
+    gamma: Gamma
+    # The distance, and the power of a length it is measured in.
+    _exponents: ClassVar[Exponents] = staticmethod(squared_exponents)
+    _length_power: ClassVar[int] = 2
+
+    @abstractmethod
+    def _profile(self, T: Array) -> Array:
+        """Values of the kernel where gamma times distance is -T; may overwrite T."""
+
+    @property
+    def settled(self) -> bool:
+        return not isinstance(self.gamma, str)
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """One kernel for "median" and "scale", one for every number of the grid for "loo"."""
+        if not isinstance(self.gamma, str):
+            return [self]
+        return [clone(self).set_params(gamma=float(gamma)) for gamma in self._gammas(X, weight)]
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        X, Z = as_matrices(X, Z)
+        K = self._profile(self._exponents(X, Z, _feature_gamma(self, self.gamma, X)))
+        if X is Z:
+            np.fill_diagonal(mirror(K), 1.0)
+        return K
+
+    def diag(self, X: Matrix) -> Array:
+        X = as_matrix(X)
+        _feature_gamma(self, self.gamma, X)
+        return np.ones(X.shape[0], X.dtype)
+
+    def _gammas(self, X: Matrix, weight: ArrayLike | None) -> Array:
+        """The numbers that the word stands for, ascending."""
+        if self.gamma == "scale":
+            return np.array([_scale_gamma(X, weight, self._length_power)])
+        if self.gamma not in ("median", "loo"):
+            raise _unknown_word(self, self.gamma, '"median", "scale", "loo"')
+        unit = 1.0 / median_distance(X, weight, self._exponents)
+        return unit * (GRID if self.gamma == "loo" else np.ones(1))
+
+
+class RBF(Stationary):
+    """k(x, z) = exp(-gamma |x - z|^2), or exp(-sum_j gamma_j (x_j - z_j)^2).
+
+    gamma = 1 / (2 sigma^2) = 1 / c with the c of Mika (2002), Eq. (2.35). O(n m d) for a block: one matrix
+    product and one exponential.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (d,), "median", "scale" or "loo"
+        Inverse squared length, or one for every feature; 0 switches a feature off. "median" is 1 / the median
+        squared distance between different rows, "scale" is 1 / (d Var X) as in scikit-learn's ``SVC``, "loo"
+        a grid around "median" from which leave-one-out chooses.
+
+    Examples
+    --------
+    >>> RBF(gamma=0.5).block([[0.0], [2.0]], [[0.0]]).round(4)
+    array([[1.    ],
+           [0.1353]])
+    >>> RBF(gamma="median").candidates([[0.0], [2.0]])
+    [RBF(gamma=0.25)]
+    """
+
+    def __init__(self, gamma: Gamma = "loo") -> None:
+        self.gamma = gamma
+
+    def _profile(self, T: Array) -> Array:
+        return np.exp(T, out=T)
+
+
+class Laplacian(Stationary):
+    """k(x, z) = exp(-gamma |x - z|_1): with the sum of absolute differences, as scikit-learn's.
+
+    With the Euclidean length in the exponent it would be ``Matern(nu=0.5)``.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (d,), "median", "scale" or "loo"
+        Inverse length, or one for every feature. "median" is 1 / the median of |x - z|_1 over different rows,
+        "scale" is 1 / (d sqrt(Var X)), "loo" a grid around "median".
+
+    Examples
+    --------
+    >>> Laplacian(gamma=1.0).block([[0.0, 0.0]], [[1.0, -1.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    _exponents: ClassVar[Exponents] = staticmethod(absolute_exponents)
+    _length_power = 1
+
+    def __init__(self, gamma: Gamma = "loo") -> None:
+        self.gamma = gamma
+
+    def _profile(self, T: Array) -> Array:
+        return np.exp(T, out=T)
+
+
+class Matern(Stationary):
+    """k(x, z) = 2^(1-nu) / Gamma(nu) r^nu K_nu(r) with r = 2 sqrt(nu gamma) |x - z|.
+
+    nu = 1/2 is exp(-r), nu -> inf is ``RBF(gamma)``; functions of the kernel's space are about nu times
+    differentiable. gamma = 1 / (2 l^2) with the ``length_scale`` l of scikit-learn.
+
+    Parameters
+    ----------
+    nu : float
+        Above 0 and at most 100, or inf. 0.5, 1.5, 2.5 and inf have closed forms, others cost a
+        Bessel function.
+    gamma : float, array of shape (d,), "median", "scale" or "loo"
+        As for :class:`RBF`.
+
+    Examples
+    --------
+    >>> Matern(nu=0.5, gamma=0.5).block([[0.0]], [[1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def __init__(self, nu: float = 1.5, gamma: Gamma = "loo") -> None:
+        self.nu = nu
+        self.gamma = gamma
+
+    def _profile(self, T: Array) -> Array:
+        nu = self._order()
+        if nu == np.inf:
+            return np.exp(T, out=T)
+        r: Array = np.sqrt(T * (-4.0 * nu))
+        if nu == 0.5:
+            return np.exp(-r)
+        if nu == 1.5:
+            return (1.0 + r) * np.exp(-r)
+        if nu == 2.5:
+            return (1.0 + r + r * r / 3.0) * np.exp(-r)
+        return _bessel(r, nu)
+
+    def _order(self) -> float:
+        nu = np.inf if self.nu == np.inf else finite("nu", self.nu)
+        if not (0 < nu <= 100 or nu == np.inf):
+            raise KernelError(f"nu is {nu}; take 0 < nu <= 100, or nu=inf, which is the RBF kernel")
+        return nu
+
+
+class RationalQuadratic(Stationary):
+    """k(x, z) = (1 + gamma |x - z|^2 / power)^(-power), a mixture of Gaussian kernels of all widths.
+
+    power -> inf is ``RBF(gamma)``. gamma = 1 / (2 l^2) and power = alpha of scikit-learn.
+
+    Parameters
+    ----------
+    power : float
+        Positive.
+    gamma : float, array of shape (d,), "median", "scale" or "loo"
+        As for :class:`RBF`.
+
+    Examples
+    --------
+    >>> RationalQuadratic(power=2.0, gamma=2.0).block([[0.0]], [[1.0]])
+    array([[0.25]])
+    """
+
+    def __init__(self, power: float = 1.0, gamma: Gamma = "loo") -> None:
+        self.power = power
+        self.gamma = gamma
+
+    def _profile(self, T: Array) -> Array:
+        power = finite("power", self.power)
+        if power <= 0:
+            raise KernelError(f"power is {power}; it must be positive")
+        T *= -1.0 / power
+        np.log1p(T, out=T)
+        T *= -power
+        return np.exp(T, out=T)
+
+
+class InverseMultiquadric(Stationary):
+    """k(x, z) = 1 / sqrt(1 + gamma |x - z|^2).
+
+    (|x - z|^2 + c^2)^(-1/2) of Mika (2002), Table 2.2, is sqrt(gamma) times this, with gamma = 1 / c^2.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (d,), "median", "scale" or "loo"
+        As for :class:`RBF`.
+
+    Examples
+    --------
+    >>> InverseMultiquadric(gamma=3.0).block([[0.0]], [[1.0]])
+    array([[0.5]])
+    """
+
+    def __init__(self, gamma: Gamma = "loo") -> None:
+        self.gamma = gamma
+
+    def _profile(self, T: Array) -> Array:
+        np.sqrt(np.subtract(1.0, T, out=T), out=T)
+        return np.divide(1.0, T, out=T)
+
+
+class ANOVA(Kernel):
+    """k(x, z) = sum over j_1 < ... < j_degree of prod_s x_{j_s} z_{j_s}: products of different features.
+
+    Summed over all degrees 0..d it is prod_j (1 + x_j z_j). By recursion over features, O(n m d degree) for a
+    block; CSR rows are made dense. Shawe-Taylor and Cristianini (2004), chapter 9.
+
+    Parameters
+    ----------
+    degree : int
+        From 0 (the constant 1) to d.
+
+    Examples
+    --------
+    >>> ANOVA(degree=2).block([[1.0, 2.0, 3.0]], [[1.0, 1.0, 1.0]])
+    array([[11.]])
+    """
+
+    def __init__(self, degree: int = 2) -> None:
+        self.degree = degree
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        X, Z = (_dense(A) for A in as_matrices(X, Z))
+        degree = self._degree(X)
+        K = np.empty((len(X), len(Z)), np.result_type(X, Z))
+        for i in range(0, len(X), CACHED_ROWS):
+            rows = X[i : i + CACHED_ROWS]
+            K[i : i + CACHED_ROWS] = _elementary(rows.T[:, :, None], Z.T[:, None, :], degree)
+        return K
+
+    def diag(self, X: Matrix) -> Array:
+        X = _dense(as_matrix(X))
+        return _elementary(X.T, X.T, self._degree(X))
+
+    def _degree(self, X: Array) -> int:
+        degree = integer("degree", self.degree, least=0)
+        if degree > X.shape[1]:
+            raise KernelError(
+                f"degree is {degree}, but rows have {X.shape[1]} features; take degree <= {X.shape[1]}"
+            )
+        return degree
+
+
+def _elementary(X: Array, Z: Array, degree: int) -> Array:
+    """Elementary symmetric polynomial of the products X[j] * Z[j] over features j."""
+    shape = np.broadcast_shapes(X.shape[1:], Z.shape[1:])
+    e = [np.ones(shape, np.result_type(X, Z))] + [np.zeros(shape, np.result_type(X, Z)) for _ in range(degree)]
+    for x, z in zip(X, Z):
+        t = x * z
+        for s in range(degree, 0, -1):
+            e[s] += t * e[s - 1]
+    return e[degree]
+
+
+def _bessel(r: Array, nu: float) -> Array:
+    """2^(1-nu) / Gamma(nu) r^nu K_nu(r), in logarithms; its expansion at 0 where K_nu overflows."""
+    r64 = r.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = (1 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(r64) + np.log(kve(nu, r64)) - r64
+    near = 1.0 - r64 * r64 / (4.0 * max(nu - 1.0, 1.0))
+    return np.where(np.isfinite(kve(nu, r64)), np.exp(logarithm), near).astype(r.dtype)
+
+
+def _dense(X: Matrix) -> Array:
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
+def _scale_candidates(kernel: Kernel, gamma: float | str, X: Matrix, weight: ArrayLike | None) -> list[Kernel]:
+    """The kernel, or with gamma="scale" its copy with the number."""
+    if not isinstance(gamma, str):
+        return [kernel]
+    if gamma != "scale":
+        raise _unknown_word(kernel, gamma, '"scale"')
+    return [clone(kernel).set_params(gamma=_scale_gamma(X, weight, 2))]
+
+
+def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> float:
+    """1 / (d s^length_power) with the standard deviation s of all entries, or 1 if they are constant."""
+    spread = variance(X, weight) ** (length_power / 2)
+    return 1.0 / (as_matrix(X).shape[1] * spread) if spread > 0 else 1.0
+
+
+def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Array:
+    """gamma as one number, or as one for every column of X and in its precision."""
+    if isinstance(gamma, str):
+        raise _unsettled(kernel, gamma)
+    values = np.asarray(gamma, X.dtype)
+    if values.ndim > 0 and values.shape != (X.shape[1],):
+        raise KernelError(
+            f"gamma has shape {values.shape}, but rows have {X.shape[1]} features; "
+            "give one number, or one for every feature"
+        )
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise KernelError(f"gamma is {gamma}; it must be finite and nonnegative")
+    return values if values.ndim else float(values)
+
+
+def _scalar_gamma(kernel: Kernel, gamma: float | str) -> float:
+    if isinstance(gamma, str):
+        raise _unsettled(kernel, gamma)
+    return nonnegative("gamma", gamma)
+
+
+def _unsettled(kernel: Kernel, word: str) -> KernelError:
+    return KernelError(
+        f'gamma="{word}" of {type(kernel).__name__} is no number yet: '
+        "give a number, or take one of kernel.candidates(X)"
+    )
+
+
+def _unknown_word(kernel: Kernel, word: object, known: str) -> KernelError:
+    return KernelError(f'gamma="{word}" means nothing to {type(kernel).__name__}; give a number or {known}')

@@ -1,0 +1,37 @@
+"""Cholesky factors of symmetric positive definite matrices, with the shift that was needed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CholeskyFactor:
+    """A + shift I = L L'; shift is zero unless A is not positive definite to working precision."""
+
+    lower: Array
+    shift: float
+
+    def solve(self, B: Array) -> Array:
+        """(A + shift I)^-1 B."""
+        return np.asarray(scipy.linalg.cho_solve((self.lower, True), B, check_finite=False))
+
+    def half_solve(self, B: Array) -> Array:
+        """L^-1 B: its column sums of squares are b'(A + shift I)^-1 b."""
+        return np.asarray(scipy.linalg.solve_triangular(self.lower, B, lower=True, check_finite=False))
+
+
+def factor_spd(A: Array) -> CholeskyFactor:
+    """Factor A (n, n); where rounding has made it indefinite, the least of a few tiny shifts that works."""
+    unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max())
+    for shift in (0.0, unit, 1e2 * unit, 1e4 * unit, 1e6 * unit):
+        try:
+            shifted = A + shift * np.eye(len(A)) if shift else A
+            return CholeskyFactor(scipy.linalg.cholesky(shifted, lower=True, check_finite=False), shift)
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError(f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular")

@@ -1,0 +1,48 @@
+"""Eigenvalues and singular values of matrices that should be positive semidefinite, and the proof."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class SymmetricEigen:
+    """A = U diag(values) U' with values >= 0 in ascending order.
+
+    ``rank`` counts the values above the error of A; the others are set to zero. ``negative`` is the
+    most negative value in units of the largest, zero where the error of A explains it.
+    """
+
+    values: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    rank: int
+    negative: float
+
+
+def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0) -> SymmetricEigen:
+    """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` bounds the norm of the error in A.
+
+    Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
+    """
+    if A.shape[0] == 0:
+        return SymmetricEigen(np.zeros(0), A, 0, 0.0)
+    values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    least, largest = float(values[0]), float(np.abs(values).max())
+    # The second term is the backward error of the eigensolver itself.
+    error = noise + 4.0 * np.finfo(np.float64).eps * largest
+    below = values <= error
+    values[below] = 0.0
+    negative = -least / largest if -least > 10.0 * error else 0.0
+    return SymmetricEigen(values, vectors, int(len(values) - below.sum()), negative)
+
+
+def singular(
+    A: NDArray[np.float64], *, noise: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
+    """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
+    U, sigma, Vt = scipy.linalg.svd(A, full_matrices=False, overwrite_a=True, check_finite=False)
+    below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
+    sigma[below] = 0.0
+    return U, sigma, Vt.T, int(len(sigma) - below.sum())

@@ -1,0 +1,155 @@
+"""What all kernel models share: reading rows as their kernel wants them, and one fit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.expansion import Expansion
+from mercer.gram import Budget, centers_of, n_rows, take
+from mercer.kernels import Kernel, as_kernel
+from mercer.models.validation import (
+    penalty_of,
+    positive_or_loo,
+    positive_or_none,
+    warn_of_indefinite,
+    warn_of_scales,
+)
+from mercer.rows import distinct_rows, every_row
+from mercer.scores.criteria import CriterionFor
+from mercer.solvers import Observations, degrees_of_freedom, fitted, solve
+from mercer.tuning import Problem, Tuned, tune
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows X, targets Y (n, q), weights (n,), what leaves with a row (n,), folds (n,) or None."""
+
+    X: Any
+    Y: Array
+    weight: Array
+    unit: Array
+    fold: NDArray[np.intp] | None
+
+    def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":
+        """Some of the rows."""
+        if len(rows) == len(self.Y):
+            return self
+        fold = None if self.fold is None else self.fold[rows]
+        X = take(kernel, self.X, rows)
+        return Training(X, self.Y[rows], self.weight[rows], self.unit[rows], fold)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was chosen, and for every row the fitted output and that of the model without it (n, q)."""
+
+    tuned: Tuned
+    fitted: Array
+    loo: Array
+
+
+class KernelModel(BaseEstimator):
+    """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
+
+    kernel: str | Kernel | Any
+    alpha: float | str
+    penalty: str
+    cv: Any
+    max_memory: float | None
+    random_state: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = as_kernel(self.kernel).takes
+        tags.input_tags.pairwise = takes == "values"
+        tags.input_tags.sparse = takes != "values"
+        return tags
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        """X as the kernel wants it: finite numbers, or whatever objects were given."""
+        takes = as_kernel(self.kernel).takes
+        if takes == "objects" and not (hasattr(X, "dtype") and getattr(X, "ndim", 0) == 2):
+            return X
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if takes != "values" else False,
+            dtype=[np.float64, np.float32],
+        )
+        if takes == "values" and reset and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
+                f"square matrix K(train, train), and this has shape {X.shape}"
+            )
+        return X
+
+    def _fit(self, training: Training, criterion: CriterionFor, *, intercept: bool) -> Fit:
+        """Choose kernel and alpha, set what every model has, and return what the rows get.
+
+        Rows of weight zero take no part; being left out is their usual state.
+        """
+        kernel = as_kernel(self.kernel)
+        used = np.flatnonzero(training.weight > 0)
+        part = training.some(kernel, used)
+        tuned = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
+        if kernel.takes == "values":
+            self.X_fit_ = used
+        outputs = fitted(tuned.spectrum, tuned.observations, tuned.alpha)
+        if len(used) == len(training.Y):
+            return Fit(tuned, outputs, tuned.loo)
+        F = np.asarray(self._expansion()(training.X), dtype=np.float64)
+        loo = F.copy()
+        F[used], loo[used] = outputs, tuned.loo
+        return Fit(tuned, F, loo)
+
+    def _tune(self, kernel: Kernel, training: Training, criterion: CriterionFor, intercept: bool) -> Tuned:
+        if not kernel.settled:
+            warn_of_scales(training.X)
+        rows = every_row(n_rows(training.X)) if kernel.takes == "values" else distinct_rows(training.X)
+        points = take(kernel, training.X, rows.first)
+        problem = Problem(
+            X=points,
+            observations=Observations(training.Y, training.weight, training.unit, rows),
+            criterion=criterion,
+            alpha=positive_or_loo("alpha", self.alpha),
+            penalty=penalty_of(self.penalty),
+            intercept=intercept,
+            budget=Budget.from_parameter(positive_or_none("max_memory", self.max_memory)),
+            fold=training.fold,
+        )
+        tuned = tune(kernel, problem, check_random_state(self.random_state))
+        warn_of_indefinite(tuned.kernel, tuned.spectrum.negative)
+        self._store(points, tuned)
+        return tuned
+
+    def _store(self, points: Any, tuned: Tuned) -> None:
+        solution = solve(tuned.spectrum, tuned.observations, tuned.alpha)
+        dtype = np.float32 if getattr(points, "dtype", None) == np.float32 else np.float64
+        self.kernel_ = tuned.kernel
+        self.alpha_ = tuned.alpha
+        self.gamma_ = getattr(tuned.kernel, "gamma", None)
+        self.loo_path_ = tuned.path
+        self.degrees_of_freedom_ = float(degrees_of_freedom(tuned.spectrum, np.array([tuned.alpha]))[0])
+        self.X_fit_ = centers_of(tuned.kernel, points)
+        self.dual_coef_ = solution.coef.astype(dtype, copy=False)
+        self.intercept_ = solution.intercept.astype(dtype, copy=False)
+
+    def _outputs(self, X: Any) -> NDArray[np.floating]:
+        """f at new rows (n, q)."""
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        return self._expansion()(X)
+
+    dual_coef_: NDArray[np.floating]
+    intercept_: NDArray[np.floating]
+
+    def _expansion(self) -> Expansion:
+        return Expansion(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_)

@@ -1,0 +1,62 @@
+"""What a fit did, in words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.kernels import Kernel
+from mercer.tuning import Tuned
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Facts about a fit; ``str`` gives them as lines."""
+
+    n_rows: int
+    n_centers: int
+    kernel: Kernel
+    alpha: float
+    criterion: str
+    criterion_value: float
+    n_kernels: int
+    n_alphas: int
+    n_searched: int
+    leaving: str
+    loo: str
+    degrees_of_freedom: float
+    rank: int
+    negative: float
+
+    def __str__(self) -> str:
+        searched = f"{self.n_kernels} x {self.n_alphas} pairs of kernel and alpha on {self.n_searched} rows"
+        lines = {
+            "rows": f"{self.n_rows}, distinct {self.n_centers}",
+            "kernel": repr(self.kernel),
+            "alpha": f"{self.alpha:.4g}",
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out, {searched}",
+            "left out": self.loo,
+            "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
+            "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
+        }
+        width = max(map(len, lines)) + 2
+        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+
+
+def fit_report(model: Any, tuned: Tuned, loo: str, criterion: str) -> FitReport:
+    """The report of a model that has just been fitted."""
+    n_kernels, n_alphas = tuned.path.scores.shape
+    return FitReport(
+        n_rows=len(tuned.observations.Y),
+        n_centers=len(model.dual_coef_),
+        kernel=model.kernel_,
+        alpha=model.alpha_,
+        criterion=criterion,
+        criterion_value=float(tuned.path.scores.min()),
+        n_kernels=n_kernels,
+        n_alphas=n_alphas,
+        n_searched=tuned.path.n_rows,
+        leaving="each row" if tuned.fold is None else f"{tuned.fold.max() + 1} folds",
+        loo=loo,
+        degrees_of_freedom=model.degrees_of_freedom_,
+        rank=tuned.spectrum.rank,
+        negative=tuned.spectrum.negative,
+    )

@@ -1,0 +1,160 @@
+"""Checks of what users pass in; errors name the thing, the number and the remedy."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import check_consistent_length
+
+from mercer.errors import NumericalWarning, ScaleWarning
+from mercer.gram import n_rows
+from mercer.solvers.spectrum import Penalty
+
+# Feature scales that differ by more than this leave a distance to the largest features.
+SCALE_RATIO = 1e3
+
+
+def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
+    """``value`` is one of the words."""
+    allowed = list(allowed)
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not known; it must be one of {', '.join(map(repr, allowed))}")
+
+
+def positive_or_loo(name: str, value: Any) -> float | None:
+    """A positive number, or None for the word "loo"."""
+    if isinstance(value, str) and value == "loo":
+        return None
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f'{name}={value!r}; it must be a positive number, or "loo"')
+    return float(value)
+
+
+def positive_or_none(name: str, value: Any) -> float | None:
+    """A positive number or None."""
+    if value is not None and not (isinstance(value, Real) and float(value) > 0):
+        raise ValueError(f"{name}={value!r}; it must be a positive number or None")
+    return None if value is None else float(value)
+
+
+def coverage_of(value: Any) -> None:
+    """A share between zero and one."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ValueError(f"coverage={value!r}; it must lie between 0 and 1")
+
+
+def penalty_of(value: str) -> Penalty:
+    """One of the two penalties."""
+    choice("penalty", value, get_args(Penalty))
+    return cast(Penalty, value)
+
+
+def component_count(value: Any, n_classes: int) -> int:
+    """How many discriminant directions of n_classes are kept."""
+    most = n_classes - 1
+    if value is None:
+        return most
+    if not isinstance(value, Integral) or not 1 <= int(value) <= most:
+        raise ValueError(f"n_components={value!r}; {n_classes} classes have 1 to {most} directions")
+    return int(value)
+
+
+def prior_shift(priors: ArrayLike | None, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the logits of classes 1 … k - 1 gain when the class shares are replaced by the priors."""
+    if priors is None:
+        return np.zeros(len(share) - 1)
+    p = np.asarray(priors, dtype=np.float64)
+    if p.shape != share.shape or (p <= 0).any() or abs(p.sum() - 1.0) > 1e-6:
+        raise ValueError(f"priors={priors!r}; give {len(share)} positive numbers that sum to one")
+    ratio = np.log(p / share)
+    shift: NDArray[np.float64] = ratio[1:] - ratio[0]
+    return shift
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], label: NDArray[np.intp], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
+    if class_weight == "balanced":
+        count = np.bincount(label, weight)
+        balanced: NDArray[np.float64] = weight.sum() / (len(count) * count)
+        return balanced
+    factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    if (factors <= 0).any():
+        raise ValueError(f"class_weight={class_weight!r}; the weights of classes must be positive")
+    return np.asarray(factors, dtype=np.float64)
+
+
+def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
+    """Weights (n,) of the rows: nonnegative and finite, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows(X))
+    w = np.asarray(sample_weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n_rows(X), float(w))
+    if w.ndim != 1:
+        raise ValueError(f"sample_weight has {w.ndim} dimensions; Sample weights must be 1D array or scalar")
+    if w.shape != (n_rows(X),):
+        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n_rows(X),)}: one for each row")
+    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        raise ValueError(
+            f"sample_weight spans {w.min()} to {w.max()}; weights must be finite, nonnegative and not all zero"
+        )
+    return w
+
+
+def fold_of_rows(
+    cv: Any, X: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool = True
+) -> NDArray[np.intp] | None:
+    """The fold (n,) in which each row leaves, or None where each leaves alone."""
+    if cv is None and groups is None:
+        return None
+    splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
+    fold = np.full(n_rows(X), -1, dtype=np.intp)
+    for number, (_, test) in enumerate(splitter.split(np.zeros(n_rows(X)), y, groups)):
+        if (fold[test] >= 0).any():
+            raise ValueError(f"cv={cv!r} leaves out a row twice; its test parts must be a partition of the rows")
+        fold[test] = number
+    if (fold < 0).any():
+        raise ValueError(f"cv={cv!r} never leaves out {(fold < 0).sum()} rows; its test parts must cover all rows")
+    if fold.max() == 0:
+        raise ValueError("all rows leave together; leave-one-group-out needs at least two groups")
+    return fold
+
+
+def consistent(X: Any, y: Any) -> None:
+    """As many targets as rows."""
+    check_consistent_length(X, y)
+
+
+def warn_of_scales(X: Any) -> None:
+    """One warning where features differ in scale so much that a distance sees only the largest."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
+        return
+    spread = X.std(axis=0)
+    moving = np.flatnonzero(spread > 0)
+    if len(moving) == 0 or spread[moving].max() <= SCALE_RATIO * spread[moving].min():
+        return
+    least, most = moving[spread[moving].argmin()], moving[spread[moving].argmax()]
+    warnings.warn(
+        f"feature {most} varies {spread[most] / spread[least]:.1e} times as much as feature {least}, which the "
+        "distance can not see; put a StandardScaler before the estimator",
+        ScaleWarning,
+        stacklevel=4,
+    )
+
+
+def warn_of_indefinite(kernel: Any, negative: float) -> None:
+    """One warning where the kernel matrix has a negative part that was clipped."""
+    if negative > 0:
+        warnings.warn(
+            f"the kernel matrix of {kernel!r} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
+            "the largest was set to zero, and with it what the model sees in that direction",
+            NumericalWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,72 @@
+"""What leave-one-out minimizes: one number for each alpha, from the outputs of the rows left out."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.scores.logistic import Logits, fit_logits, log_partition, softmax0
+from mercer.scores.relative import relative
+
+Array = NDArray[np.float64]
+# From outputs (a, n, q) to one number for each alpha (a,).
+Criterion = Callable[[Array], Array]
+# The criterion for some of the rows, by their numbers.
+CriterionFor = Callable[[NDArray[np.intp]], Criterion]
+
+
+def squared_criterion(Y: Array, weight: Array) -> Criterion:
+    """Mean squared leave-one-out residual, each target in units of its variance."""
+    mean = weight @ Y / weight.sum()
+    variance = weight @ (Y - mean) ** 2 / weight.sum()
+    scale = np.where(variance > 0, variance, 1.0) * weight.sum() * Y.shape[1]
+
+    def score(outputs: Array) -> Array:
+        return np.asarray(weight @ ((outputs - Y) ** 2 @ (1.0 / scale)).T)
+
+    return score
+
+
+def classification_criterion(name: str, label: NDArray[np.intp], weight: Array, Y: Array) -> Criterion:
+    """The criterion of that name for class numbers (n,) and their targets Y (n, q).
+
+    "brier" and "log_loss" judge the probabilities that a logistic map of the outputs gives,
+    "error" the labels, "squared" the outputs themselves (PRESS).
+    """
+    if name == "squared":
+        return squared_criterion(Y, weight)
+    judge = _brier if name == "brier" else _log_loss
+    share = weight / weight.sum()
+    squared = squared_criterion(Y, weight)
+
+    def score(outputs: Array) -> Array:
+        R = relative(outputs)
+        if name == "error":
+            # Errors are counts: the squared loss decides between equals.
+            return np.asarray(_error(R, label) @ share + 1e-9 * squared(outputs))
+        return np.asarray(judge(R, label, fit_logits(R, label, weight)) @ share)
+
+    return score
+
+
+def _error(R: Array, label: NDArray[np.intp]) -> Array:
+    best = np.where(R.max(axis=-1) > 0, R.argmax(axis=-1) + 1, 0)
+    return np.asarray(best != label, dtype=np.float64)
+
+
+def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
+    P = softmax0(logits.at(R))
+    own = np.arange(1, P.shape[-1] + 1) == label[:, None]
+    first = (1.0 - P.sum(axis=-1)) - (label == 0)
+    loss: Array = ((P - own) ** 2).sum(axis=-1) + first**2
+    return loss
+
+
+def _log_loss(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
+    Z = logits.at(R)
+    own = np.arange(1, Z.shape[-1] + 1) == label[:, None]
+    loss: Array = log_partition(Z) - (Z * own).sum(axis=-1)
+    return loss
+
+
+CLASSIFICATION_CRITERIA = ("brier", "log_loss", "error", "squared")

@@ -1,0 +1,67 @@
+"""Prediction intervals that need no model of the noise, from leave-one-out residuals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What the rows left behind when they left: residual (n, q), weight (n,), fold (n,) or None.
+
+    ``point`` (n,) is the center a row stands at, ``share`` (n,) the part of its weight that leaves.
+    """
+
+    residual: Array
+    weight: Array
+    point: NDArray[np.intp]
+    share: Array
+    fold: NDArray[np.intp] | None
+
+    def outputs_without(self, f: Array, L: Array, target: int) -> Array:
+        """Outputs (n, r) at n rows of the models that left out each of r, from f (n,) and weights L (n, u).
+
+        A row that leaves takes the target y_i - share e_i along: f_-i(x) = f(x) - l_i(x) share_i e_i.
+        """
+        change = L[:, self.point] * (self.share * self.residual[:, target])
+        if self.fold is not None:
+            total = np.zeros((len(f), self.fold.max() + 1))
+            np.add.at(total.T, self.fold, change.T)
+            change = total[:, self.fold]
+        return f[:, None] - change
+
+
+def intervals(F: Array, L: Array, left_out: LeftOut, coverage: float) -> Array:
+    """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u)."""
+    ends = np.empty((*F.shape, 2))
+    for q, residual in enumerate(left_out.residual.T):
+        without = left_out.outputs_without(F[:, q], L, q)
+        ends[:, q] = jackknife_plus(without, residual, left_out.weight, coverage)
+    return ends
+
+
+def jackknife_plus(outputs: Array, loo_residual: Array, weight: Array, coverage: float) -> Array:
+    """Lower and upper ends (n, 2) for outputs (n, r) of the r models that each left one row out.
+
+    Barber, Candès, Ramdas and Tibshirani (2021): [q_lo(f_-i(x) - |e_i|), q_hi(f_-i(x) + |e_i|)]
+    with the miss rate m = 1 - coverage; covers at least 1 - 2 m of exchangeable rows, and in
+    practice 1 - m. A row of weight two counts as two rows.
+    """
+    width = np.abs(loo_residual)
+    rank = int((1.0 - coverage) * (weight.sum() + 1.0) + 1e-9)
+    upper = _from_above(outputs + width, weight, rank)
+    lower = -_from_above(width - outputs, weight, rank)
+    return np.column_stack([lower, upper])
+
+
+def _from_above(V: Array, weight: Array, rank: int) -> Array:
+    """The value of that rank in each row of V (n, r), counted from the largest; rank 0 is infinity."""
+    if rank == 0:
+        return np.full(len(V), np.inf)
+    order = np.argsort(-V, axis=1)
+    reached = np.cumsum(weight[order], axis=1) >= rank * (1 - 1e-12)
+    chosen = order[np.arange(len(V)), reached.argmax(axis=1)]
+    return np.asarray(V[np.arange(len(V)), chosen])

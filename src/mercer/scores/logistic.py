@@ -1,0 +1,120 @@
+r"""Logits that are one slope times the scores plus an offset for each class, by Newton's method.
+
+    min over a >= 0, b   - sum_i w_i sum_c t_ic log p_ic,    log p_ic / p_i0 = a R_ic + b_c
+
+R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999):
+a class of n_c rows counts as if each class had been seen once more, so that the optimum is finite
+for separable scores and a class of two rows does no harm.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+Array = NDArray[np.float64]
+
+MAX_ITER = 50
+TOLERANCE = 1e-9
+# A slope of zero would make every threshold infinite.
+LEAST_SLOPE = 1e-6
+
+
+@dataclass(frozen=True)
+class Logits:
+    """slope (...,) and offset (..., k - 1): logits(R) = slope R + offset, for a batch of score sets."""
+
+    slope: Array
+    offset: Array
+
+    def at(self, R: Array) -> Array:
+        """(..., n, k - 1) log-odds against the first class for scores R of the same shape."""
+        logits: Array = self.slope[..., None, None] * R + self.offset[..., None, :]
+        return logits
+
+
+def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
+    """Slope and offsets for each of a batch of scores R (a, n, k - 1); about ten passes over R."""
+    T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
+    theta = np.zeros((len(R), 1 + R.shape[-1]))
+    prior = weight @ T / weight.sum()
+    theta[:, 1:] = np.log(prior / (1.0 - prior.sum()))
+    start = theta[:, 1:].copy()
+    theta = _newton(theta, R, T, weight)
+    # Leave-one-out scores of a model without signal run against the labels: no slope is better.
+    flat = theta[:, 0] < LEAST_SLOPE
+    theta[flat, 0], theta[flat, 1:] = LEAST_SLOPE, start[flat]
+    return Logits(theta[:, 0], theta[:, 1:])
+
+
+def smoothed_targets(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
+    """(n, k) target probabilities (n_c + 1)/(n_c + k) for the own class, 1/(n_c + k) for the others."""
+    count = np.bincount(label, weight, minlength=n_classes)[label]
+    T = np.repeat(1.0 / (count + n_classes), n_classes).reshape(-1, n_classes)
+    T[np.arange(len(label)), label] += count / (count + n_classes)
+    return T
+
+
+def softmax0(logits: Array) -> Array:
+    """Probabilities (..., k - 1) of classes 1 … k - 1 where class 0 has logit zero."""
+    if logits.shape[-1] == 1:
+        return np.asarray(expit(logits))
+    top = np.maximum(logits.max(axis=-1, keepdims=True), 0.0)
+    E = np.exp(logits - top)
+    p: Array = E / (np.exp(-top) + E.sum(axis=-1, keepdims=True))
+    return p
+
+
+def log_partition(logits: Array) -> Array:
+    """log(1 + sum_c exp(logit_c)) (...,)."""
+    if logits.shape[-1] == 1:
+        return np.logaddexp(0.0, logits[..., 0])
+    top = np.maximum(logits.max(axis=-1), 0.0)
+    total: Array = top + np.log(np.exp(-top) + np.exp(logits - top[..., None]).sum(axis=-1))
+    return total
+
+
+def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
+    """Damped Newton steps, each batch member on its own; those that have converged stand still."""
+    step = np.ones(len(theta))
+    loss, gradient, hessian = _derivatives(theta, R, T, weight)
+    for _ in range(MAX_ITER):
+        move = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        decrement = (move * gradient).sum(axis=-1)
+        active = decrement > TOLERANCE * weight.sum()
+        if not active.any():
+            break
+        trial = theta[active] - step[active, None] * move[active]
+        new = _derivatives(trial, R[active], T, weight)
+        better = new[0] <= loss[active] + 1e-12 * abs(loss[active])
+        accepted = np.flatnonzero(active)[better]
+        theta[accepted] = trial[better]
+        for array, value in zip((loss, gradient, hessian), new):
+            array[accepted] = value[better]
+        step[active] = np.where(better, 1.0, 0.5 * step[active])
+    return theta
+
+
+def _derivatives(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Loss (a,), gradient (a, k) and Hessian (a, k, k) in (slope, offsets)."""
+    logits = theta[:, None, :1] * R + theta[:, None, 1:]
+    loss = (weight * (log_partition(logits) - (T * logits).sum(axis=-1))).sum(axis=-1)
+    P = softmax0(logits)
+    E = weight[:, None] * (P - T)
+    gradient = np.concatenate([(E * R).sum(axis=(1, 2))[:, None], E.sum(axis=1)], axis=1)
+    return loss, gradient, _hessian(P, R, weight)
+
+
+def _hessian(P: Array, R: Array, weight: Array) -> Array:
+    WP = weight[:, None] * P
+    mean = (P * R).sum(axis=-1, keepdims=True)
+    k = R.shape[-1]
+    H = np.empty((len(R), 1 + k, 1 + k))
+    H[:, 0, 0] = (WP * R * (R - mean)).sum(axis=(1, 2))
+    H[:, 0, 1:] = H[:, 1:, 0] = (WP * (R - mean)).sum(axis=1)
+    H[:, 1:, 1:] = -np.matmul(P.transpose(0, 2, 1), WP)
+    H[:, range(1, 1 + k), range(1, 1 + k)] += WP.sum(axis=1)
+    # Constant scores leave the slope undetermined: a ridge far below the data's own curvature.
+    H[:, range(1 + k), range(1 + k)] += 1e-10 * weight.sum()
+    return H

@@ -1,0 +1,164 @@
+r"""Posterior probabilities of classes from leave-one-out scores.
+
+A posterior turns scores R (n, k - 1), relative to the first class, into logits against the first
+class. Its map of a binary score is increasing: one threshold, and the ranking of the rows is kept.
+Labels are the class of the largest probability, so they can not disagree with it.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.special import logit
+
+from mercer.scores.logistic import fit_logits, softmax0
+
+Array = NDArray[np.float64]
+
+CALIBRATIONS = ("logistic", "gaussian", "isotonic")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """An increasing curve through (knots, values), constant outside."""
+
+    knots: Array
+    values: Array
+
+    def at(self, r: Array) -> Array:
+        return np.interp(r, self.knots, self.values)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """logits(R) = R @ slope + offset, mixed with isotonic ``curves`` (one a class) where there are any.
+
+    The mixture gives the linear logits the weight ``smooth``: probabilities stay off 0 and 1
+    and rows on one step keep their order.
+    """
+
+    slope: Array
+    offset: Array
+    curves: tuple[Steps, ...] = ()
+    smooth: float = 1.0
+    shift: Array = field(default_factory=lambda: np.zeros(1))
+
+    def logits(self, R: Array) -> Array:
+        """(n, k - 1) log-odds against the first class."""
+        linear = R @ self.slope + self.offset
+        if self.curves:
+            linear = _log_odds(self._mixture(R, linear))
+        logits: Array = linear + self.shift
+        return logits
+
+    def probabilities(self, R: Array) -> Array:
+        """(n, k) probabilities, rows summing to one."""
+        P = softmax0(self.logits(R))
+        if P.shape[1] > 1:
+            return np.column_stack([1.0 - P.sum(axis=1), P]).clip(0.0)
+        return np.column_stack([1.0 - P[:, 0], P[:, 0]])
+
+    def shifted(self, shift: Array) -> "Posterior":
+        """The same evidence under other odds: ``shift`` (k - 1,) is added to the logits."""
+        return replace(self, shift=self.shift + shift)
+
+    def threshold(self) -> float:
+        """The score at which two classes are equally probable."""
+        linear = -float((self.offset + self.shift)[0] / self.slope[0, 0])
+        if not self.curves:
+            return linear
+        knots = self.curves[1].knots
+        span = 1.0 + float(np.ptp(knots)) + abs(linear)
+        low, high = float(knots[0]) - 2.0 * span, float(knots[-1]) + 2.0 * span
+        # The logits increase, with jumps of slope only: bisection can not miss.
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            positive = self.logits(np.array([[middle]]))[0, 0] > 0
+            low, high = (low, middle) if positive else (middle, high)
+        return 0.5 * (low + high)
+
+    def _mixture(self, R: Array, linear: Array) -> Array:
+        """(n, k) probabilities of the isotonic curves and the linear logits."""
+        P = softmax0(linear)
+        P = np.column_stack([1.0 - P.sum(axis=1), P])
+        own = _one_against_rest(R)
+        steps = np.column_stack([curve.at(r) for curve, r in zip(self.curves, own.T)])
+        mixture: Array = self.smooth * P + (1.0 - self.smooth) * _normalized(steps)
+        return mixture
+
+
+def calibrate(method: str, R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
+    """The posterior of that method from scores R (n, k - 1) of rows that were left out."""
+    if method == "gaussian":
+        return _gaussian(R, label, weight)
+    logistic = _logistic(R, label, weight)
+    if method == "logistic":
+        return logistic
+    return _isotonic(R, label, weight, logistic)
+
+
+def _logistic(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
+    """Discriminative: maximum likelihood of one slope and k - 1 offsets."""
+    fit = fit_logits(R[None], label, weight)
+    return Posterior(fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
+
+
+def _gaussian(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
+    """Generative: one normal distribution a class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
+
+    A variance of its own for each class would turn the rule around far from the data.
+    """
+    indicator = np.eye(R.shape[1] + 1)[label] * weight[:, None]
+    count = indicator.sum(axis=0)
+    means = (indicator.T @ R) / count[:, None]
+    within = R - means[label]
+    covariance = (within * weight[:, None]).T @ within / weight.sum()
+    covariance += _floor(covariance) * np.eye(len(covariance))
+    direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
+    constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
+    return Posterior(direction[:, 1:] - direction[:, :1], constant[1:] - constant[0])
+
+
+def _floor(covariance: Array) -> float:
+    """A variance far below the data's, so that scores of equal rows can be inverted."""
+    return float(1e-10 * np.trace(covariance) + 1e-12)
+
+
+def _isotonic(R: Array, label: NDArray[np.intp], weight: Array, logistic: Posterior) -> Posterior:
+    """Increasing steps for each class against the rest, mixed with the logistic posterior."""
+    own = _one_against_rest(R)
+    curves = tuple(_steps(own[:, c], label == c, weight) for c in range(own.shape[1]))
+    smooth = 1.0 / (1.0 + np.sqrt(weight.sum()))
+    return replace(logistic, curves=curves, smooth=float(smooth))
+
+
+def _steps(r: Array, hit: NDArray[np.bool_], weight: Array) -> Steps:
+    """Isotonic regression of hits on the distinct values of r."""
+    knots, position = np.unique(r, return_inverse=True)
+    total = np.bincount(position, weight)
+    share = np.bincount(position, weight * hit) / total
+    return Steps(knots, isotonic_regression(share, weights=total).x)
+
+
+def _one_against_rest(R: Array) -> Array:
+    """Each class's score minus the best of the others (n, k)."""
+    scores = np.column_stack([np.zeros(len(R)), R])
+    order = np.sort(scores, axis=1)
+    best, second = order[:, -1:], order[:, -2:-1]
+    return scores - np.where(scores == best, second, best)
+
+
+def _normalized(P: Array) -> Array:
+    total = P.sum(axis=1, keepdims=True)
+    return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1.0 / P.shape[1])
+
+
+def _log_odds(P: Array) -> Array:
+    """Log-odds (n, k - 1) against the first class of positive probabilities (n, k)."""
+    if P.shape[1] == 2:
+        return np.asarray(logit(P[:, 1:]))
+    tiny = np.finfo(P.dtype).tiny
+    odds: Array = np.log(np.maximum(P[:, 1:], tiny)) - np.log(np.maximum(P[:, :1], tiny))
+    return odds

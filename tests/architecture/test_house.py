@@ -1,0 +1,153 @@
+"""The house keeps its own rules: what the pages say about the code is what the disk holds."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "mercer"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+# The hard dependencies, and the two packages scikit-learn cannot be without.
+CORE = {"mercer", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
+# An optional package and the one folder that may import it.
+HOMES = {"matplotlib": "plots"}
+
+every_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+
+
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def nodes(path, *kinds):
+    return [node for node in ast.walk(tree(path)) if isinstance(node, kinds)]
+
+
+def imported_packages(path):
+    """Top-level names of everything a file imports, wherever the statement stands."""
+    plain = {alias.name for node in nodes(path, ast.Import) for alias in node.names}
+    modules = {node.module for node in nodes(path, ast.ImportFrom) if node.module}
+    return {name.split(".")[0] for name in plain | modules}
+
+
+def folder(path):
+    """The folder of the package a file lives in; empty for the files at the top."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def section(heading):
+    """The text of one section of the architecture page."""
+    return re.split(r"^## ", ARCHITECTURE.split(f"\n## {heading}\n")[1], flags=re.MULTILINE)[0]
+
+
+def listed():
+    return sorted(re.findall(r"^ *- `([\w./]+)`", section("The files"), flags=re.MULTILINE))
+
+
+def on_disk():
+    files = {path.relative_to(PACKAGE) for path in SOURCES if path.name != "__init__.py"}
+    folders = {path.parent.relative_to(PACKAGE) for path in SOURCES} - {Path()}
+    return sorted([path.as_posix() for path in files] + [f"{path.as_posix()}/" for path in folders])
+
+
+def test_the_architecture_page_lists_the_files_on_disk():
+    assert listed() == on_disk()
+
+
+def test_the_picture_of_the_layers_is_the_import_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    picture = section("The layers").split("```")[1].removeprefix("text").strip()
+    assert [re.split(r" {2,}", line)[0] for line in picture.splitlines()] == contracts["contracts"][0]["layers"]
+
+
+@every_source
+def test_kernel_blocks_are_computed_in_gram_only(path):
+    calls = [node.func for node in nodes(path, ast.Call) if isinstance(node.func, ast.Attribute)]
+    assert folder(path) in ("gram", "kernels") or "block" not in {call.attr for call in calls}
+
+
+def test_the_public_names_are_the_importable_ones():
+    values = {name: value for name, value in vars(mercer).items() if not name.startswith("_")}
+    importable = {name for name, value in values.items() if not isinstance(value, types.ModuleType)}
+    assert {name for name in mercer.__all__ if not name.startswith("__")} == importable
+
+
+def test_the_public_names_are_few_and_listed_once():
+    assert 0 < len(mercer.__all__) <= 30
+    assert len(set(mercer.__all__)) == len(mercer.__all__)
+
+
+@every_source
+def test_every_module_says_what_it_is_for(path):
+    assert ast.get_docstring(tree(path))
+
+
+@every_source
+def test_nothing_is_printed(path):
+    names = [node.func.id for node in nodes(path, ast.Call) if isinstance(node.func, ast.Name)]
+    assert "print" not in names
+
+
+@every_source
+def test_an_optional_package_is_imported_in_its_folder_only(path):
+    foreign = imported_packages(path) - CORE - sys.stdlib_module_names
+    assert {package for package in foreign if HOMES.get(package) != folder(path)} == set()
+
+
+@every_source
+def test_imports_are_absolute(path):
+    assert all(node.level == 0 for node in nodes(path, ast.ImportFrom))
+
+
+def function_lengths():
+    """Lines of every function without its docstring, by name."""
+    return {
+        f"{path.relative_to(PACKAGE)}:{node.name}:{node.lineno}": lines_of_code(node)
+        for path in SOURCES
+        for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
+    }
+
+
+def lines_of_code(node):
+    first = node.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+    return node.end_lineno - node.lineno + 1 - docstring
+
+
+def test_functions_fit_in_a_glance():
+    lengths = list(function_lengths().values())
+    assert np.median(lengths) <= 10
+    assert np.quantile(lengths, 0.9) <= 25
+
+
+def test_no_function_is_longer_than_a_page():
+    assert {name: length for name, length in function_lengths().items() if length > 60} == {}
+
+
+def committed_files():
+    """Files of the repository that are, or would be, under version control."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is not a checkout: no list of committed files")
+    return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def test_no_file_knows_the_machine_it_was_written_on():
+    # The name of a home or a work folder at the start of a path, or a folder outside the repository.
+    path_of_one_machine = re.compile(rb"(?<![\w.])/(?:home|Users|root|work)/|\b(?:shared)/")
+    files = [path for path in committed_files() if path != ROOT / ".ci" / "run"]
+    assert [str(path) for path in files if path_of_one_machine.search(path.read_bytes())] == []

@@ -1,0 +1,89 @@
+"""One list of all kernels, over which the laws run, and data that cannot be changed."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics.pairwise import linear_kernel
+
+from mercer.kernels import (
+    ANOVA,
+    RBF,
+    FromCallable,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+STATIONARY = [
+    RBF(gamma=0.3),
+    RBF(gamma=[0.3, 0.0, 0.1, 1.0]),
+    Laplacian(gamma=0.3),
+    Laplacian(gamma=[0.3, 0.0, 0.1, 1.0]),
+    Matern(nu=0.5, gamma=0.3),
+    Matern(nu=1.5, gamma=0.3),
+    Matern(nu=2.5, gamma=0.3),
+    Matern(nu=0.8, gamma=0.3),
+    Matern(nu=float("inf"), gamma=0.3),
+    RationalQuadratic(power=0.7, gamma=0.3),
+    InverseMultiquadric(gamma=0.3),
+]
+KERNELS = [
+    *STATIONARY,
+    Linear(),
+    Polynomial(degree=3, gamma=0.5, coef0=1.0),
+    Polynomial(degree=2, coef0=0.0),
+    Sigmoid(gamma=0.5, coef0=-1.0),
+    ANOVA(degree=2),
+    ANOVA(degree=0),
+    FromCallable(linear_kernel, psd=True),
+    RBF(gamma=0.3) + Linear() + RBF(gamma=3.0),
+    Matern(gamma=0.3) * Polynomial(degree=2),
+    2.0 * RBF(gamma=0.3) + 0.5 * Linear(),
+    (Linear() + RBF(gamma=0.3)) ** 3,
+    Normalized(Polynomial(degree=2)),
+    Normalized(2.0 * Linear()) * RBF(gamma=0.3),
+]
+
+
+def short(kernel):
+    """On one line and without addresses, which differ between processes."""
+    return re.sub(r"<function (\w+) at \w+>", r"\1", " ".join(repr(kernel).split()))
+
+
+@pytest.fixture(params=KERNELS, ids=short)
+def kernel(request):
+    return clone(request.param)
+
+
+@pytest.fixture(params=STATIONARY, ids=short)
+def stationary(request):
+    return clone(request.param)
+
+
+@pytest.fixture(
+    params=[RBF, Laplacian, Matern, RationalQuadratic, InverseMultiquadric], ids=lambda kind: kind.__name__
+)
+def kind(request):
+    return request.param
+
+
+def frozen(A):
+    A.flags.writeable = False
+    return A
+
+
+@pytest.fixture
+def X():
+    return frozen(np.random.default_rng(0).normal(size=(150, 4)))
+
+
+@pytest.fixture
+def Z():
+    return frozen(np.random.default_rng(1).normal(size=(40, 4)))
