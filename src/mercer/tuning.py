@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram import Budget, gram, n_rows, take
+from mercer.gram import Budget, gram, gram_bytes, n_rows, take
 from mercer.kernels.base import Kernel
+from mercer.linalg import map_in_threads
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, leave_out
 from mercer.solvers.spectrum import Penalty
@@ -16,18 +17,21 @@ Array = NDArray[np.float64]
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
-# A search over kernels uses at most this many distinct rows; the penalty is then chosen on all.
-SEARCH_ROWS = 2000
+# Kernels are compared on at most so many points: all of them on the first number, then the best and their
+# neighbors in the grid on the second; the penalty is chosen on all points.
+SCREEN_POINTS = 1000
+FINAL_POINTS = 3000
+FINALISTS = 3
 
 
 @dataclass(frozen=True)
 class Path:
-    """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many distinct rows."""
+    """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points."""
 
     kernels: list[Kernel]
     alphas: Array
     scores: Array
-    n_rows: int
+    n_points: int
 
     @property
     def best(self) -> tuple[int, int]:
@@ -39,14 +43,17 @@ class Path:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The chosen kernel and alpha, the spectrum of all rows, their outputs when left out (n, q), the path."""
+    """The chosen kernel and alpha, the spectrum of all points, outputs of rows left out (n, q), what was tried.
+
+    ``paths`` ends with the chosen kernel alone on all points; kernels that were compared come before.
+    """
 
     kernel: Kernel
     alpha: float
     observations: Observations
     spectrum: Spectrum
     loo: Array
-    path: Path
+    paths: tuple[Path, ...]
     fold: NDArray[np.intp] | None
 
 
@@ -71,37 +78,54 @@ class Problem:
 def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel."""
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
-    if len(candidates) == 1:
-        return _on_all_rows(candidates[0], problem, None)
-    sample = _sample(problem, kernel, rng)
-    path, spectrum = _try_all(candidates, sample)
-    chosen = candidates[path.best[0]]
-    if sample is problem:
-        return _finish(chosen, problem, path, path.best, spectrum)
-    return _on_all_rows(chosen, problem, path)
+    paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
+    chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
+    spectrum = _spectrum(chosen, problem)
+    alphas, scores = _alpha_path(problem, spectrum)
+    last = Path([chosen], alphas[None], scores[None], n_rows(problem.X))
+    alpha = float(last.alphas[last.best])
+    loo = leave_out(spectrum, problem.observations, np.array([alpha]), problem.fold)[0]
+    return Tuned(chosen, alpha, problem.observations, spectrum, loo, (*paths, last), problem.fold)
 
 
-def _on_all_rows(kernel: Kernel, problem: Problem, searched: Path | None) -> Tuned:
-    path, spectrum = _try_all([kernel], problem)
-    tuned = _finish(kernel, problem, path, path.best, spectrum)
-    return tuned if searched is None else replace(tuned, path=searched)
+def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState) -> tuple[Path, ...]:
+    """All kernels on a part of the points, and where that was not all of them, the best on a larger part."""
+    order = rng.permutation(n_rows(problem.X))
+    first = _search(kernels, _sample(problem, kernels[0], order[:SCREEN_POINTS]))
+    if len(order) <= SCREEN_POINTS:
+        return (first,)
+    best = np.argsort(first.scores.min(axis=1), kind="stable")[:FINALISTS]
+    return first, _climb(kernels, {int(g) for g in best}, _sample(problem, kernels[0], order[:FINAL_POINTS]))
 
 
-def _try_all(kernels: list[Kernel], problem: Problem) -> tuple[Path, Spectrum]:
-    """The path over all kernels, and the spectrum of the best."""
-    best: Spectrum | None = None
-    alphas: list[Array] = []
-    scores: list[Array] = []
-    for kernel in kernels:
-        spectrum = _spectrum(kernel, problem)
-        grid = _alphas(problem, spectrum)
-        score = _scores(problem, spectrum, grid)
-        if best is None or score.min() < min(s.min() for s in scores):
-            best = spectrum
-        alphas.append(grid)
-        scores.append(score)
-    assert best is not None
-    return Path(kernels, np.array(alphas), np.array(scores), problem.observations.rows.n_points), best
+def _climb(kernels: list[Kernel], start: set[int], problem: Problem) -> Path:
+    """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
+    tried: dict[int, tuple[Array, Array]] = {}
+    wanted = start
+    while wanted:
+        path = _search([kernels[g] for g in sorted(wanted)], problem)
+        tried |= dict(zip(sorted(wanted), zip(path.alphas, path.scores)))
+        best = min(tried, key=lambda g: tried[g][1].min())
+        wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys()
+    order = sorted(tried)
+    alphas, scores = (np.array([tried[g][part] for g in order]) for part in (0, 1))
+    return Path([kernels[g] for g in order], alphas, scores, n_rows(problem.X))
+
+
+def _search(kernels: list[Kernel], problem: Problem) -> Path:
+    """The criterion of every kernel for every alpha."""
+    n = n_rows(problem.X)
+    at_once = int(max(problem.budget.n_bytes // gram_bytes(n), 1))
+    tried = map_in_threads(lambda kernel: _alpha_path(problem, _spectrum(kernel, problem)), kernels, most=at_once)
+    alphas, scores = (np.array(part) for part in zip(*tried))
+    return Path(kernels, alphas, scores, n)
+
+
+def _alpha_path(problem: Problem, spectrum: Spectrum) -> tuple[Array, Array]:
+    """Alphas (a,) and the criterion of each."""
+    alphas = np.array([problem.alpha]) if problem.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
+    outputs = leave_out(spectrum, problem.observations, alphas, problem.fold)
+    return alphas, problem.criterion(np.arange(outputs.shape[1]))(outputs)
 
 
 def _spectrum(kernel: Kernel, problem: Problem) -> Spectrum:
@@ -110,29 +134,11 @@ def _spectrum(kernel: Kernel, problem: Problem) -> Spectrum:
     return decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)
 
 
-def _alphas(problem: Problem, spectrum: Spectrum) -> Array:
-    if problem.alpha is not None:
-        return np.array([problem.alpha])
-    return ALPHAS * (spectrum.trace or 1.0)
-
-
-def _scores(problem: Problem, spectrum: Spectrum, alphas: Array) -> Array:
-    outputs = leave_out(spectrum, problem.observations, alphas, problem.fold)
-    return problem.criterion(np.arange(outputs.shape[1]))(outputs)
-
-
-def _finish(kernel: Kernel, problem: Problem, path: Path, best: tuple[int, int], spectrum: Spectrum) -> Tuned:
-    alpha = float(path.alphas[best])
-    loo = leave_out(spectrum, problem.observations, np.array([alpha]), problem.fold)[0]
-    return Tuned(kernel, alpha, problem.observations, spectrum, loo, path, problem.fold)
-
-
-def _sample(problem: Problem, kernel: Kernel, rng: np.random.RandomState) -> Problem:
-    """The problem itself while it is small, else a random part of its points with all their rows."""
-    u = n_rows(problem.X)
-    if u <= SEARCH_ROWS:
+def _sample(problem: Problem, kernel: Kernel, points: NDArray[np.intp]) -> Problem:
+    """The problem at some of its points, with all rows there."""
+    if len(points) == n_rows(problem.X):
         return problem
-    points = np.sort(rng.permutation(u)[:SEARCH_ROWS])
+    points = np.sort(points)
     part, rows = problem.observations.at_points(points)
     return replace(
         problem,

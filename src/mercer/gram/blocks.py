@@ -12,17 +12,22 @@ from mercer.kernels.base import Kernel
 
 # Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
-# The matrix, its eigenvectors, LAPACK's workspace of two more, and the best spectrum so far.
+# The matrix, its weighted copy, the one that becomes the eigenvectors, and LAPACK's workspace of two more.
 MATRICES_HELD = 5
 
 
 def gram(kernel: Kernel, X: Any, *, budget: Budget) -> NDArray[np.floating]:
     """K = k(X, X) (n, n), checked against the budget before it is allocated, and for finite values after."""
     n = n_rows(X)
-    budget.require(MATRICES_HELD * 8.0 * n * n, f"the ({n}, {n}) kernel matrix and its decomposition")
+    budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
     K = np.asarray(kernel.block(X, centers_of(kernel, X)))
     _check_block(kernel, K, (n, n))
     return K
+
+
+def gram_bytes(n: int) -> float:
+    """Memory that the (n, n) kernel matrix and its decomposition need at their peak."""
+    return MATRICES_HELD * 8.0 * n * n
 
 
 def blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:

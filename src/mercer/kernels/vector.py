@@ -30,7 +30,7 @@ from mercer.kernels.spread import median_distance, variance
 Gamma = float | str | ArrayLike
 
 # gamma="loo" tries these multiples of 1 / median distance, smoothest first.
-GRID = 2.0 ** np.linspace(-6.5, 3.5, 15)
+GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
 
 # ANOVA passes over this many rows at a time, to stay in the processor's cache.
 CACHED_ROWS = 32

@@ -3,5 +3,14 @@
 from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
 from mercer.linalg.reflect import Reflector
+from mercer.linalg.threads import map_in_threads
 
-__all__ = ["CholeskyFactor", "Reflector", "SymmetricEigen", "eigen_psd", "factor_spd", "singular"]
+__all__ = [
+    "CholeskyFactor",
+    "Reflector",
+    "SymmetricEigen",
+    "eigen_psd",
+    "factor_spd",
+    "map_in_threads",
+    "singular",
+]

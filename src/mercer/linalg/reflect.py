@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,13 @@ class Reflector:
         return cls(v / np.linalg.norm(v))
 
     def both_sides(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
-        """H A H without its first row and column, for symmetric A (n, n); O(n²)."""
+        """H A H without its first row and column, for symmetric A (n, n): the lower triangle; O(n²)."""
         v = self.v
         p = A @ v
         p = 2.0 * p - 2.0 * (v @ p) * v
-        B = np.array(A[1:, 1:], order="F")
-        B -= np.outer(v[1:], p[1:])
-        B -= np.outer(p[1:], v[1:])
-        return B
+        # A symmetric matrix in row order is one in column order: this copy is a plain one.
+        B = np.array(A[1:, 1:].T, order="F")
+        return np.asarray(blas.dsyr2(-1.0, v[1:], p[1:], a=B, lower=1, overwrite_a=1))
 
     def left(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """H A without its first row, for A (n, m)."""
@@ -39,8 +39,8 @@ class Reflector:
 
     def expand(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """H [0; V] (n, r) for V (n - 1, r): columns orthogonal to s."""
-        along = 2.0 * (self.v[1:] @ V)
-        U = np.empty((len(self.v), V.shape[1]))
-        np.multiply(-self.v[0], along, out=U[0])
-        np.subtract(V, np.outer(self.v[1:], along), out=U[1:])
-        return U
+        U = np.empty((len(self.v), V.shape[1]), order="F")
+        U[0], U[1:] = 0.0, V
+        if V.shape[1] == 0:
+            return U
+        return np.asarray(blas.dger(-2.0, self.v, self.v[1:] @ V, a=U, overwrite_a=1))

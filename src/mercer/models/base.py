@@ -136,7 +136,7 @@ class KernelModel(BaseEstimator):
         self.kernel_ = tuned.kernel
         self.alpha_ = tuned.alpha
         self.gamma_ = getattr(tuned.kernel, "gamma", None)
-        self.loo_path_ = tuned.path
+        self.loo_path_ = tuned.paths[0]
         self.degrees_of_freedom_ = float(degrees_of_freedom(tuned.spectrum, np.array([tuned.alpha]))[0])
         self.X_fit_ = centers_of(tuned.kernel, points)
         self.dual_coef_ = solution.coef.astype(dtype, copy=False)

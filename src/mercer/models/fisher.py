@@ -48,8 +48,9 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     discriminant directions. The outputs of all rows when left out are exact and come at no
     further cost: they choose gamma and alpha, set the threshold and give the probabilities.
 
-    Costs one eigendecomposition, O(n³), for each kernel tried (15 by default, on at most 2000
-    distinct rows, then one on all), memory 5 n² numbers; predicting costs O(n) a row.
+    Costs one eigendecomposition, O(n³), for each kernel tried: by default 15 on at most 1000
+    distinct rows; of more, the best few on at most 3000; the chosen one on all. Memory 5 n²
+    numbers. Predicting costs O(n) a row.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of what is free.
     random_state : int, RandomState or None, default=None
-        For the choice of rows on which kernels are compared, where there are more than 2000.
+        For the choice of rows on which kernels are compared, where there are more than 1000.
 
     Attributes
     ----------

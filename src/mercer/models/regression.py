@@ -25,9 +25,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for
-    all targets at once. One eigendecomposition, O(n³), for each kernel tried (15 by default, on
-    at most 2000 distinct rows, then one on all) gives the solution, the leave-one-out output
-    of every row and the degrees of freedom for every alpha; memory 5 n² numbers.
+    all targets at once. One eigendecomposition, O(n³), for each kernel tried gives the solution,
+    the leave-one-out output of every row and the degrees of freedom for every alpha. By default
+    15 kernels are tried on at most 1000 distinct rows; of more, the best few on at most 3000; the
+    chosen one on all. Memory 5 n² numbers.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of what is free.
     random_state : int, RandomState or None, default=None
-        For the choice of rows on which kernels are compared, where there are more than 2000.
+        For the choice of rows on which kernels are compared, where there are more than 1000.
 
     Attributes
     ----------

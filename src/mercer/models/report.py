@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.kernels import Kernel
-from mercer.tuning import Tuned
+from mercer.tuning import Path, Tuned
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,7 @@ class FitReport:
     alpha: float
     criterion: str
     criterion_value: float
-    n_kernels: int
-    n_alphas: int
-    n_searched: int
+    searched: str
     leaving: str
     loo: str
     degrees_of_freedom: float
@@ -27,12 +25,11 @@ class FitReport:
     negative: float
 
     def __str__(self) -> str:
-        searched = f"{self.n_kernels} x {self.n_alphas} pairs of kernel and alpha on {self.n_searched} rows"
         lines = {
             "rows": f"{self.n_rows}, distinct {self.n_centers}",
             "kernel": repr(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out, {searched}",
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out; {self.searched}",
             "left out": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
@@ -41,19 +38,21 @@ class FitReport:
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
+def _in_words(path: Path) -> str:
+    kernels, alphas = path.scores.shape
+    return f"{kernels} x {alphas} kernels and alphas on {path.n_points} rows"
+
+
 def fit_report(model: Any, tuned: Tuned, loo: str, criterion: str) -> FitReport:
     """The report of a model that has just been fitted."""
-    n_kernels, n_alphas = tuned.path.scores.shape
     return FitReport(
         n_rows=len(tuned.observations.Y),
         n_centers=len(model.dual_coef_),
         kernel=model.kernel_,
         alpha=model.alpha_,
         criterion=criterion,
-        criterion_value=float(tuned.path.scores.min()),
-        n_kernels=n_kernels,
-        n_alphas=n_alphas,
-        n_searched=tuned.path.n_rows,
+        criterion_value=float(tuned.paths[-1].scores.min()),
+        searched=", then ".join(map(_in_words, tuned.paths)),
         leaving="each row" if tuned.fold is None else f"{tuned.fold.max() + 1} folds",
         loo=loo,
         degrees_of_freedom=model.degrees_of_freedom_,

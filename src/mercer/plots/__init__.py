@@ -1,0 +1,7 @@
+"""Pictures of fitted models: Display classes as in scikit-learn; matplotlib comes with ``mercer[plots]``."""
+
+from mercer.plots.leave_one_out import LeaveOneOutDisplay
+from mercer.plots.path import LooPathDisplay
+from mercer.plots.projection import DiscriminantDisplay
+
+__all__ = ["DiscriminantDisplay", "LeaveOneOutDisplay", "LooPathDisplay"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.scores.logistic import Logits, fit_logits, log_partition, softmax0
+from mercer.scores.logistic import Logits, fit_logits, softmax0
 from mercer.scores.relative import relative
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ def _error(R: Array, label: NDArray[np.intp]) -> Array:
 
 
 def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
-    P = softmax0(logits.at(R))
+    P, _ = softmax0(logits.at(R))
     own = np.arange(1, P.shape[-1] + 1) == label[:, None]
     first = (1.0 - P.sum(axis=-1)) - (label == 0)
     loss: Array = ((P - own) ** 2).sum(axis=-1) + first**2
@@ -65,7 +65,7 @@ def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
 def _log_loss(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
     Z = logits.at(R)
     own = np.arange(1, Z.shape[-1] + 1) == label[:, None]
-    loss: Array = log_partition(Z) - (Z * own).sum(axis=-1)
+    loss: Array = softmax0(Z)[1] - (Z * own).sum(axis=-1)
     return loss
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 Array = NDArray[np.float64]
 
@@ -56,23 +55,14 @@ def smoothed_targets(label: NDArray[np.intp], weight: Array, n_classes: int) -> 
     return T
 
 
-def softmax0(logits: Array) -> Array:
-    """Probabilities (..., k - 1) of classes 1 … k - 1 where class 0 has logit zero."""
-    if logits.shape[-1] == 1:
-        return np.asarray(expit(logits))
+def softmax0(logits: Array) -> tuple[Array, Array]:
+    """Probabilities (..., k - 1) of classes 1 … k - 1 and log(1 + sum exp(logits)) (...,); class 0 has logit 0."""
     top = np.maximum(logits.max(axis=-1, keepdims=True), 0.0)
     E = np.exp(logits - top)
-    p: Array = E / (np.exp(-top) + E.sum(axis=-1, keepdims=True))
-    return p
-
-
-def log_partition(logits: Array) -> Array:
-    """log(1 + sum_c exp(logit_c)) (...,)."""
-    if logits.shape[-1] == 1:
-        return np.logaddexp(0.0, logits[..., 0])
-    top = np.maximum(logits.max(axis=-1), 0.0)
-    total: Array = top + np.log(np.exp(-top) + np.exp(logits - top[..., None]).sum(axis=-1))
-    return total
+    total = np.exp(-top) + (E if E.shape[-1] == 1 else E.sum(axis=-1, keepdims=True))
+    log_total = (top + np.log(total))[..., 0]
+    E /= total
+    return E, log_total
 
 
 def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
@@ -99,8 +89,8 @@ def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
 def _derivatives(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Loss (a,), gradient (a, k) and Hessian (a, k, k) in (slope, offsets)."""
     logits = theta[:, None, :1] * R + theta[:, None, 1:]
-    loss = (weight * (log_partition(logits) - (T * logits).sum(axis=-1))).sum(axis=-1)
-    P = softmax0(logits)
+    P, log_total = softmax0(logits)
+    loss = (log_total - (T * logits).sum(axis=-1)) @ weight
     E = weight[:, None] * (P - T)
     gradient = np.concatenate([(E * R).sum(axis=(1, 2))[:, None], E.sum(axis=1)], axis=1)
     return loss, gradient, _hessian(P, R, weight)

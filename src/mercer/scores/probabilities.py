@@ -55,7 +55,7 @@ class Posterior:
 
     def probabilities(self, R: Array) -> Array:
         """(n, k) probabilities, rows summing to one."""
-        P = softmax0(self.logits(R))
+        P, _ = softmax0(self.logits(R))
         if P.shape[1] > 1:
             return np.column_stack([1.0 - P.sum(axis=1), P]).clip(0.0)
         return np.column_stack([1.0 - P[:, 0], P[:, 0]])
@@ -81,7 +81,7 @@ class Posterior:
 
     def _mixture(self, R: Array, linear: Array) -> Array:
         """(n, k) probabilities of the isotonic curves and the linear logits."""
-        P = softmax0(linear)
+        P, _ = softmax0(linear)
         P = np.column_stack([1.0 - P.sum(axis=1), P])
         own = _one_against_rest(R)
         steps = np.column_stack([curve.at(r) for curve, r in zip(self.curves, own.T)])

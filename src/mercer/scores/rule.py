@@ -73,10 +73,10 @@ def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: 
 
 def scores_in(directions: Directions | None, F: Outputs) -> Array:
     """Relative scores (n, k - 1) of what the kept directions see of outputs F (n, q)."""
-    F = np.asarray(F, dtype=np.float64)
+    outputs: Array = np.asarray(F, dtype=np.float64)
     if directions is None:
-        return F
-    scores: Array = relative(directions.restore(directions.project(F)))
+        return outputs
+    scores: Array = relative(directions.restore(directions.project(outputs)))
     return scores
 
 

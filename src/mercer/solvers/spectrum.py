@@ -118,10 +118,9 @@ Parts = tuple[Array, Array, Array | None, int, float]
 
 
 def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) -> Parts:
-    A = K * s * s[:, None] if np.ptp(s) else K * float(s[0] ** 2)
-    A = np.asarray(A, dtype=np.float64)
-    noise = _noise(K, A)
-    eigen = eigen_psd(reflector.both_sides(A) if reflector else np.asfortranarray(A), noise=noise)
+    A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
+    B = reflector.both_sides(A) if reflector else np.array(A.T, order="F")
+    eigen = eigen_psd(B, noise=_noise(K, A))
     U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
     return eigen.values, U, None, eigen.rank, eigen.negative
 
@@ -210,9 +209,11 @@ def _leave_one_out(spectrum: Spectrum, observations: Observations, alphas: Array
 
 
 def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
-    """P_gg = sum_j U_gj² inverse_aj (a, u), squaring a block of rows at a time."""
-    blocks = [inverse @ (U[i : i + step] ** 2).T for i in range(0, len(U), step)]
-    return np.concatenate(blocks, axis=1)
+    """P_gg = sum_j U_gj² inverse_aj (a, u), squaring a block of columns at a time."""
+    P = np.zeros((len(inverse), len(U)))
+    for j in range(0, U.shape[1], step):
+        P += inverse[:, j : j + step] @ (U[:, j : j + step] ** 2).T
+    return P
 
 
 def _residual(spectrum: Spectrum, observations: Observations, alpha: float) -> Array:

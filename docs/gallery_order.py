@@ -1,0 +1,18 @@
+"""The order in which the gallery is read."""
+
+ORDER = [
+    "first_steps",
+    "projection",
+    "leave_one_out",
+    "loo_map",
+    "calibration",
+    "regression_intervals",
+    "kernels",
+    "fisher_worst_case",
+]
+
+
+def reading_order(filename):
+    """The place of a script; those not listed come last, by name."""
+    name = filename.removeprefix("plot_").removesuffix(".py")
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name)

@@ -1,0 +1,96 @@
+"""What all pictures share: axes to draw on, colors that all eyes can tell apart, densities of scores."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+
+from mercer.models.validation import choice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito (2008), Color universal design, without the yellow that is too pale for lines.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+KINDS = ("density", "histogram")
+GRID_SIZE = 300
+N_BINS = 30
+# Axes with a legend inside are this much higher than what they show.
+HEADROOM = 1.4
+
+
+def axes_or_new(ax: Any) -> "Axes":
+    """The axes given, or those of a new figure."""
+    if ax is not None:
+        axes: Axes = ax
+        return axes
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("a picture needs matplotlib, which is missing: pip install mercer[plots]") from error
+    return plt.subplots(layout="constrained")[1]
+
+
+def legend_inside(ax: "Axes", *, title: str | None = None) -> None:
+    """A legend in a strip on top that is added to the axes, where it hides nothing."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, low + HEADROOM * (high - low))
+    frame = {"framealpha": 1.0, "edgecolor": "none", "fontsize": "small", "title_fontsize": "small"}
+    ax.legend(loc="upper center", ncols=3, title=title, **frame)
+
+
+def color(position: int) -> str:
+    """The color of the class at this position."""
+    return COLORS[position % len(COLORS)]
+
+
+def marker(position: int) -> str:
+    """The marker of the class at this position: colors repeat after seven, pairs after 42."""
+    return MARKERS[(position + position // len(COLORS)) % len(MARKERS)]
+
+
+def last_step(estimator: Any) -> Any:
+    """The model inside a pipeline or a search, or the estimator itself."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The distinct classes and the class number of every row (n,), one for each of the scores."""
+    y = np.asarray(y)
+    if len(y) != len(scores):
+        raise ValueError(f"there are {len(y)} labels and {len(scores)} rows of scores; give one for each row")
+    classes, label = np.unique(y, return_inverse=True)
+    return classes, label
+
+
+def curve(values: Array, span: tuple[float, float], kind: str) -> tuple[Array, Array]:
+    """Points x and heights (g,) of the distribution of values (n,) over a span; the area is one."""
+    choice("kind", kind, KINDS)
+    if kind == "density":
+        grid = np.linspace(*span, GRID_SIZE)
+        return grid, density(values, grid)
+    height, edges = np.histogram(values, bins=N_BINS, range=span, density=True)
+    return np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(height, 2), [0.0]])
+
+
+def density(values: Array, grid: Array) -> Array:
+    """Gaussian kernel density of values (n,) at a grid (g,); O(n g). Width: Silverman (1986), Eq. (3.31)."""
+    quartiles = np.quantile(values, [0.25, 0.75])
+    spread = min(values.std(), np.diff(quartiles)[0] / 1.34) or values.std()
+    # Scores that are all equal become a narrow peak.
+    width = max(0.9 * spread * len(values) ** -0.2, 0.005 * np.ptp(grid))
+    bumps = np.exp(-0.5 * ((grid[:, None] - values) / width) ** 2)
+    heights: Array = bumps.mean(axis=1) / (width * np.sqrt(2 * np.pi))
+    return heights
+
+
+def span_of(*scores: Array) -> tuple[float, float]:
+    """The range of nearly all scores: between their percentiles 1 and 99, and a fifth more on both sides."""
+    ends = np.quantile([np.quantile(s, [0.01, 0.99]) for s in scores], [0.0, 1.0])
+    margin = 0.2 * (ends[1] - ends[0]) or 1.0
+    return float(ends[0] - margin), float(ends[1] + margin)

@@ -1,0 +1,36 @@
+"""The checks that scikit-learn has for every estimator, without exceptions."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.kernels import RBF
+
+# One kernel, of which leave-one-out chooses alpha: what is tested of these is not the search.
+MEDIAN = RBF(gamma="median")
+ESTIMATORS = [
+    KernelFisherClassifier(),
+    KernelFisherClassifier("linear"),
+    KernelFisherClassifier("laplacian", alpha=1.0),
+    KernelFisherClassifier(MEDIAN, penalty="coef"),
+    KernelFisherClassifier(MEDIAN, calibration="gaussian"),
+    KernelFisherClassifier(MEDIAN, calibration="isotonic"),
+    KernelFisherClassifier(MEDIAN, criterion="log_loss"),
+    KernelFisherClassifier(MEDIAN, criterion="error"),
+    KernelFisherClassifier(MEDIAN, criterion="squared"),
+    KernelFisherClassifier(MEDIAN, class_weight="balanced"),
+    KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0),
+    KernelRidgeRegressor(),
+    KernelRidgeRegressor("linear"),
+    KernelRidgeRegressor("laplacian"),
+    KernelRidgeRegressor(MEDIAN, penalty="coef"),
+    KernelRidgeRegressor(MEDIAN, fit_intercept=False),
+    KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0),
+]
+
+
+# The check of array API input skips itself unless scipy was told to dispatch.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -1,0 +1,102 @@
+"""Factors reproduce their matrices, and say what was changed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from mercer.linalg import Reflector, eigen_psd, factor_spd, singular
+
+EPS = np.finfo(np.float64).eps
+
+
+def semidefinite(rng, n, rank):
+    Z = rng.normal(size=(n, rank))
+    return Z @ Z.T
+
+
+def full(lower):
+    """The symmetric matrix with this lower triangle."""
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
+def householder(s):
+    """I - 2 v v' with v along s + |s| e_1 or s - |s| e_1, the longer of the two."""
+    v = s.copy()
+    v[0] += np.copysign(np.linalg.norm(s), s[0])
+    return np.eye(len(s)) - 2 * np.outer(v, v) / (v @ v)
+
+
+def test_cholesky_factor_solves_without_shift(rng):
+    A, B = semidefinite(rng, 20, 30), rng.normal(size=(20, 3))
+    factor = factor_spd(A.copy())
+    assert factor.shift == 0.0
+    assert_allclose(A @ factor.solve(B), B, atol=1e-10)
+    assert_allclose((factor.half_solve(B) ** 2).sum(axis=0), (B * np.linalg.solve(A, B)).sum(axis=0), rtol=1e-9)
+
+
+def test_singular_matrix_is_factored_with_a_shift_that_is_told(rng):
+    A = semidefinite(rng, 30, 3)
+    factor = factor_spd(A.copy())
+    lower = np.tril(factor.lower)
+    assert factor.shift <= 1e6 * 30 * EPS * np.diagonal(A).max()
+    assert_allclose(lower @ lower.T, A + factor.shift * np.eye(30), atol=1e-11)
+
+
+def test_indefinite_matrix_is_refused():
+    with pytest.raises(np.linalg.LinAlgError, match="indefinite"):
+        factor_spd(np.diag([1.0, -0.5]))
+
+
+def test_eigen_reproduces_the_matrix_and_its_rank(rng):
+    A = semidefinite(rng, 20, 7)
+    eigen = eigen_psd(A.copy(order="F"))
+    assert eigen.rank == np.count_nonzero(eigen.values)
+    assert eigen.negative == 0.0
+    assert_allclose((eigen.vectors * eigen.values) @ eigen.vectors.T, A, atol=1e-12)
+
+
+def test_values_below_the_noise_are_zero(rng):
+    U, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    A = (U * [1e-7, 1e-5, 0.5, 2.0]) @ U.T
+    eigen = eigen_psd(np.asfortranarray((A + A.T) / 2), noise=1e-6)
+    assert eigen.rank == 3
+    assert_allclose(eigen.values, [0.0, 1e-5, 0.5, 2.0], rtol=1e-9)
+
+
+def test_negative_part_is_in_units_of_the_largest():
+    eigen = eigen_psd(np.asfortranarray(np.diag([-0.5, 1.0, 2.0])))
+    assert eigen.negative == 0.25
+    assert eigen.values.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_empty_matrix_has_rank_zero():
+    assert eigen_psd(np.empty((0, 0))).rank == 0
+
+
+def test_singular_values_reproduce_the_matrix_and_its_rank(rng):
+    A = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 9))
+    U, sigma, V, rank = singular(A.copy(), noise=1e-12)
+    assert rank == 2
+    assert_allclose((U * sigma) @ V.T, A, atol=1e-13)
+
+
+@given(s=st.lists(st.floats(0.01, 100), min_size=1, max_size=12), seed=st.integers(0, 1000))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_reflector_is_the_matrix_that_carries_s_to_the_first_axis(s, seed):
+    s, rng = np.array(s), np.random.default_rng(seed)
+    n, H, reflector = len(s), householder(s), Reflector.onto_first_axis(s)
+    assert_allclose((H @ s)[1:], 0.0, atol=1e-13 * np.linalg.norm(s))
+    A, B, V = semidefinite(rng, n, n), rng.normal(size=(n, 5)), rng.normal(size=(n - 1, 4))
+    if n > 1:
+        assert_allclose(full(reflector.both_sides(A)), (H @ A @ H)[1:, 1:], atol=1e-12 * np.abs(A).sum())
+    assert_allclose(reflector.left(B), (H @ B)[1:], atol=1e-12)
+    assert_allclose(reflector.expand(V), H @ np.vstack([np.zeros((1, 4)), V]), atol=1e-12)
+
+
+def test_expanded_columns_are_orthonormal_and_orthogonal_to_s(rng):
+    s = rng.uniform(0.1, 3.0, 15)
+    U = Reflector.onto_first_axis(s).expand(np.eye(14))
+    assert_allclose(U.T @ U, np.eye(14), atol=1e-14)
+    assert_allclose(s @ U, 0.0, atol=1e-14 * np.linalg.norm(s))

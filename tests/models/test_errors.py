@@ -1,0 +1,186 @@
+"""An error names the thing and the remedy; a warning comes once, and only where it should."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.errors import KernelError, NumericalWarning, ScaleWarning
+from mercer.kernels import RBF, FromCallable, Sigmoid
+
+FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
+FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"alpha": 0.0}, ["alpha=0.0", "positive number", '"loo"']),
+        ({"alpha": -1}, ["alpha=-1", "positive number"]),
+        ({"alpha": "cv"}, ["alpha='cv'", '"loo"']),
+        ({"alpha": np.inf}, ["alpha=inf"]),
+        ({"alpha": None}, ["alpha=None"]),
+        ({"criterion": "accuracy"}, ["criterion='accuracy'", "'brier', 'log_loss', 'error', 'squared'"]),
+        ({"calibration": "platt"}, ["calibration='platt'", "'logistic', 'gaussian', 'isotonic'"]),
+        ({"threshold": "half"}, ["threshold='half'", "'bayes'", "'soft_margin'"]),
+        ({"penalty": "l2"}, ["penalty='l2'", "'rkhs', 'coef'"]),
+        ({"kernel": "gaussian"}, ["'gaussian'", "rbf"]),
+        ({"kernel": RBF}, ["class RBF", "RBF()"]),
+        ({"kernel": RBF(gamma="auto")}, ['"auto"', '"median", "scale", "loo"']),
+        ({"max_memory": -1}, ["max_memory=-1", "positive number or None"]),
+        ({"priors": [0.5, 0.3, 0.2]}, ["priors=[0.5, 0.3, 0.2]", "2 positive numbers", "sum to one"]),
+        ({"priors": [0.9, 0.9]}, ["priors=[0.9, 0.9]", "sum to one"]),
+        ({"priors": [1.0, 0.0]}, ["priors=[1.0, 0.0]", "positive"]),
+        ({"priors": [0.5, 0.5], "threshold": "error"}, ["threshold='error'", '"bayes"']),
+        ({"n_components": 2}, ["n_components=2", "2 classes", "1 to 1"]),
+        ({"n_components": 0}, ["n_components=0", "1 to 1"]),
+        ({"class_weight": {0: 0.0, 1: 1.0}}, ["class_weight={0: 0.0, 1: 1.0}", "positive"]),
+        ({"cv": ShuffleSplit(5, test_size=0.5, random_state=0)}, ["cv=ShuffleSplit", "twice", "partition"]),
+        ({"cv": FEW_ROWS}, ["never leaves out 30 rows", "cover all rows"]),
+    ],
+    ids=str,
+)
+def test_wrong_choice_is_named_with_the_right_ones(two_classes, choice, words):
+    with pytest.raises(ValueError) as caught:
+        KernelFisherClassifier(**choice).fit(*two_classes)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("threshold", ["equal_error", "soft_margin", "error"])
+def test_threshold_of_two_classes_is_refused_for_three(three_classes, threshold):
+    with pytest.raises(ValueError, match=f"threshold='{threshold}' parts two classes and y has 3; use") as caught:
+        KernelFisherClassifier(threshold=threshold).fit(*three_classes)
+    assert '"bayes" or "least_squares"' in str(caught.value)
+
+
+def test_one_class_is_refused(two_classes):
+    X, _ = two_classes
+    with pytest.raises(ValueError, match="one class, 'a'; a classifier needs at least 2 classes"):
+        KernelFisherClassifier().fit(X, np.full(60, "a", dtype=object))
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)], ids=str)
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.r_[-1.0, np.ones(59)], "spans -1.0 to 1.0; weights must be finite, nonnegative"),
+        (np.r_[np.nan, np.ones(59)], "finite"),
+        (np.zeros(60), "not all zero"),
+        (np.ones(59), r"sample_weight.shape == \(59,\), expected \(60,\)"),
+        (np.ones((60, 1)), "1D array"),
+    ],
+    ids=["negative", "nan", "zero", "short", "column"],
+)
+def test_wrong_weights_are_refused(two_classes, model, weight, words):
+    with pytest.raises(ValueError, match=words):
+        model.fit(*two_classes, sample_weight=weight)
+
+
+def test_kernel_values_that_are_not_square_are_refused():
+    with pytest.raises(ValueError, match=r"kernel='precomputed' is fitted on the square matrix.*\(4, 3\)"):
+        KernelFisherClassifier("precomputed").fit(np.ones((4, 3)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)], ids=str)
+def test_rows_of_another_length_are_refused(two_classes, model):
+    model.fit(*two_classes)
+    with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 2 features"):
+        model.predict(np.ones((4, 3)))
+
+
+def test_kernel_values_with_another_number_of_columns_are_refused(two_classes):
+    X, y = two_classes
+    model = KernelFisherClassifier("precomputed").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="expecting 60 features"):
+        model.predict((X @ X.T)[:, :50])
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 1.5, "most", None])
+def test_coverage_lies_between_zero_and_one(curve, coverage):
+    model = KernelRidgeRegressor(**FIXED).fit(*curve)
+    with pytest.raises(ValueError, match=f"coverage={coverage!r}; it must lie between 0 and 1"):
+        model.predict_interval(curve[0], coverage=coverage)
+
+
+def test_one_group_is_refused(two_classes):
+    with pytest.raises(ValueError, match="at least two groups|groups"):
+        KernelFisherClassifier(**FIXED).fit(*two_classes, groups=np.zeros(60))
+
+
+def test_one_row_is_refused():
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        KernelRidgeRegressor().fit([[1.0]], [2.0])
+
+
+def test_uncertainty_of_kernel_values_is_refused_with_a_remedy(curve):
+    X, y = curve
+    model = KernelRidgeRegressor("precomputed", alpha=1.0).fit(X @ X.T, y)
+    for ask in (lambda: model.predict_interval(X @ X.T), lambda: model.predict(X @ X.T, return_std=True)):
+        with pytest.raises(ValueError, match='kernel="precomputed".*pass the kernel itself'):
+            ask()
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=str)
+def test_model_must_be_fitted_first(model):
+    with pytest.raises(NotFittedError):
+        model.predict(np.ones((2, 2)))
+
+
+def test_missing_targets_are_named(curve):
+    with pytest.raises(ValueError, match="y"):
+        KernelRidgeRegressor().fit(curve[0], None)
+
+
+def test_function_of_the_wrong_shape_is_refused(two_classes):
+    with pytest.raises(KernelError, match=r"pairwise\(function\)"):
+        KernelFisherClassifier(lambda X, Z: 1.0).fit(*two_classes)
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=str)
+def test_features_of_different_scale_are_warned_of_once(two_classes, model):
+    X, y = two_classes
+    with pytest.warns(ScaleWarning, match=r"feature 1 varies .* as much as feature 0.*StandardScaler") as record:
+        model.fit(X * [1.0, 1e4], y)
+    assert len(record) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), KernelFisherClassifier()),
+        KernelFisherClassifier(RBF(gamma=[1.0, 1e-8]), alpha=1.0),
+        KernelFisherClassifier("linear"),
+    ],
+    ids=["scaled", "own gammas", "no distance"],
+)
+def test_scales_are_fine_where_distances_see_all_features(two_classes, model):
+    X, y = two_classes
+    model.fit(X * [1.0, 1e4], y)
+
+
+def test_constant_features_and_moderate_scales_are_no_reason_to_warn(two_classes):
+    X, y = two_classes
+    KernelFisherClassifier().fit(np.column_stack([X * [1.0, 500.0], np.zeros(60)]), y)
+
+
+def test_indefinite_kernel_is_warned_of(two_classes, curve):
+    kernel = Sigmoid(gamma=1.0, coef0=-1.0)
+    for model, data in ((KernelFisherClassifier, two_classes), (KernelRidgeRegressor, curve)):
+        with pytest.warns(NumericalWarning, match="Sigmoid.*not positive semidefinite") as record:
+            found = model(kernel, alpha=1.0).fit(*data)
+        assert len(record) == 1
+        assert found.report_.negative > 0
+
+
+def test_definite_kernels_are_not_warned_of(two_classes):
+    X, y = two_classes
+    flat = FromCallable(lambda A, B: np.ones((len(A), len(B))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert KernelFisherClassifier(flat, alpha=1.0).fit(X, y).report_.negative == 0.0

@@ -1,0 +1,195 @@
+"""Kernel ridge regression: leave-one-out, several targets, standard deviations and intervals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF as ProcessRBF
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
+
+from mercer import KernelRidgeRegressor
+from mercer.datasets import make_sinc
+from mercer.kernels import RBF, Linear
+from mercer.scores import jackknife_plus
+
+FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
+
+
+@pytest.mark.parametrize("choice", [{}, {"fit_intercept": False}], ids=str)
+def test_left_out_predictions_are_those_of_refitting(curve, choice):
+    X, y = curve
+    model = KernelRidgeRegressor(**FIXED, **choice).fit(X, y)
+    exact = cross_val_predict(KernelRidgeRegressor(**FIXED, **choice), X, y, cv=LeaveOneOut())
+    assert_allclose(model.loo_prediction_, exact, rtol=1e-9, atol=1e-12)
+    assert_allclose(model.loo_score_, r2_score(y, exact), rtol=1e-9)
+
+
+def test_left_out_predictions_of_the_chosen_model_are_those_of_refitting(curve):
+    X, y = curve
+    model = KernelRidgeRegressor().fit(X, y)
+    exact = cross_val_predict(KernelRidgeRegressor(model.kernel_, alpha=model.alpha_), X, y, cv=LeaveOneOut())
+    assert_allclose(model.loo_prediction_, exact, rtol=1e-6, atol=1e-8)
+
+
+def test_without_intercept_it_is_kernel_ridge(curve):
+    X, y = curve
+    exact = KernelRidge(alpha=0.3, kernel="rbf", gamma=0.5).fit(X, y)
+    model = KernelRidgeRegressor(fit_intercept=False, **FIXED).fit(X, y)
+    assert model.intercept_ == 0.0
+    assert_allclose(model.predict(X), exact.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_linear_kernel_finds_a_line_and_its_intercept(rng):
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5] + 7.0
+    model = KernelRidgeRegressor("linear", alpha=1e-8).fit(X, y)
+    assert_allclose(model.predict(np.zeros((1, 3))), 7.0, rtol=1e-6)
+    assert_allclose(model.predict(np.eye(3)) - 7.0, [1.0, -2.0, 0.5], rtol=1e-5)
+
+
+def test_several_targets_are_each_on_its_own(rng, curve):
+    X, y = curve
+    Y = np.column_stack([y, 100 * np.cos(X[:, 0]), rng.normal(size=50)])
+    both = KernelRidgeRegressor(**FIXED).fit(X, Y)
+    assert both.predict(X).shape == (50, 3)
+    F, std = both.predict(X, return_std=True)
+    ends = both.predict_interval(X)
+    for q in range(3):
+        alone = KernelRidgeRegressor(**FIXED).fit(X, Y[:, q])
+        assert_allclose(F[:, q], alone.predict(X), rtol=1e-10, atol=1e-12)
+        assert_allclose(both.loo_prediction_[:, q], alone.loo_prediction_, rtol=1e-10)
+        assert_allclose(std[:, q], alone.predict(X, return_std=True)[1], rtol=1e-10)
+        assert_allclose(ends[:, q], alone.predict_interval(X), rtol=1e-9)
+
+
+def test_scale_of_a_target_does_not_decide_for_the_others(rng, curve):
+    X, y = curve
+    noise = rng.normal(size=50)
+    small, large = (KernelRidgeRegressor().fit(X, np.column_stack([y, s * noise])) for s in (1.0, 1e6))
+    assert_allclose(small.alpha_, large.alpha_, rtol=1e-9)
+    assert small.gamma_ == large.gamma_
+
+
+def test_one_column_of_targets_stays_a_column(curve):
+    X, y = curve
+    column = KernelRidgeRegressor(**FIXED).fit(X, y[:, None])
+    assert column.predict(X).shape == (50, 1)
+    assert column.predict_interval(X).shape == (50, 1, 2)
+    assert_allclose(column.predict(X)[:, 0], KernelRidgeRegressor(**FIXED).fit(X, y).predict(X))
+
+
+def test_standard_deviation_is_that_of_a_gaussian_process(rng, curve):
+    X, y = curve
+    new = rng.uniform(-5, 5, size=(20, 1))
+    model = KernelRidgeRegressor(fit_intercept=False, **FIXED).fit(X, y)
+    process = GaussianProcessRegressor(ProcessRBF(1.0), alpha=0.3, optimizer=None).fit(X, y)
+    mean, std = process.predict(new, return_std=True)
+    found, found_std = model.predict(new, return_std=True)
+    assert_allclose(found, mean, rtol=1e-8, atol=1e-12)
+    # The process has noise of variance alpha, the model noise_std_²; the new observation has noise, too.
+    assert_allclose(found_std, model.noise_std_ * np.sqrt(1 + std**2 / 0.3), rtol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef"])
+def test_standard_deviation_is_never_below_the_noise_and_grows_with_distance(curve, penalty):
+    X, y = curve
+    model = KernelRidgeRegressor(penalty=penalty).fit(X, y)
+    _, near = model.predict(X, return_std=True)
+    assert (near >= model.noise_std_).all()
+    if penalty == "rkhs":
+        _, far = model.predict(np.array([[100.0]]), return_std=True)
+        assert far[0] > near.max()
+
+
+def test_noise_is_found(rng):
+    X, y = make_sinc(200, noise=0.1, random_state=0)
+    model = KernelRidgeRegressor().fit(X, y)
+    # The standard error of a standard deviation from 200 rows is a twentieth of it.
+    assert 0.08 < model.noise_std_ < 0.12
+
+
+def test_standard_deviation_with_the_penalty_on_coefficients_is_that_of_its_own_kernel(rng, curve):
+    X, y = curve
+
+    def squared(A, B):
+        return RBF(gamma=0.5).block(A, X) @ RBF(gamma=0.5).block(B, X).T
+
+    coef = KernelRidgeRegressor(penalty="coef", **FIXED).fit(X, y)
+    rkhs = KernelRidgeRegressor(squared, alpha=0.3).fit(X, y)
+    new = rng.uniform(-4, 4, size=(10, 1))
+    for found, exact in zip(coef.predict(new, return_std=True), rkhs.predict(new, return_std=True)):
+        assert_allclose(found, exact, rtol=1e-6)
+    assert_allclose(coef.predict_interval(new), rkhs.predict_interval(new), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_interval_is_the_jackknife_plus_of_refitting(curve, coverage):
+    X, y = curve[0][:25], curve[1][:25]
+    new = np.linspace(-3, 3, 7)[:, None]
+    outputs, residual = np.empty((7, 25)), np.empty(25)
+    for i in range(25):
+        rest = np.arange(25) != i
+        without = KernelRidgeRegressor(**FIXED).fit(X[rest], y[rest])
+        outputs[:, i], residual[i] = without.predict(new), y[i] - without.predict(X[i : i + 1])[0]
+    model = KernelRidgeRegressor(**FIXED).fit(X, y)
+    exact = jackknife_plus(outputs, residual, np.ones(25), coverage)
+    assert_allclose(model.predict_interval(new, coverage=coverage), exact, rtol=1e-8)
+
+
+def test_interval_of_folds_is_the_cross_validation_plus_of_refitting(curve):
+    X, y = curve
+    new = np.linspace(-3, 3, 7)[:, None]
+    outputs, residual = np.empty((7, 50)), np.empty(50)
+    for rest, away in KFold(5).split(X):
+        without = KernelRidgeRegressor(**FIXED).fit(X[rest], y[rest])
+        outputs[:, away], residual[away] = without.predict(new)[:, None], y[away] - without.predict(X[away])
+    model = KernelRidgeRegressor(cv=KFold(5), **FIXED).fit(X, y)
+    assert_allclose(model.predict_interval(new, coverage=0.8), jackknife_plus(outputs, residual, np.ones(50), 0.8), rtol=1e-8)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_intervals_cover_about_what_they_say(coverage):
+    X, y = make_sinc(1150, noise=0.2, random_state=1)
+    model = KernelRidgeRegressor().fit(X[:150], y[:150])
+    lower, upper = model.predict_interval(X[150:], coverage=coverage).T
+    covered = np.mean((lower <= y[150:]) & (y[150:] <= upper))
+    # Two standard errors of a share of 150 training and 1000 test rows, about 0.04 each way.
+    assert abs(covered - coverage) < 2 * np.sqrt(coverage * (1 - coverage) * (1 / 150 + 1 / 1000))
+
+
+def test_higher_coverage_contains_lower(curve):
+    X, y = curve
+    model = KernelRidgeRegressor().fit(X, y)
+    ends = [model.predict_interval(X, coverage=c) for c in (0.5, 0.8, 0.95)]
+    for inner, outer in zip(ends, ends[1:]):
+        assert (outer[:, 0] <= inner[:, 0]).all()
+        assert (outer[:, 1] >= inner[:, 1]).all()
+
+
+def test_interval_asks_for_no_more_than_the_rows_can_say(curve):
+    X, y = curve
+    # Fifty residuals know nothing of one row in a hundred.
+    assert np.isinf(KernelRidgeRegressor(**FIXED).fit(X, y).predict_interval(X, coverage=0.99)).all()
+
+
+def test_sum_of_kernels_is_a_kernel(curve):
+    X, y = curve
+    model = KernelRidgeRegressor(RBF(gamma=0.5) + Linear(), alpha=0.3).fit(X, y)
+    K = RBF(gamma=0.5).block(X, X) + X @ X.T
+    exact = KernelRidgeRegressor("precomputed", alpha=0.3).fit(K, y)
+    assert_allclose(model.predict(X), exact.predict(K), rtol=1e-8)
+
+
+def test_constant_target_is_predicted(curve):
+    X, _ = curve
+    model = KernelRidgeRegressor().fit(X, np.full(50, 3.5))
+    assert_allclose(model.predict(X), 3.5)
+    assert_allclose(model.noise_std_, 0.0, atol=1e-10)
+
+
+def test_report_tells_r2(curve):
+    model = KernelRidgeRegressor().fit(*curve)
+    assert f"R² {model.loo_score_:.4f}" in str(model.report_)
+    assert "each row out" in str(model.report_)

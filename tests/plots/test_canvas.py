@@ -1,0 +1,51 @@
+"""What all pictures share: axes, colors, densities."""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.integrate import trapezoid
+
+from mercer.plots import LooPathDisplay
+from mercer.plots.canvas import color, curve, density, marker, span_of
+
+
+def test_without_matplotlib_the_error_names_the_extra(two, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install mercer\[plots\]"):
+        LooPathDisplay.from_estimator(two[0])
+
+
+def test_a_density_has_area_one(rng):
+    values = rng.standard_normal(200)
+    grid = np.linspace(-8, 8, 2001)
+    assert trapezoid(density(values, grid), grid) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_equal_scores_are_a_peak_and_not_an_error():
+    grid = np.linspace(*span_of(np.ones(5)), 300)
+    assert grid[density(np.ones(5), grid).argmax()] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["density", "histogram"])
+def test_curves_end_at_the_span_and_have_area_one(rng, kind):
+    values = rng.standard_normal(500)
+    x, height = curve(values, (-6.0, 6.0), kind)
+    assert (x[0], x[-1]) == (-6.0, 6.0)
+    assert trapezoid(height, x) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_unknown_kind_is_named(rng):
+    with pytest.raises(ValueError, match="kind='violin' is not known"):
+        curve(rng.standard_normal(5), (-1.0, 1.0), "violin")
+
+
+def test_no_two_of_forty_classes_look_the_same():
+    assert len({(color(c), marker(c)) for c in range(40)}) == 40
+
+
+def test_a_new_figure_is_made_only_without_axes(two):
+    figure, ax = plt.subplots()
+    LooPathDisplay.from_estimator(two[0], ax=ax)
+    assert plt.get_fignums() == [figure.number]

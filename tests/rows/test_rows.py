@@ -1,0 +1,61 @@
+"""Which rows are the same, and which leave together."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from mercer.rows import distinct_rows, every_row, fold_members
+
+TABLES = st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=2, max_size=2), min_size=1, max_size=15)
+
+
+def first_equal(rows):
+    """For every row the position of the first row equal to it."""
+    return [next(j for j, other in enumerate(rows) if list(other) == list(row)) for row in rows]
+
+
+@given(TABLES)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_distinct_rows_are_the_first_of_equals(table):
+    X = np.array(table)
+    kinds = [X, X.astype(np.float32), np.asfortranarray(X), sparse.csr_matrix(X), [tuple(row) for row in table]]
+    for rows in kinds:
+        found = distinct_rows(rows)
+        assert_array_equal(found.first[found.point], first_equal(table))
+        assert (np.diff(found.first) > 0).all()
+        assert found.n_points == len(set(map(tuple, table)))
+
+
+def test_stored_zeros_and_order_of_columns_do_not_part_sparse_rows():
+    X = sparse.csr_matrix(
+        (np.array([1.0, 2.0, 0.0, 2.0, 1.0]), np.array([0, 2, 1, 2, 0]), np.array([0, 2, 5])), shape=(2, 3)
+    )
+    assert distinct_rows(X).n_points == 1
+    # Reading rows leaves them as they were.
+    assert X.nnz == 5
+
+
+@pytest.mark.parametrize("X", [["a", "b", "a"], np.array(["a", "b", "a"]), [("a",), ("b",), ("a",)]])
+def test_objects_that_are_equal_are_one_point(X):
+    assert distinct_rows(X).point.tolist() == [0, 1, 0]
+
+
+def test_objects_without_a_hash_are_compared_by_identity():
+    row = ["a"]
+    assert distinct_rows([row, ["a"], row]).point.tolist() == [0, 1, 0]
+
+
+def test_every_row_is_its_own_point():
+    assert every_row(3).first.tolist() == every_row(3).point.tolist() == [0, 1, 2]
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_folds_are_a_partition_into_equal_names(names):
+    fold = np.array(names)
+    members = fold_members(fold)
+    assert sorted(np.concatenate(members).tolist()) == list(range(len(fold)))
+    assert [set(fold[rows]) for rows in members] == [{name} for name in np.unique(fold)]

@@ -1,0 +1,99 @@
+"""The logistic map of scores is at its optimum, and its targets are smoothed."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from mercer.scores.logistic import LEAST_SLOPE, TOLERANCE, fit_logits, smoothed_targets
+
+
+def scored(rng, n, k, *, signal=1.0):
+    """Relative scores (1, n, k - 1), labels and weights."""
+    label = rng.permutation(np.arange(n) % k)
+    scores = signal * np.eye(k)[label] + rng.normal(size=(n, k))
+    return (scores[:, 1:] - scores[:, :1])[None], label, rng.uniform(0.2, 3.0, n)
+
+
+def gradient(fit, R, label, weight):
+    """Of the weighted log-loss in slope and offsets, by its definition."""
+    k = R.shape[-1] + 1
+    logits = np.column_stack([np.zeros(len(label)), fit.slope[0] * R[0] + fit.offset[0]])
+    E = weight[:, None] * (softmax(logits, axis=1) - smoothed_targets(label, weight, k))[:, 1:]
+    return np.r_[(E * R[0]).sum(), E.sum(axis=0)]
+
+
+def test_targets_count_each_class_once_more():
+    label, weight = np.array([0, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0])
+    assert_allclose(smoothed_targets(label, weight, 3)[1], [4 / 6, 1 / 6, 1 / 6])
+    assert_allclose(smoothed_targets(label, weight, 3).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_gradient_vanishes_at_the_optimum(rng, k):
+    R, label, weight = scored(rng, 80, k)
+    found = gradient(fit_logits(R, label, weight), R, label, weight)
+    # Newton's decrement g'H^-1 g <= TOLERANCE n bounds |g| by sqrt(TOLERANCE n |H|), |H| <= n (1 + max R²).
+    assert np.linalg.norm(found) <= np.sqrt(TOLERANCE) * weight.sum() * (1 + np.abs(R).max())
+
+
+def test_two_class_fit_is_logistic_regression_on_smoothed_targets(rng):
+    R, label, weight = scored(rng, 100, 2)
+    T = smoothed_targets(label, weight, 2)
+    rows, classes = np.r_[R[0], R[0]], np.repeat([0, 1], 100)
+    exact = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+    exact.fit(rows, classes, sample_weight=np.r_[weight * T[:, 0], weight * T[:, 1]])
+    fit = fit_logits(R, label, weight)
+    # The square root of the tolerance on Newton's decrement, in units of each parameter's own spread.
+    assert_allclose(fit.slope, exact.coef_[0], rtol=3e-4)
+    assert_allclose(fit.offset[0], exact.intercept_, atol=3e-4)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_weight_two_is_a_row_twice(rng, k):
+    R, label, _ = scored(rng, 40, k)
+    twice = np.r_[np.arange(40), 3, 8]
+    repeated = fit_logits(R[:, twice], label[twice], np.ones(42))
+    weighted = fit_logits(R, label, np.bincount(twice).astype(float))
+    assert_allclose(weighted.slope, repeated.slope, rtol=1e-9)
+    assert_allclose(weighted.offset, repeated.offset, rtol=1e-9, atol=1e-12)
+
+
+def test_batch_is_a_loop(rng):
+    sets = [scored(rng, 30, 3, signal=s)[0] for s in (0.0, 1.0, 5.0)]
+    label, weight = np.arange(30) % 3, np.ones(30)
+    batch = fit_logits(np.concatenate(sets), label, weight)
+    for i, R in enumerate(sets):
+        single = fit_logits(R, label, weight)
+        assert_allclose(batch.slope[i], single.slope[0], rtol=1e-9)
+        assert_allclose(batch.offset[i], single.offset[0], rtol=1e-9, atol=1e-12)
+
+
+def test_slope_of_scores_that_run_against_the_labels_is_at_its_floor():
+    label = np.arange(20) % 2
+    fit = fit_logits(np.where(label == 1, -1.0, 1.0)[None, :, None], label, np.ones(20))
+    assert fit.slope[0] == LEAST_SLOPE
+
+
+def test_constant_scores_give_the_shares_of_the_classes():
+    label = np.repeat([0, 1, 2], [10, 20, 30])
+    fit = fit_logits(np.full((1, 60, 2), 0.7), label, np.ones(60))
+    logits = np.r_[0.0, fit.slope[0] * 0.7 + fit.offset[0]]
+    shares = smoothed_targets(label, np.ones(60), 3).mean(axis=0)
+    assert_allclose(softmax(logits), shares, rtol=1e-4)
+
+
+def test_separable_scores_have_a_finite_optimum():
+    label = np.repeat([0, 1], 10)
+    R = np.where(label == 1, 1.0, -1.0)[None, :, None]
+    fit = fit_logits(R, label, np.ones(20))
+    # Both classes at their smoothed targets 11/12.
+    assert_allclose(fit.slope[0], np.log(11), rtol=1e-4)
+    assert_allclose(fit.offset[0], 0.0, atol=1e-9)
+
+
+def test_affine_change_of_scores_changes_no_logit(rng):
+    R, label, weight = scored(rng, 60, 2)
+    plain, moved = fit_logits(R, label, weight), fit_logits(1000 * R + 5, label, weight)
+    assert_allclose(moved.at(1000 * R + 5), plain.at(R), rtol=1e-4, atol=1e-4)

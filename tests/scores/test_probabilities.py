@@ -1,0 +1,92 @@
+"""Calibration: each posterior is the model it is named after."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.isotonic import IsotonicRegression
+
+from mercer.scores import CALIBRATIONS, calibrate
+
+
+def scored(rng, n, k):
+    label = rng.permutation(np.arange(n) % k)
+    scores = 1.5 * np.eye(k)[label] + rng.normal(size=(n, k))
+    return scores[:, 1:] - scores[:, :1], label
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_probabilities_sum_to_one_and_follow_the_logits(rng, method, k):
+    R, label = scored(rng, 100, k)
+    posterior = calibrate(method, R, label, np.ones(100))
+    P = posterior.probabilities(R)
+    assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    assert ((P > 0) & (P < 1)).all()
+    assert_allclose(np.log(P[:, 1:] / P[:, :1]), posterior.logits(R), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_gaussian_is_linear_discriminant_analysis(rng, k):
+    R, label = scored(rng, 100, k)
+    exact = LinearDiscriminantAnalysis(solver="lsqr").fit(R, label)
+    found = calibrate("gaussian", R, label, np.ones(100))
+    # The covariance has 1e-10 of itself added.
+    assert_allclose(found.probabilities(R), exact.predict_proba(R), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+def test_map_of_two_classes_is_strictly_increasing(rng, method):
+    R, label = scored(rng, 60, 2)
+    posterior = calibrate(method, R, label, np.ones(60))
+    grid = np.linspace(R.min() - 2, R.max() + 2, 1001)[:, None]
+    assert (np.diff(posterior.logits(grid)[:, 0]) > 0).all()
+    assert (np.diff(posterior.probabilities(grid)[:, 1]) > 0).all()
+
+
+def test_isotonic_is_a_mixture_of_isotonic_regression_and_the_logistic_map(rng):
+    R, label = scored(rng, 64, 2)
+    weight = rng.choice([1.0, 2.0], 64)
+    steps = IsotonicRegression(out_of_bounds="clip").fit(R[:, 0], label, sample_weight=weight)
+    smooth = 1 / (1 + np.sqrt(weight.sum()))
+    logistic = calibrate("logistic", R, label, weight).probabilities(R)[:, 1]
+    found = calibrate("isotonic", R, label, weight).probabilities(R)[:, 1]
+    assert_allclose(found, smooth * logistic + (1 - smooth) * steps.predict(R[:, 0]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+def test_threshold_is_where_two_classes_are_equally_probable(rng, method):
+    R, label = scored(rng, 60, 2)
+    posterior = calibrate(method, R, label, np.ones(60)).shifted(np.array([0.3]))
+    assert_allclose(posterior.probabilities(np.array([[posterior.threshold()]])), 0.5, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+def test_shift_is_added_to_the_logits(rng, method):
+    R, label = scored(rng, 60, 3)
+    posterior, shift = calibrate(method, R, label, np.ones(60)), np.array([0.5, -1.0])
+    assert_allclose(posterior.shifted(shift).logits(R), posterior.logits(R) + shift, rtol=1e-14)
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+@pytest.mark.parametrize("k", [2, 3])
+def test_weight_two_is_a_row_twice(rng, method, k):
+    R, label = scored(rng, 50, k)
+    twice = np.r_[np.arange(50), 3, 8, 8]
+    repeated = calibrate(method, R[twice], label[twice], np.ones(53))
+    weighted = calibrate(method, R, label, np.bincount(twice).astype(float))
+    assert_allclose(weighted.probabilities(R), repeated.probabilities(R), rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", CALIBRATIONS)
+def test_relabeling_three_classes_permutes_the_probabilities(rng, method):
+    scores, label = rng.normal(size=(90, 3)), np.arange(90) % 3
+    scores += 1.5 * np.eye(3)[label]
+    order = np.array([2, 0, 1])
+    # Class c gets the number new[c] = order^-1(c).
+    relabeled = np.argsort(order)[label]
+    R, Q = (A[:, 1:] - A[:, :1] for A in (scores, scores[:, order]))
+    P = calibrate(method, R, label, np.ones(90)).probabilities(R)
+    permuted = calibrate(method, Q, relabeled, np.ones(90)).probabilities(Q)
+    # Newton's steps carry a ridge of 1e-10 that depends on which class comes first.
+    assert_allclose(permuted, P[:, order], rtol=1e-6)
