@@ -7,8 +7,9 @@ Tables 5.3 and 5.4 (image, splice, twonorm: Andelić 2007, Table 5.3); OROLS, NP
 """
 
 import argparse
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ class Score:
 
 def judge(y, labels, P, seconds: float) -> Score:
     brier = 2.0 * np.mean((P[:, 1] - (y > 0)) ** 2)
-    return Score(100.0 * np.mean(labels != y), log_loss(y, P), float(brier), seconds)
+    return Score(100.0 * float(np.mean(labels != y)), float(log_loss(y, P)), float(brier), seconds)
 
 
 def ours(model, X, y, X_test, y_test) -> Score:
@@ -93,6 +94,15 @@ def measure(folder: Path, run, jobs: int) -> dict[str, list[Score]]:
         results[name] = Parallel(n_jobs=jobs)(delayed(run)(*part) for part in parts)
         print(f"  {name}: {mean(results[name], 'error'):.2f} %", flush=True)
     return results
+
+
+def peer_scores(folder: Path, file: Path, jobs: int) -> dict[str, list[Score]]:
+    """Scores of the searched SVC, read from the file or measured and written there."""
+    if not file.exists():
+        scores = measure(folder, svc, jobs)
+        file.write_text(json.dumps({name: [asdict(score) for score in scores[name]] for name in scores}))
+    stored = json.loads(file.read_text())
+    return {name: [Score(**score) for score in stored[name]] for name in IDA_NAMES}
 
 
 def over_sets(results: dict[str, list[Score]], field: str) -> float:
@@ -142,7 +152,9 @@ def criteria(folder: Path, jobs: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with banana.npz … waveform.npz")
-    parser.add_argument("--svc", action="store_true", help="run the searched SVC, too (an hour)")
+    parser.add_argument(
+        "--svc", type=Path, help="JSON file of the searched SVC's scores; made if missing (an hour)"
+    )
     parser.add_argument("--criteria", action="store_true", help="compare the criteria of leave-one-out instead")
     parser.add_argument("--jobs", type=int, default=1, help="partitions at once; times are honest with 1")
     args = parser.parse_args()
@@ -151,12 +163,10 @@ def main() -> None:
         print(text + "\n" + criteria(args.data, args.jobs))
         return
     results = measure(args.data, lambda *part: ours(default_model(), *part), args.jobs)
-    peer = measure(args.data, svc, args.jobs) if args.svc else None
+    peer = peer_scores(args.data, args.svc, args.jobs) if args.svc else None
     print("\n" + text + "\nTest error in %\n" + error_table(results, peer))
     if peer:
         print("\nProbabilities on the test parts\n" + probability_table(results, peer))
-        times = over_sets(results, "seconds"), over_sets(peer, "seconds")
-        print(f"\nseconds a fit, mean over sets: {times[0]:.2f} against {times[1]:.1f}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mercer.gram import Budget, gram, gram_bytes, n_rows, take
 from mercer.kernels.base import Kernel
-from mercer.linalg import map_in_threads
+from mercer.linalg import map_in_threads, modest_threads
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, leave_out
 from mercer.solvers.spectrum import Penalty
@@ -80,12 +80,18 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
-    spectrum = _spectrum(chosen, problem)
+    with modest_threads(n_rows(problem.X)):
+        return _finish(chosen, problem, paths)
+
+
+def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...]) -> Tuned:
+    """Choose alpha for the kernel on all points."""
+    spectrum = _spectrum(kernel, problem)
     alphas, scores = _alpha_path(problem, spectrum)
-    last = Path([chosen], alphas[None], scores[None], n_rows(problem.X))
+    last = Path([kernel], alphas[None], scores[None], n_rows(problem.X))
     alpha = float(last.alphas[last.best])
     loo = leave_out(spectrum, problem.observations, np.array([alpha]), problem.fold)[0]
-    return Tuned(chosen, alpha, problem.observations, spectrum, loo, (*paths, last), problem.fold)
+    return Tuned(kernel, alpha, problem.observations, spectrum, loo, (*paths, last), problem.fold)
 
 
 def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState) -> tuple[Path, ...]:

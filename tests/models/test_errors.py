@@ -1,5 +1,6 @@
 """An error names the thing and the remedy; a warning comes once, and only where it should."""
 
+import re
 import warnings
 
 import numpy as np
@@ -46,9 +47,9 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
     ids=str,
 )
 def test_wrong_choice_is_named_with_the_right_ones(two_classes, choice, words):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=re.escape(words[0])) as caught:
         KernelFisherClassifier(**choice).fit(*two_classes)
-    for word in words:
+    for word in words[1:]:
         assert word in str(caught.value)
 
 
@@ -90,7 +91,7 @@ def test_kernel_values_that_are_not_square_are_refused():
 @pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)], ids=str)
 def test_rows_of_another_length_are_refused(two_classes, model):
     model.fit(*two_classes)
-    with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 2 features"):
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 2 features"):
         model.predict(np.ones((4, 3)))
 
 
@@ -109,7 +110,7 @@ def test_coverage_lies_between_zero_and_one(curve, coverage):
 
 
 def test_one_group_is_refused(two_classes):
-    with pytest.raises(ValueError, match="at least two groups|groups"):
+    with pytest.raises(ValueError, match=r"at least two groups|groups"):
         KernelFisherClassifier(**FIXED).fit(*two_classes, groups=np.zeros(60))
 
 
@@ -122,7 +123,7 @@ def test_uncertainty_of_kernel_values_is_refused_with_a_remedy(curve):
     X, y = curve
     model = KernelRidgeRegressor("precomputed", alpha=1.0).fit(X @ X.T, y)
     for ask in (lambda: model.predict_interval(X @ X.T), lambda: model.predict(X @ X.T, return_std=True)):
-        with pytest.raises(ValueError, match='kernel="precomputed".*pass the kernel itself'):
+        with pytest.raises(ValueError, match=r'kernel="precomputed".*pass the kernel itself'):
             ask()
 
 

@@ -100,7 +100,10 @@ def test_cross_validation_splits_kernel_values_on_both_sides(two_classes):
 def test_grid_search_reaches_into_the_kernel(two_classes):
     X, y = two_classes
     search = GridSearchCV(
-        KernelFisherClassifier(kernel=RBF(gamma=1.0)), {"kernel__gamma": [1e5, 0.3, 1e6]}, cv=3, error_score="raise"
+        KernelFisherClassifier(kernel=RBF(gamma=1.0)),
+        {"kernel__gamma": [1e5, 0.3, 1e6]},
+        cv=3,
+        error_score="raise",
     ).fit(X, y)
     assert search.best_params_ == {"kernel__gamma": 0.3}
     assert search.best_estimator_.gamma_ == 0.3

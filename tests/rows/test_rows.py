@@ -9,7 +9,9 @@ from scipy import sparse
 
 from mercer.rows import distinct_rows, every_row, fold_members
 
-TABLES = st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=2, max_size=2), min_size=1, max_size=15)
+TABLES = st.lists(
+    st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=2, max_size=2), min_size=1, max_size=15
+)
 
 
 def first_equal(rows):

@@ -97,7 +97,9 @@ def test_squared_correlations_are_those_of_variates_and_scores(rng):
     weight = rng.uniform(0.2, 3.0, 30)
     F, Y, found = three_classes(rng, weight)
     assert (np.diff(found.eigenvalues) <= 0).all()
-    assert_allclose(weight @ (found.project(F) * (Y @ found.scalings)) / weight.sum(), found.eigenvalues, rtol=1e-9)
+    assert_allclose(
+        weight @ (found.project(F) * (Y @ found.scalings)) / weight.sum(), found.eigenvalues, rtol=1e-9
+    )
 
 
 def test_all_directions_restore_the_outputs(rng):

@@ -184,7 +184,9 @@ def test_trace_is_that_of_the_centered_weighted_matrix(K, weight):
 
 def test_part_of_the_points_carries_all_their_rows(rng):
     point = np.array([0, 1, 2, 1, 0, 3])
-    everything = Observations(rng.normal(size=(6, 1)), np.arange(1.0, 7), np.ones(6), distinct_rows(point[:, None]))
+    everything = Observations(
+        rng.normal(size=(6, 1)), np.arange(1.0, 7), np.ones(6), distinct_rows(point[:, None])
+    )
     part, rows = everything.at_points(np.array([1, 3]))
     assert rows.tolist() == [1, 3, 5]
     assert part.rows.point.tolist() == [0, 0, 1]

@@ -3,7 +3,7 @@
 from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
 from mercer.linalg.reflect import Reflector
-from mercer.linalg.threads import map_in_threads
+from mercer.linalg.threads import map_in_threads, modest_threads
 
 __all__ = [
     "CholeskyFactor",
@@ -12,5 +12,6 @@ __all__ = [
     "eigen_psd",
     "factor_spd",
     "map_in_threads",
+    "modest_threads",
     "singular",
 ]

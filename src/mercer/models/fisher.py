@@ -31,6 +31,7 @@ from mercer.scores import (
 )
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.scores.relative import class_targets
+from mercer.solvers import variance_shares
 
 Array = NDArray[np.float64]
 
@@ -100,7 +101,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Centers (the distinct training rows), coefficients, intercept.
     scalings_, eigenvalues_, explained_variance_ratio_ : ndarray
         Optimal scores of the classes in each direction (n_classes, n_components), squared
-        canonical correlations, and their shares.
+        canonical correlations rho², and the shares of rho²/(1 - rho²), between-class over
+        within-class variance.
     threshold_ : float
         Where the projection is cut; two classes only.
     report_ : FitReport
@@ -256,7 +258,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             prior_shift=prior_shift(self.priors, count / count.sum()),
         )
         self.scalings_, self.eigenvalues_ = self.rule_.geometry(fit.fitted, training.Y, training.weight)
-        self.explained_variance_ratio_ = self.eigenvalues_ / max(self.eigenvalues_.sum(), np.finfo(float).tiny)
+        self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)
         if len(self.classes_) == 2:
             self.threshold_ = self.rule_.posterior.threshold()
 

@@ -38,9 +38,15 @@ class FitReport:
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
+def _told(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Without the last path where it repeats what a search on all rows has found."""
+    return paths[:-1] if len(paths) > 1 and paths[-2].n_points == paths[-1].n_points else paths
+
+
 def _in_words(path: Path) -> str:
     kernels, alphas = path.scores.shape
-    return f"{kernels} x {alphas} kernels and alphas on {path.n_points} rows"
+    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else f"{alphas} alphas"
+    return f"{tried} on {path.n_points} rows"
 
 
 def fit_report(model: Any, tuned: Tuned, loo: str, criterion: str) -> FitReport:
@@ -52,7 +58,7 @@ def fit_report(model: Any, tuned: Tuned, loo: str, criterion: str) -> FitReport:
         alpha=model.alpha_,
         criterion=criterion,
         criterion_value=float(tuned.paths[-1].scores.min()),
-        searched=", then ".join(map(_in_words, tuned.paths)),
+        searched=", then ".join(_in_words(path) for path in _told(tuned.paths)),
         leaving="each row" if tuned.fold is None else f"{tuned.fold.max() + 1} folds",
         loo=loo,
         degrees_of_freedom=model.degrees_of_freedom_,

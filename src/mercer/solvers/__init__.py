@@ -1,6 +1,6 @@
 """Solvers: from kernel matrices and targets to coefficients, with their proof."""
 
-from mercer.solvers.discriminants import Directions, discriminants
+from mercer.solvers.discriminants import Directions, discriminants, variance_shares
 from mercer.solvers.smoother import Smoother, smoother
 from mercer.solvers.spectrum import (
     Coefficients,
@@ -28,4 +28,5 @@ __all__ = [
     "leave_out",
     "smoother",
     "solve",
+    "variance_shares",
 ]

@@ -43,6 +43,14 @@ class Directions:
         return Directions(self.share, self.scalings[:, :r], self.back[:r], self.eigenvalues[:r])
 
 
+def variance_shares(eigenvalues: Array) -> Array:
+    """Shares (r,) of between-class over within-class variance rho²/(1 - rho²) in each direction."""
+    ratio = eigenvalues / np.maximum(1.0 - eigenvalues, 1e-12)
+    total = ratio.sum()
+    shares: Array = ratio / total if total > 0 else np.full(len(ratio), 1.0 / len(ratio))
+    return shares
+
+
 def discriminants(F: Array, Y: Array, weight: Array) -> Directions:
     """All k - 1 directions, the best first; signs make the largest entry of each theta positive."""
     n, count = weight.sum(), weight @ Y

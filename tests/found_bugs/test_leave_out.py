@@ -30,7 +30,7 @@ def eliminate(A, B):
 
 
 def refit(K, observations, alpha, kept, *, intercept):
-    """f at the points (m, u, q) for each of the row weights kept (m, n): (W K + alpha I) c + W 1 b = W y, 1'c = 0."""
+    """f at the points (m, u, q) for each of the weights kept (m, n): (W K + alpha I) c + W 1 b = W y, 1'c = 0."""
     u, Y = len(K), observations.Y.astype(LONG)
     at = np.eye(u, dtype=LONG)[observations.rows.point]
     w = kept @ at
