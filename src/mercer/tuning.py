@@ -35,10 +35,11 @@ class Path:
 
     @property
     def best(self) -> tuple[int, int]:
-        """Position of the least score; the largest alpha among equals."""
-        reversed_best = int(np.argmin(self.scores[:, ::-1]))
-        g, a = np.unravel_index(reversed_best, self.scores.shape)
-        return int(g), int(self.scores.shape[1] - 1 - a)
+        """Position of the least score; among equals (to nine digits) the largest alpha, then the first kernel."""
+        least = self.scores.min()
+        g, a = np.nonzero(self.scores <= least + 1e-9 * abs(least))
+        chosen = np.lexsort((g, -a))[0]
+        return int(g[chosen]), int(a[chosen])
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 A row of weight 2 counts like two equal rows, a row of weight 0 like none.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.pairs import Array, Exponents, Matrix, as_matrix, is_sparse
+from mercer.rows import distinct_rows
 
 # Distances are taken between at most this many distinct rows.
 MAX_ROWS = 1000
@@ -21,7 +20,9 @@ def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -
     More than 1000 distinct rows are thinned evenly in the order of their bytes, so the order in which rows
     are given does not matter. 1.0 if all rows coincide. O(n log n + 1000^2 d).
     """
-    X, w = _merged(*_weighted_rows(X, weight))
+    X, w = _weighted_rows(X, weight)
+    rows = distinct_rows(X)
+    X, w = X[rows.first], np.bincount(rows.point, w).astype(np.float64)
     kept = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MAX_ROWS)).round().astype(int)
     X, w = X[kept], w[kept]
     i, j = np.triu_indices(len(w), k=1)
@@ -51,30 +52,6 @@ def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray
     if not (w > 0).any() or (w < 0).any():
         raise KernelError(f"weights must be nonnegative and one positive, but they span {w.min()} to {w.max()}")
     return (X, w) if (w > 0).all() else (X[w > 0], w[w > 0])
-
-
-def _merged(X: Matrix, w: NDArray[np.float64]) -> tuple[Matrix, NDArray[np.float64]]:
-    """Distinct rows in the order of their bytes, with the sum of their weights."""
-    keys = _sparse_keys(X) if is_sparse(X) else _dense_keys(X)
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    return X[first], np.bincount(group.ravel(), weights=w).astype(np.float64, copy=False)
-
-
-def _dense_keys(X: NDArray[np.float64]) -> NDArray[Any]:
-    """The bytes of every row; adding zero makes -0.0 and 0.0 the same."""
-    X = np.ascontiguousarray(X + 0.0)
-    return X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
-
-
-def _sparse_keys(X: Matrix) -> NDArray[Any]:
-    """The bytes of positions and values of every row."""
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    bounds = zip(X.indptr[:-1], X.indptr[1:])
-    keys = np.empty(X.shape[0], object)
-    keys[:] = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds]
-    return keys
 
 
 def _weighted_median(values: Array, weight: NDArray[np.float64]) -> float:

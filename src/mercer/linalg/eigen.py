@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 class SymmetricEigen:
     """A = U diag(values) U' with values >= 0 in ascending order.
 
-    ``rank`` counts the values above the error of A; the others are set to zero. ``negative`` is the
-    most negative value in units of the largest, zero where the error of A explains it.
+    ``rank`` counts the values above the error of A; the others are set to zero. ``indefinite`` (n,)
+    marks those too far below zero for that error, ``negative`` is the worst of them in units of the
+    largest value.
     """
 
     values: NDArray[np.float64]
     vectors: NDArray[np.float64]
     rank: int
+    indefinite: NDArray[np.bool_]
     negative: float
 
 
@@ -27,15 +29,14 @@ def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0) -> SymmetricEigen:
     Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
     """
     if A.shape[0] == 0:
-        return SymmetricEigen(np.zeros(0), A, 0, 0.0)
+        return SymmetricEigen(np.zeros(0), A, 0, np.zeros(0, dtype=bool), 0.0)
     values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
     error = noise + 4.0 * np.finfo(np.float64).eps * largest
-    below = values <= error
-    values[below] = 0.0
-    negative = -least / largest if -least > 10.0 * error else 0.0
-    return SymmetricEigen(values, vectors, int(len(values) - below.sum()), negative)
+    rank, indefinite = int((values > error).sum()), values < -10.0 * error
+    values[values <= error] = 0.0
+    return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
 
 def singular(

@@ -28,6 +28,8 @@ class Reflector:
         v = self.v
         p = A @ v
         p = 2.0 * p - 2.0 * (v @ p) * v
+        if len(A) == 1:
+            return np.zeros((0, 0), order="F")
         # A symmetric matrix in row order is one in column order: this copy is a plain one.
         B = np.array(A[1:, 1:].T, order="F")
         return np.asarray(blas.dsyr2(-1.0, v[1:], p[1:], a=B, lower=1, overwrite_a=1))

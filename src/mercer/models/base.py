@@ -75,8 +75,8 @@ class KernelModel(BaseEstimator):
     def _read(self, X: Any, *, reset: bool) -> Any:
         """X as the kernel wants it: finite numbers, or whatever objects were given."""
         takes = as_kernel(self.kernel).takes
-        if takes == "objects" and not (hasattr(X, "dtype") and getattr(X, "ndim", 0) == 2):
-            return X
+        if takes == "objects" and not _is_table_of_numbers(X):
+            return X.to_numpy() if hasattr(X, "to_numpy") else X
         X = validate_data(
             self,
             X,
@@ -99,7 +99,9 @@ class KernelModel(BaseEstimator):
         kernel = as_kernel(self.kernel)
         used = np.flatnonzero(training.weight > 0)
         part = training.some(kernel, used)
+        _check_enough(part)
         tuned = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
+        self.support_ = used[tuned.observations.rows.first]
         if kernel.takes == "values":
             self.X_fit_ = used
         outputs = fitted(tuned.spectrum, tuned.observations, tuned.alpha)
@@ -153,3 +155,20 @@ class KernelModel(BaseEstimator):
 
     def _expansion(self) -> Expansion:
         return Expansion(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_)
+
+
+def _is_table_of_numbers(X: Any) -> bool:
+    """Whether X has two dimensions and columns of numbers: an array, a frame, a sparse matrix."""
+    if getattr(X, "ndim", 0) != 2:
+        return False
+    types = X.dtypes if hasattr(X, "dtypes") else [X.dtype]
+    return all(getattr(dtype, "kind", "O") in "fiub" for dtype in types)
+
+
+def _check_enough(training: Training) -> None:
+    """At least two rows, and two folds, are left when rows of weight zero are gone."""
+    n = len(training.Y)
+    if n < 2:
+        raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {n}")
+    if training.fold is not None and (training.fold == training.fold[0]).all():
+        raise ValueError("all rows of positive weight leave together; cv or groups must part them")

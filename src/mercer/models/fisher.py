@@ -15,10 +15,10 @@ from mercer.models.report import fit_report
 from mercer.models.validation import (
     choice,
     class_factors,
+    class_priors,
     component_count,
     consistent,
     fold_of_rows,
-    prior_shift,
     row_weight,
 )
 from mercer.scores import (
@@ -28,6 +28,7 @@ from mercer.scores import (
     ClassFit,
     classification_criterion,
     make_rule,
+    odds_shift,
 )
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.scores.relative import class_targets
@@ -99,6 +100,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Kernels, alphas and criterion values that were tried.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
         Centers (the distinct training rows), coefficients, intercept.
+    support_ : ndarray of shape (m,)
+        Which training row each center is.
     scalings_, eigenvalues_, explained_variance_ratio_ : ndarray
         Optimal scores of the classes in each direction (n_classes, n_components), squared
         canonical correlations rho², and the shares of rho²/(1 - rho²), between-class over
@@ -174,9 +177,11 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         consistent(X, y)
         weight = row_weight(sample_weight, X)
         label = self._classes(y, weight)
+        n_components = component_count(self.n_components, len(self.classes_))
+        priors = class_priors(self.priors, len(self.classes_))
         training = self._training(X, label, weight, fold_of_rows(self.cv, X, y, groups))
         fit = self._fit(training, self._criterion(training, label), intercept=True)
-        self._make_rule(training, fit, label)
+        self._make_rule(training, fit, label, n_components, priors)
         self._store_loo(training, fit, label)
         return self
 
@@ -247,15 +252,17 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
         return for_rows
 
-    def _make_rule(self, training: Training, fit: Fit, label: NDArray[np.intp]) -> None:
-        count = np.bincount(label, training.weight)
-        self.priors_ = count / count.sum() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
+    def _make_rule(
+        self, training: Training, fit: Fit, label: NDArray[np.intp], n_components: int, priors: Array | None
+    ) -> None:
+        share = np.bincount(label, training.weight) / training.weight.sum()
+        self.priors_ = share if priors is None else priors
         self.rule_ = make_rule(
             ClassFit(fit.fitted, fit.loo, training.Y, label, training.weight),
-            n_components=component_count(self.n_components, len(self.classes_)),
+            n_components=n_components,
             calibration=self.calibration,
             threshold=self.threshold,
-            prior_shift=prior_shift(self.priors, count / count.sum()),
+            prior_shift=odds_shift(share, self.priors_),
         )
         self.scalings_, self.eigenvalues_ = self.rule_.geometry(fit.fitted, training.Y, training.weight)
         self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)

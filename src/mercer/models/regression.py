@@ -14,7 +14,7 @@ from mercer.kernels import Kernel
 from mercer.models.base import Fit, KernelModel, Training
 from mercer.models.report import fit_report
 from mercer.models.validation import consistent, coverage_of, fold_of_rows, positive_or_none, row_weight
-from mercer.scores import LeftOut, intervals, squared_criterion
+from mercer.scores import LeftOut, intervals, noise_std, squared_criterion
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers import Observations, Smoother, smoother
 
@@ -62,6 +62,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         Standard deviation of the noise, from the residuals and the degrees of freedom.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers (the distinct training rows), coefficients, intercept.
+    support_ : ndarray of shape (m,)
+        Which training row each center is.
     report_ : FitReport
         What was done, in words.
 
@@ -111,8 +113,6 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=True)
         targets = _targets(y)
         consistent(X, targets)
-        if n_rows(X) < 2:
-            raise ValueError(f"leave-one-out needs at least 2 rows, and there is n_samples = {n_rows(X)}")
         weight = row_weight(sample_weight, X)
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
         training = Training(X, targets.reshape(len(targets), -1), weight, np.minimum(weight, 1.0), fold)
@@ -132,7 +132,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=False)
         smooth = self._smoother()
         variance = np.empty(n_rows(X))
-        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.X_fit_)):
+        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
             variance[rows] = smooth.variance(*self._inner(K, X[rows]))
         return F, self._shaped(np.sqrt(1.0 + variance)[:, None] * np.atleast_1d(self.noise_std_))
 
@@ -148,7 +148,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=False)
         smooth, F = self._smoother(), self._expansion()(X).astype(np.float64)
         ends = np.empty((*F.shape, 2))
-        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.X_fit_)):
+        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
             L = smooth.weights(self._inner(K, X[rows])[0])
             ends[rows] = intervals(F[rows], L, self.left_out_, coverage)
         return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
@@ -187,9 +187,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             share=_share(observations, fit.tuned.fold),
             fold=fit.tuned.fold,
         )
-        free = observations.weight.sum() - self.degrees_of_freedom_
-        squares = training.weight @ (training.Y - fit.fitted) ** 2
-        noise = np.sqrt(squares / max(free, np.finfo(float).eps))
+        noise = noise_std((training.Y - fit.fitted)[used], observations.weight, self.degrees_of_freedom_)
         self.loo_score_ = float(r2_score(training.Y, fit.loo, sample_weight=training.weight))
         self.report_ = fit_report(self, fit.tuned, f"R² {self.loo_score_:.4f}", "squared")
         self.noise_std_ = float(noise[0]) if one_target else noise

@@ -64,16 +64,14 @@ def component_count(value: Any, n_classes: int) -> int:
     return int(value)
 
 
-def prior_shift(priors: ArrayLike | None, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the logits of classes 1 … k - 1 gain when the class shares are replaced by the priors."""
+def class_priors(priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64] | None:
+    """Positive numbers (k,) that sum to one, or None."""
     if priors is None:
-        return np.zeros(len(share) - 1)
+        return None
     p = np.asarray(priors, dtype=np.float64)
-    if p.shape != share.shape or (p <= 0).any() or abs(p.sum() - 1.0) > 1e-6:
-        raise ValueError(f"priors={priors!r}; give {len(share)} positive numbers that sum to one")
-    ratio = np.log(p / share)
-    shift: NDArray[np.float64] = ratio[1:] - ratio[0]
-    return shift
+    if p.shape != (n_classes,) or (p <= 0).any() or abs(p.sum() - 1.0) > 1e-6:
+        raise ValueError(f"priors={priors!r}; give {n_classes} positive numbers that sum to one")
+    return p
 
 
 def class_factors(
@@ -145,7 +143,7 @@ def warn_of_scales(X: Any) -> None:
         f"feature {most} varies {spread[most] / spread[least]:.1e} times as much as feature {least}, which the "
         "distance can not see; put a StandardScaler before the estimator",
         ScaleWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -156,5 +154,5 @@ def warn_of_indefinite(kernel: Any, negative: float) -> None:
             f"the kernel matrix of {kernel!r} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
             "the largest was set to zero, and with it what the model sees in that direction",
             NumericalWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -8,6 +8,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+def noise_std(residual: Array, weight: Array, degrees_of_freedom: float) -> Array:
+    """Standard deviation (q,) of the noise: sum w r² / (n - df) for weights that are counts, n their sum.
+
+    A row counts at least as one, so that weights which sum to one have a meaning, too.
+    """
+    n = np.maximum(weight, 1.0).sum()
+    mean_square = weight @ residual**2 / weight.sum()
+    std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, np.finfo(float).eps * n))
+    return std
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """What the rows left behind when they left: residual (n, q), weight (n,), fold (n,) or None.

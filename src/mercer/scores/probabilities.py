@@ -11,9 +11,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.special import logit
 
-from mercer.scores.logistic import fit_logits, softmax0
+from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax0
 
 Array = NDArray[np.float64]
 
@@ -89,6 +88,13 @@ class Posterior:
         return mixture
 
 
+def odds_shift(share: Array, priors: Array) -> Array:
+    """What the logits of classes 1 … k - 1 gain where the class shares (k,) become the priors (k,)."""
+    ratio = np.log(priors / share)
+    shift: Array = ratio[1:] - ratio[0]
+    return shift
+
+
 def calibrate(method: str, R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
     """The posterior of that method from scores R (n, k - 1) of rows that were left out."""
     if method == "gaussian":
@@ -118,7 +124,11 @@ def _gaussian(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
     covariance += _floor(covariance) * np.eye(len(covariance))
     direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
     constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
-    return Posterior(direction[:, 1:] - direction[:, :1], constant[1:] - constant[0])
+    slope = direction[:, 1:] - direction[:, :1]
+    # Left-out scores of two classes that run against the labels say nothing.
+    if len(slope) == 1 and slope[0, 0] < LEAST_SLOPE:
+        return Posterior(np.full((1, 1), LEAST_SLOPE), np.log(count[1:] / count[0]))
+    return Posterior(slope, constant[1:] - constant[0])
 
 
 def _floor(covariance: Array) -> float:
@@ -157,8 +167,6 @@ def _normalized(P: Array) -> Array:
 
 def _log_odds(P: Array) -> Array:
     """Log-odds (n, k - 1) against the first class of positive probabilities (n, k)."""
-    if P.shape[1] == 2:
-        return np.asarray(logit(P[:, 1:]))
     tiny = np.finfo(P.dtype).tiny
     odds: Array = np.log(np.maximum(P[:, 1:], tiny)) - np.log(np.maximum(P[:, :1], tiny))
     return odds

@@ -59,9 +59,15 @@ class ClassFit:
     label: NDArray[np.intp]
     weight: Array
 
+    def used(self) -> "ClassFit":
+        """Without rows of weight zero."""
+        rows = self.weight > 0
+        return ClassFit(self.F[rows], self.loo[rows], self.Y[rows], self.label[rows], self.weight[rows])
+
 
 def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: str, prior_shift: Array) -> Rule:
     """Directions from the fit, posterior and threshold from the rows that were left out."""
+    fit = fit.used()
     directions = None
     if fit.Y.shape[1] > 1:
         directions = discriminants(fit.F, fit.Y, fit.weight).first(n_components)

@@ -50,12 +50,14 @@ def soft_margin(r: Array, y: Array, weight: Array) -> float:
     scale = max(float(np.abs(r).max()), np.finfo(float).tiny)
     unit = r / scale
 
-    def objective(s: float) -> float:
+    def objective(log_s: float) -> float:
+        s = np.exp(log_s)
         b = _hinge_offset(s * unit, y, weight)
-        return 0.5 * s * s + SOFT_MARGIN_C * float(weight @ np.maximum(0.0, 1.0 - y * (s * unit + b)))
+        hinge = np.maximum(0.0, 1.0 - y * (s * unit + b))
+        return float(0.5 * (s / scale) ** 2 + SOFT_MARGIN_C * weight @ hinge)
 
-    s = float(minimize_scalar(objective, bounds=(1e-3, 1e3), method="bounded").x)
-    return -_hinge_offset(s * unit, y, weight) / s * scale
+    s = np.exp(minimize_scalar(objective, bounds=(-7.0, 9.0), method="bounded", options={"xatol": 1e-6}).x)
+    return float(-_hinge_offset(s * unit, y, weight) / s * scale)
 
 
 def _hinge_offset(f: Array, y: Array, weight: Array) -> float:

@@ -1,6 +1,7 @@
 """Solvers: from kernel matrices and targets to coefficients, with their proof."""
 
 from mercer.solvers.discriminants import Directions, discriminants, variance_shares
+from mercer.solvers.leave_out import leave_out
 from mercer.solvers.smoother import Smoother, smoother
 from mercer.solvers.spectrum import (
     Coefficients,
@@ -10,7 +11,6 @@ from mercer.solvers.spectrum import (
     degrees_of_freedom,
     fitted,
     gcv,
-    leave_out,
     solve,
 )
 

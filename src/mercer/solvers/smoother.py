@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import CholeskyFactor, factor_spd
+from mercer.linalg import CholeskyFactor, eigen_psd, factor_spd
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,11 @@ class Smoother:
 
 
 def smoother(K: Array, weight: Array, alpha: float, *, intercept: bool) -> Smoother:
-    """The smoother of K (u, u), which is destroyed; one Cholesky factorization."""
-    K[np.diag_indices(len(K))] += alpha / weight
-    factor = factor_spd(K)
+    """The smoother of K (u, u); one Cholesky factorization. Of an indefinite K the positive part is taken."""
+    shift = np.diag(alpha / weight)
+    try:
+        factor = factor_spd(K + shift)
+    except np.linalg.LinAlgError:
+        eigen = eigen_psd(np.array(K, order="F"))
+        factor = factor_spd((eigen.vectors * eigen.values) @ eigen.vectors.T + shift)
     return Smoother(factor, alpha, factor.solve(np.ones(len(K))) if intercept else None)
