@@ -28,5 +28,10 @@ types:  ## static types
 docs:   ## the documentation, warnings as errors, into docs/_build/html
 	.ci/run docs
 
-bench:  ## every benchmark script, one after the other
-	@for script in benchmarks/*.py; do echo "== $$script"; $(PYTHON) "$$script" || exit 1; done
+bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
+	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst says what is in it"; exit 1; }
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/digits.py --data $(DATA)
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --criteria
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --svc svc.json

@@ -6,6 +6,7 @@ hence no import beyond the standard library.
 
 import doctest
 import re
+import time
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
@@ -36,7 +37,19 @@ def test_readme_code_prints_what_it_says():
     assert run(python_blocks(README.read_text(encoding="utf-8"))).failed == 0
 
 
+def test_first_block_takes_under_a_second():
+    first = python_blocks(README.read_text(encoding="utf-8"))[:1]
+    run(first)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        run(first)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 1.0
+
+
 if __name__ == "__main__":
     test_readme_shows_code()
     test_every_readme_block_is_a_session_with_its_output()
     test_readme_code_prints_what_it_says()
+    test_first_block_takes_under_a_second()

@@ -1,0 +1,53 @@
+"""The benchmark scripts run, on archives of the right form with next to nothing in them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.datasets import IDA_NAMES
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+
+
+def run(script, *arguments):
+    command = [sys.executable, str(SCRIPTS / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def ida(tmp_path, rng):
+    folder = tmp_path / "ida"
+    folder.mkdir()
+    for name in IDA_NAMES:
+        y = np.resize([-1, 1], 40)
+        order = np.array([rng.permutation(40) for _ in range(2)])
+        X = rng.normal(size=(40, 3)) + y[:, None]
+        np.savez(folder / f"{name}.npz", X=X, y=y, train=order[:, :25], test=order[:, 25:])
+    return folder
+
+
+def test_ida_prints_one_line_for_each_set_and_their_mean(ida):
+    lines = run("ida.py", "--data", ida).splitlines()
+    assert {line.split()[0] for line in lines[-14:]} == {*IDA_NAMES, "mean"}
+
+
+def test_digits_says_how_many_rows_were_used(tmp_path, rng):
+    (tmp_path / "optdigits").mkdir()
+    y = np.resize(np.arange(10), 5620)
+    X = (rng.integers(0, 3, size=(5620, 64)) + y[:, None]).astype(np.uint8)
+    np.savez(tmp_path / "optdigits" / "optdigits.npz", X=X, y=y)
+    last = run("digits.py", "--data", tmp_path, "--sets", "optdigits", "--max-rows", 100).splitlines()[-1]
+    assert last.startswith("optdigits    100 of 3823")
+
+
+def test_cost_prints_one_line_for_each_size():
+    lines = run("cost.py", "--sizes", 30, 50, "--repeats", 1).splitlines()
+    assert [line.split()[0] for line in lines[-2:]] == ["30", "50"]
+
+
+def test_tuning_speed_prints_one_line_for_each_size():
+    last = run("tuning_speed.py", "--sizes", 40, "--repeats", 1, "--quick").splitlines()[-1]
+    assert last.split()[0] == "40"
