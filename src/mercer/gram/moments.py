@@ -1,0 +1,91 @@
+"""Moments of rows against centers: all that a fit with m centers needs to know of any number of rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.blocks import n_rows
+from mercer.kernels.base import Kernel
+from mercer.rows.base import Block
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows with weights w, K = k(rows, centers) (n, m) and targets Y (n, q).
+
+    n = sum w, s = K'w (m,), t = Y'w (q,), G = K'WK (m, m), C = K'WY (m, q), V = Y'WY (q, q), and the number
+    of rows. Moments of disjoint rows add; those of rows that leave are subtracted; a factor forgets.
+    """
+
+    n: float
+    s: Array
+    t: Array
+    G: Array
+    C: Array
+    V: Array
+    n_rows: int
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(*(a + b for a, b in zip(self._parts(), other._parts())))
+
+    def __sub__(self, other: "Moments") -> "Moments":
+        return Moments(*(a - b for a, b in zip(self._parts(), other._parts())))
+
+    def scaled(self, factor: float) -> "Moments":
+        """Of the same rows with all weights times ``factor``."""
+        *sums, count = self._parts()
+        return Moments(*(factor * part for part in sums), count)
+
+    def restricted(self, centers: NDArray[np.intp]) -> "Moments":
+        """With some of the centers only."""
+        G = self.G[np.ix_(centers, centers)]
+        return Moments(self.n, self.s[centers], self.t, G, self.C[centers], self.V, self.n_rows)
+
+    def centered(self) -> tuple[Array, Array, Array]:
+        """G, C, V of K and Y less their weighted means: what is left when a free intercept is optimal."""
+        G = self.G - np.outer(self.s, self.s / self.n)
+        C = self.C - np.outer(self.s, self.t / self.n)
+        V = self.V - np.outer(self.t, self.t / self.n)
+        return G, C, V
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.n, self.s, self.t, self.G, self.C, self.V, self.n_rows
+
+
+@dataclass(frozen=True)
+class MomentsOf:
+    """The fold block -> Moments for these centers; ``targets`` turns the y of a block into Y (b, q).
+
+    The kernel block and its products are computed in the precision of the rows, or of ``dtype``,
+    and summed in float64.
+    """
+
+    kernel: Kernel
+    centers: Any
+    targets: Callable[[Any], Array]
+    dtype: Any = None
+
+    def __call__(self, block: Block) -> Moments:
+        K = np.asarray(self.kernel.block(block.X, self.centers), dtype=self.dtype)
+        Y = np.asarray(self.targets(block.y), dtype=K.dtype)
+        w = np.ones(n_rows(block.X)) if block.weight is None else block.weight
+        if block.weight is None:
+            KW, YW = K, Y
+        else:
+            root = np.sqrt(w)[:, None].astype(K.dtype)
+            K, Y = K * root, Y * root
+            KW, YW = K * root, Y * root
+        return Moments(
+            float(w.sum()),
+            KW.sum(axis=0, dtype=np.float64),
+            YW.sum(axis=0, dtype=np.float64),
+            (K.T @ K).astype(np.float64),
+            (K.T @ Y).astype(np.float64),
+            (Y.T @ Y).astype(np.float64),
+            len(w),
+        )
