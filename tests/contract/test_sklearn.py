@@ -1,7 +1,7 @@
 """The checks that scikit-learn has for every estimator, without exceptions."""
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.kernels import RBF
@@ -13,7 +13,11 @@ ESTIMATORS = [
     KernelFisherClassifier("linear"),
     KernelFisherClassifier("laplacian", alpha=1.0),
     KernelFisherClassifier(MEDIAN, penalty="coef"),
+    KernelFisherClassifier(MEDIAN, calibration="gaussian"),
+    KernelFisherClassifier(MEDIAN, calibration="isotonic"),
     KernelFisherClassifier(MEDIAN, criterion="log_loss"),
+    KernelFisherClassifier(MEDIAN, criterion="error"),
+    KernelFisherClassifier(MEDIAN, criterion="squared"),
     KernelFisherClassifier(MEDIAN, class_weight="balanced"),
     KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0),
     KernelRidgeRegressor(),
@@ -30,3 +34,11 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+# In that check every kernel fits the left-out copies perfectly: rounding must not decide between equals.
+@pytest.mark.parametrize(
+    "choice", [{"criterion": "error"}, {"criterion": "squared"}, {"class_weight": "balanced"}], ids=str
+)
+def test_weights_are_repeats_where_kernels_are_equally_good(choice):
+    check_sample_weight_equivalence_on_dense_data("KernelFisherClassifier", KernelFisherClassifier(**choice))

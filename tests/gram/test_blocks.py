@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
-from mercer.gram import Budget, blocks, centers_of, combine, gram, n_rows, self_similarity, take
+from mercer.gram import Budget, centers_of, combine, gram, kernel_blocks, n_rows, self_similarity, take
 from mercer.kernels import RBF, FromCallable, Polynomial, Precomputed, pairwise
 
 PLENTY = Budget(2.0**30)
@@ -25,7 +25,7 @@ def X(request, rng):
 @pytest.mark.parametrize("size", [1, 7, 50, 10**6])
 def test_blocks_of_any_size_make_the_whole(monkeypatch, X, size):
     monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", size)
-    parts = list(blocks(KERNEL, X, X[:5], 5))
+    parts = list(kernel_blocks(KERNEL, X, X[:5], 5))
     assert [i for rows, _ in parts for i in range(rows.start, rows.stop)] == list(range(23))
     assert max(K.size for _, K in parts) <= max(size, 5)
     assert_allclose(np.concatenate([K for _, K in parts]), KERNEL.block(X, X[:5]), rtol=1e-5)

@@ -21,21 +21,23 @@ def assert_consistent(model, rows):
     """Probabilities are some, and labels and decision values follow them."""
     P = model.predict_proba(rows)
     assert np.isfinite(P).all()
+    assert np.isfinite(model.decision_function(rows)).all()
     assert (P >= 0).all()
     assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
     assert_array_equal(model.predict(rows), model.classes_[P.argmax(axis=1)])
     assert_array_equal(model.predict(rows), labels_of(model, model.decision_function(rows)))
 
 
+# Kernels that vanish and that grow far away.
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", *THRESHOLDS])
-def test_label_of_two_is_the_more_probable_everywhere(two_classes, far_rows, calibration, threshold):
+def test_label_of_two_is_the_more_probable_everywhere(two_classes, far_rows, kernel, calibration, threshold):
     X, y = two_classes
-    model = KernelFisherClassifier(calibration=calibration, threshold=threshold, **FIXED).fit(X, y)
+    model = KernelFisherClassifier(kernel, alpha=1.0, calibration=calibration, threshold=threshold).fit(X, y)
     assert_consistent(model, np.vstack([X, far_rows]))
 
 
-# Kernels that vanish and that grow far away.
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", "least_squares"])

@@ -185,3 +185,36 @@ def test_definite_kernels_are_not_warned_of(two_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert KernelFisherClassifier(flat, alpha=1.0).fit(X, y).report_.negative == 0.0
+
+
+def test_warning_points_to_the_line_that_called_fit(two_classes):
+    X, y = two_classes
+    with pytest.warns(ScaleWarning) as record:
+        KernelFisherClassifier().fit(X * [1.0, 1e4], y)
+    assert record[0].filename == __file__
+
+
+def test_folds_left_without_weight_are_refused(two_classes):
+    X, _ = two_classes
+    weight = np.where(np.arange(60) < 30, 1.0, 0.0)
+    with pytest.raises(ValueError, match="groups"):
+        KernelRidgeRegressor(**FIXED).fit(X, X[:, 0], sample_weight=weight, groups=np.arange(60) // 30)
+
+
+def test_one_row_of_positive_weight_is_refused(two_classes):
+    X, _ = two_classes
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        KernelRidgeRegressor(**FIXED).fit(X, X[:, 0], sample_weight=np.eye(60)[0])
+
+
+@pytest.mark.parametrize(
+    "choice", [{"n_components": 5}, {"priors": [0.2, 0.2, 0.6]}, {"class_weight": {0: -1.0}}], ids=str
+)
+def test_wrong_choice_is_refused_before_anything_is_computed(two_classes, choice):
+    X, y = two_classes
+
+    def never(A, B):
+        raise AssertionError("the kernel was evaluated")
+
+    with pytest.raises(ValueError, match=next(iter(choice))):
+        KernelFisherClassifier(never, **choice).fit(X, y)

@@ -150,3 +150,33 @@ def test_order_of_memory_does_not_matter(two_classes):
     X, y = two_classes
     rows, columns = KernelFisherClassifier().fit(X, y), KernelFisherClassifier().fit(np.asfortranarray(X), y)
     assert_array_equal(rows.predict_proba(X), columns.predict_proba(np.asfortranarray(X)))
+
+
+def test_sparse_rows_have_standard_deviations_and_intervals(two_classes):
+    X, _ = two_classes
+    rows = sparse.csr_matrix(np.where(X > 0, X, 0.0))
+    sparse_model = KernelRidgeRegressor(**FIXED).fit(rows, X[:, 0])
+    dense_model = KernelRidgeRegressor(**FIXED).fit(rows.toarray(), X[:, 0])
+    assert_allclose(sparse_model.predict(rows, return_std=True)[1], dense_model.predict(rows, return_std=True)[1])
+    assert_allclose(sparse_model.predict_interval(rows), dense_model.predict_interval(rows), rtol=1e-6)
+
+
+def test_series_of_objects_is_read_by_position():
+    words = pd.Series(["abc", "abd", "bcd", "xyz", "xyw", "yzw"], index=[5, 4, 3, 2, 1, 0], dtype=object)
+    kernel = FromCallable(pairwise(shared_letters), psd=True)
+    model = KernelFisherClassifier(kernel, alpha=0.1).fit(words, [0, 0, 0, 1, 1, 1])
+    assert list(model.X_fit_) == list(words)
+    assert model.predict(words).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_data_frame_is_a_matrix_to_a_function(two_classes):
+    X, y = two_classes
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = KernelFisherClassifier(rbf_kernel, alpha=1.0).fit(frame, y)
+    exact = KernelFisherClassifier(rbf_kernel, alpha=1.0).fit(X, y)
+    assert_array_equal(model.predict_proba(frame), exact.predict_proba(X))
+
+
+def test_rows_that_all_coincide_can_be_fitted():
+    model = KernelFisherClassifier().fit(np.ones((10, 2)), np.arange(10) % 2)
+    assert_allclose(model.predict_proba(np.ones((1, 2))), 0.5)

@@ -1,5 +1,6 @@
 """Kernel ridge regression: leave-one-out, several targets, standard deviations and intervals."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
 from mercer import KernelRidgeRegressor
 from mercer.datasets import make_sinc
-from mercer.kernels import RBF, Linear
+from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.scores import jackknife_plus
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
@@ -89,7 +90,7 @@ def test_standard_deviation_is_that_of_a_gaussian_process(rng, curve):
     process = GaussianProcessRegressor(ProcessRBF(1.0), alpha=0.3, optimizer=None).fit(X, y)
     mean, std = process.predict(new, return_std=True)
     found, found_std = model.predict(new, return_std=True)
-    assert_allclose(found, mean, atol=1e-7)
+    assert_allclose(found, mean, rtol=1e-8, atol=1e-12)
     # The process has noise of variance alpha, the model noise_std_²; the new observation has noise, too.
     assert_allclose(found_std, model.noise_std_ * np.sqrt(1 + std**2 / 0.3), rtol=1e-8)
 
@@ -196,3 +197,29 @@ def test_report_tells_r2(curve):
     model = KernelRidgeRegressor().fit(*curve)
     assert f"R² {model.loo_score_:.4f}" in str(model.report_)
     assert "each row out" in str(model.report_)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 5e-4)])
+def test_prediction_at_new_rows_keeps_directions_that_vanish_at_the_training_rows(rng, dtype, tolerance):
+    X, new = rng.uniform(-3, 3, size=(100, 1)), rng.uniform(-4, 4, size=(50, 1))
+    y, alpha = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=100), 1e-2
+    K, Kx = (np.exp(-0.5 * (A - X.T) ** 2) for A in (X, new))
+    exact = Kx @ np.linalg.solve(K + alpha * np.eye(100), y)
+    model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=alpha, fit_intercept=False).fit(X.astype(dtype), y)
+    # Where K u = lambda u, k(x)'u may be as large as sqrt(lambda): dropping lambda < eps costs sqrt(eps) / alpha.
+    assert_allclose(model.predict(new.astype(dtype)), exact, rtol=0, atol=tolerance)
+
+
+def test_standard_deviation_of_an_indefinite_kernel_is_a_number(rng):
+    X = rng.normal(size=(60, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KernelRidgeRegressor(Sigmoid(gamma=1.0, coef0=-1.0), alpha=0.1).fit(X, X[:, 0])
+    assert np.isfinite(model.predict(X, return_std=True)[1]).all()
+
+
+def test_small_weights_leave_the_noise_finite(rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    model = KernelRidgeRegressor().fit(X, y, sample_weight=np.full(60, 1 / 60))
+    assert model.noise_std_ < 1.0

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.kernels import RBF
-from mercer.scores import CLASSIFICATION_CRITERIA, THRESHOLDS
+from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 TWICE = np.r_[np.arange(60), 3, 8, 8, 21]
@@ -16,7 +16,7 @@ CLASSIFIERS = [
     {"penalty": "coef"},
     {"class_weight": "balanced"},
     *({"criterion": name} for name in CLASSIFICATION_CRITERIA[1:]),
-    {"calibration": "gaussian"},
+    *({"calibration": name} for name in CALIBRATIONS[1:]),
     *({"threshold": name} for name in THRESHOLDS),
 ]
 
@@ -30,7 +30,7 @@ def assert_same_fit(found, exact, X):
             assert_allclose(getattr(found, method)(X), getattr(exact, method)(X), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("choice", [*CLASSIFIERS, {"calibration": "isotonic"}], ids=str)
+@pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)
 def test_weight_two_is_a_row_twice(two_classes, choice):
     X, y = two_classes
     weighted = KernelFisherClassifier(**choice).fit(X, y, sample_weight=np.bincount(TWICE))

@@ -61,3 +61,14 @@ def test_folds_are_a_partition_into_equal_names(names):
     members = fold_members(fold)
     assert sorted(np.concatenate(members).tolist()) == list(range(len(fold)))
     assert [set(fold[rows]) for rows in members] == [{name} for name in np.unique(fold)]
+
+
+@pytest.mark.parametrize(
+    "rows", [[("a", [1]), ("a", [1])], [(np.ones(2),), (np.ones(2),)]], ids=["lists", "arrays"]
+)
+def test_tuples_that_can_not_be_hashed_are_compared_by_identity(rows):
+    assert distinct_rows([*rows, rows[0]]).point.tolist() == [0, 1, 0]
+
+
+def test_arrays_of_different_shape_are_different_rows():
+    assert distinct_rows([np.ones((2, 2)), np.ones((4, 1)), np.ones((2, 2))]).point.tolist() == [0, 1, 0]

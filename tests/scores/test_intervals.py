@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows
-from mercer.scores import LeftOut, intervals, jackknife_plus
-from mercer.solvers import Observations, decompose, leave_out, smoother, solve
+from mercer.scores import LeftOut, jackknife_plus, prediction_intervals
+from mercer.solvers import Observations, decompose, leave_out, make_smoother, solve
 
 
 def by_sorting(outputs, residual, coverage):
@@ -74,7 +74,9 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
     loo = leave_out(spectrum, observations, np.array([alpha]), fold)[0]
     solution = solve(spectrum, observations, alpha)
     F = rbf(Z, points) @ solution.coef + solution.intercept
-    L = smoother(rbf(points, points), observations.point_weight, alpha, intercept=True).weights(rbf(Z, points))
+    L = make_smoother(rbf(points, points), observations.point_weight, alpha, intercept=True).weights(
+        rbf(Z, points)
+    )
     leaving = unit if fold is None else weight
     share = leaving / observations.point_weight[rows.point]
     found = LeftOut(y[:, None] - loo, weight, rows.point, share, fold).outputs_without(F[:, 0], L, 0)
@@ -88,7 +90,7 @@ def test_intervals_of_several_targets_are_those_of_each(rng):
     F, L = rng.normal(size=(4, 2)), rng.normal(size=(4, 9))
     residual, weight = rng.normal(size=(9, 2)), rng.uniform(0.5, 2.0, 9)
     left_out = LeftOut(residual, weight, np.arange(9), np.full(9, 0.5), None)
-    both = intervals(F, L, left_out, 0.8)
+    both = prediction_intervals(F, L, left_out, 0.8)
     for q in (0, 1):
         alone = LeftOut(residual[:, [q]], weight, np.arange(9), np.full(9, 0.5), None)
-        assert_allclose(both[:, [q]], intervals(F[:, [q]], L, alone, 0.8))
+        assert_allclose(both[:, [q]], prediction_intervals(F[:, [q]], L, alone, 0.8))

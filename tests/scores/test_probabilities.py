@@ -90,3 +90,10 @@ def test_relabeling_three_classes_permutes_the_probabilities(rng, method):
     permuted = calibrate(method, Q, relabeled, np.ones(90)).probabilities(Q)
     # Newton's steps carry a ridge of 1e-10 that depends on which class comes first.
     assert_allclose(permuted, P[:, order], rtol=1e-6)
+
+
+def test_gaussian_map_increases_where_left_out_scores_run_against_the_labels():
+    label = np.arange(20) % 2
+    R = np.where(label == 1, -1.0, 1.0)[:, None] + 0.1 * np.linspace(-1, 1, 20)[:, None]
+    posterior = calibrate("gaussian", R, label, np.ones(20))
+    assert (np.diff(posterior.logits(np.linspace(-2, 2, 9)[:, None])[:, 0]) > 0).all()

@@ -68,7 +68,6 @@ def test_least_squares_cuts_at_zero(rng):
 def test_soft_margin_is_a_support_vector_machine_on_the_score(rng, shift, share):
     y = np.where(rng.random(150) < share, 1.0, -1.0)
     r = rng.normal(size=150) + shift * y
-    r /= np.abs(r).max()
     weight = rng.choice([1.0, 2.0], 150)
     svm = SVC(kernel="linear", C=1.0, tol=1e-8).fit(r[:, None], y, sample_weight=weight)
     assert_allclose(threshold_at("soft_margin", r, y, weight), -svm.intercept_[0] / svm.coef_[0, 0], atol=1e-3)
@@ -91,7 +90,15 @@ def test_threshold_is_measured_in_units_of_the_score(rng, rule):
     assert_allclose(hundred, 100 * one, rtol=1e-10)
 
 
-@pytest.mark.parametrize("rule", ["equal_error", "error"])
+@pytest.mark.parametrize("rule", ["equal_error", "soft_margin", "error"])
 def test_scores_that_can_be_parted_are(rule):
     r, y = np.array([-3.0, -1.0, 2.0, 2.5, 7.0]), np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
     assert -1.0 < threshold_at(rule, r, y, np.ones(5)) < 2.0
+
+
+def test_soft_margin_is_not_moved_by_the_scale_of_one_far_score(rng):
+    y = np.resize([-1.0, 1.0], 100)
+    r = np.r_[rng.normal(size=99) + y[:99], 12.0]
+    svm = SVC(kernel="linear", C=1.0, tol=1e-8).fit(r[:, None], y)
+    exact = -svm.intercept_[0] / svm.coef_[0, 0]
+    assert_allclose(threshold_at("soft_margin", r, y, np.ones(100)), exact, atol=1e-3)

@@ -30,7 +30,7 @@ def gram_bytes(n: int) -> float:
     return MATRICES_HELD * 8.0 * n * n
 
 
-def blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+def kernel_blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
     """Slices of rows and k(rows, centers) for m centers, in blocks of bounded size."""
     n = n_rows(X)
     step = max(1, BLOCK_SIZE // max(m, 1))
@@ -44,7 +44,7 @@ def blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice
 def combine(kernel: Kernel, X: Any, centers: Any, coef: NDArray[np.floating]) -> NDArray[np.floating]:
     """k(X, centers) @ coef (n, q): O(n m) time, bounded memory."""
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
-    for rows, K in blocks(kernel, X, centers, len(coef)):
+    for rows, K in kernel_blocks(kernel, X, centers, len(coef)):
         out[rows] = K @ coef
     return out
 

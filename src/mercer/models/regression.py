@@ -9,14 +9,14 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.expansion import Expansion
-from mercer.gram import Budget, blocks, gram, n_rows, self_similarity
+from mercer.gram import Budget, gram, kernel_blocks, n_rows, self_similarity
 from mercer.kernels import Kernel
 from mercer.models.base import Fit, KernelModel, Training
 from mercer.models.report import fit_report
 from mercer.models.validation import consistent, coverage_of, fold_of_rows, positive_or_none, row_weight
-from mercer.scores import LeftOut, intervals, noise_std, squared_criterion
+from mercer.scores import LeftOut, noise_std, prediction_intervals, squared_criterion
 from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers import Observations, Smoother, smoother
+from mercer.solvers import Observations, Smoother, make_smoother
 
 Array = NDArray[np.float64]
 
@@ -132,7 +132,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=False)
         smooth = self._smoother()
         variance = np.empty(n_rows(X))
-        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
+        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
             variance[rows] = smooth.variance(*self._inner(K, X[rows]))
         return F, self._shaped(np.sqrt(1.0 + variance)[:, None] * np.atleast_1d(self.noise_std_))
 
@@ -148,9 +148,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=False)
         smooth, F = self._smoother(), self._expansion()(X).astype(np.float64)
         ends = np.empty((*F.shape, 2))
-        for rows, K in blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
+        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
             L = smooth.weights(self._inner(K, X[rows])[0])
-            ends[rows] = intervals(F[rows], L, self.left_out_, coverage)
+            ends[rows] = prediction_intervals(F[rows], L, self.left_out_, coverage)
         return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
 
     def _smoother(self) -> Smoother:
@@ -165,7 +165,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if self.penalty == "coef":
             K = K @ K.T
         weight = np.bincount(self.left_out_.point, self.left_out_.weight).astype(np.float64)
-        return smoother(K, weight, self.alpha_, intercept=self.fit_intercept)
+        return make_smoother(K, weight, self.alpha_, intercept=self.fit_intercept)
 
     def _inner(self, K: NDArray[np.floating], X: Any) -> tuple[Array, Array]:
         """Kernel rows and self-similarities for the penalty: those of the kernel k, or of k(x)'k(z) for c'c."""
@@ -173,7 +173,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if self.penalty == "rkhs":
             return rows, np.asarray(self_similarity(self.kernel_, X), dtype=np.float64)
         centers = np.concatenate(
-            [block for _, block in blocks(self.kernel_, self.X_fit_, self.X_fit_, K.shape[1])]
+            [block for _, block in kernel_blocks(self.kernel_, self.X_fit_, self.X_fit_, K.shape[1])]
         )
         return rows @ centers.T, (rows**2).sum(axis=1)
 

@@ -1,7 +1,7 @@
 """From leave-one-out scores to thresholds, probabilities, intervals, and the criteria that choose a model."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.intervals import LeftOut, intervals, jackknife_plus, noise_std
+from mercer.scores.intervals import LeftOut, jackknife_plus, noise_std, prediction_intervals
 from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
 from mercer.scores.rule import ClassFit, Rule, make_rule
 from mercer.scores.thresholds import THRESHOLDS, threshold_at
@@ -16,11 +16,11 @@ __all__ = [
     "Rule",
     "calibrate",
     "classification_criterion",
-    "intervals",
     "jackknife_plus",
     "make_rule",
     "noise_std",
     "odds_shift",
+    "prediction_intervals",
     "squared_criterion",
     "threshold_at",
 ]

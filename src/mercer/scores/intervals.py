@@ -45,7 +45,7 @@ class LeftOut:
         return f[:, None] - change
 
 
-def intervals(F: Array, L: Array, left_out: LeftOut, coverage: float) -> Array:
+def prediction_intervals(F: Array, L: Array, left_out: LeftOut, coverage: float) -> Array:
     """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u)."""
     ends = np.empty((*F.shape, 2))
     for q, residual in enumerate(left_out.residual.T):
@@ -59,9 +59,10 @@ def jackknife_plus(outputs: Array, loo_residual: Array, weight: Array, coverage:
 
     Barber, Candès, Ramdas and Tibshirani (2021): [q_lo(f_-i(x) - |e_i|), q_hi(f_-i(x) + |e_i|)]
     with the miss rate m = 1 - coverage; covers at least 1 - 2 m of exchangeable rows, and in
-    practice 1 - m. A row of weight two counts as two rows.
+    practice 1 - m. A row of weight two counts as two rows, one of less than one as one row.
     """
     width = np.abs(loo_residual)
+    weight = np.maximum(weight, 1.0)
     rank = int((1.0 - coverage) * (weight.sum() + 1.0) + 1e-9)
     upper = _from_above(outputs + width, weight, rank)
     lower = -_from_above(width - outputs, weight, rank)

@@ -74,7 +74,7 @@ def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
         decrement = (move * gradient).sum(axis=-1)
         active = decrement > TOLERANCE * weight.sum()
         if not active.any():
-            break
+            return theta - move
         trial = theta[active] - step[active, None] * move[active]
         new = _derivatives(trial, R[active], T, weight)
         better = new[0] <= loss[active] + 1e-12 * abs(loss[active])

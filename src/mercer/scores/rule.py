@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mercer.scores.probabilities import Posterior, calibrate
 from mercer.scores.relative import relative
 from mercer.scores.thresholds import threshold_at
-from mercer.solvers import Directions, discriminants
+from mercer.solvers import Directions, discriminant_directions
 
 Array = NDArray[np.float64]
 # Outputs keep the precision of the rows.
@@ -70,7 +70,7 @@ def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: 
     fit = fit.used()
     directions = None
     if fit.Y.shape[1] > 1:
-        directions = discriminants(fit.F, fit.Y, fit.weight).first(n_components)
+        directions = discriminant_directions(fit.F, fit.Y, fit.weight).first(n_components)
     R = scores_in(directions, fit.loo)
     posterior = calibrate(calibration, R, fit.label, fit.weight)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)

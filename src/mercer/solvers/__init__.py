@@ -1,8 +1,8 @@
 """Solvers: from kernel matrices and targets to coefficients, with their proof."""
 
-from mercer.solvers.discriminants import Directions, discriminants, variance_shares
-from mercer.solvers.leave_out import leave_out
-from mercer.solvers.smoother import Smoother, smoother
+from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
+from mercer.solvers.left_out import leave_out
+from mercer.solvers.smoother import Smoother, make_smoother
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
@@ -22,11 +22,11 @@ __all__ = [
     "Spectrum",
     "decompose",
     "degrees_of_freedom",
-    "discriminants",
+    "discriminant_directions",
     "fitted",
     "gcv",
     "leave_out",
-    "smoother",
+    "make_smoother",
     "solve",
     "variance_shares",
 ]

@@ -51,7 +51,7 @@ def variance_shares(eigenvalues: Array) -> Array:
     return shares
 
 
-def discriminants(F: Array, Y: Array, weight: Array) -> Directions:
+def discriminant_directions(F: Array, Y: Array, weight: Array) -> Directions:
     """All k - 1 directions, the best first; signs make the largest entry of each theta positive."""
     n, count = weight.sum(), weight @ Y
     share = count / n

@@ -49,7 +49,7 @@ class Smoother:
         return lack
 
 
-def smoother(K: Array, weight: Array, alpha: float, *, intercept: bool) -> Smoother:
+def make_smoother(K: Array, weight: Array, alpha: float, *, intercept: bool) -> Smoother:
     """The smoother of K (u, u); one Cholesky factorization. Of an indefinite K the positive part is taken."""
     shift = np.diag(alpha / weight)
     try:

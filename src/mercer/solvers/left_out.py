@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from mercer.rows import fold_members
 from mercer.solvers.spectrum import Array, Observations, Spectrum, coordinates
 
+# Numbers in one stack of matrices when folds leave: 64 MiB.
+WORKSPACE = 2**23
+
 
 def leave_out(
     spectrum: Spectrum, observations: Observations, alphas: Array, fold: NDArray[np.intp] | None = None
@@ -29,12 +32,13 @@ def leave_out(
     """
     if fold is None:
         return _leave_one_out(spectrum, observations, np.asarray(alphas))
-    leaving = [_Leaving.of(observations, rows) for rows in fold_members(fold)]
     outputs = np.empty((len(alphas), *observations.Y.shape))
-    for path, alpha in zip(outputs, alphas):
-        residual = _point_residual(spectrum, observations, float(alpha))
-        for part in leaving:
-            path[part.rows] = _outputs_without(spectrum, observations, float(alpha), part, residual)
+    for rows in fold_members(fold):
+        part = _Leaving.of(observations, rows)
+        step = max(1, WORKSPACE // (len(part.points) * len(spectrum.values) + 1))
+        for a in range(0, len(alphas), step):
+            some = np.asarray(alphas)[a : a + step, None]
+            outputs[a : a + step, rows] = _outputs_without(spectrum, observations, some, part)
     return outputs
 
 
@@ -66,9 +70,8 @@ def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
 
 @dataclass(frozen=True)
 class _Leaving:
-    """Rows that leave together, their points (g,), the share of weight that stays, and how targets move there."""
+    """Points (g,) that rows leave, which row is where, the share of weight that stays, how targets move."""
 
-    rows: NDArray[np.intp]
     points: NDArray[np.intp]
     position: NDArray[np.intp]
     stays: Array
@@ -86,29 +89,21 @@ class _Leaving:
         apart = observations.Y[rows] - observations.point_target[observations.rows.point[rows]]
         np.add.at(pull, position, weight[:, None] * apart)
         moves = -pull / np.where(alone, 1.0, left)[:, None]
-        return cls(rows, points, position, left / observations.point_weight[points], moves * ~alone[:, None])
+        return cls(points, position, left / observations.point_weight[points], moves * ~alone[:, None])
 
 
-def _point_residual(spectrum: Spectrum, observations: Observations, alpha: float) -> Array:
-    """Mean target minus f at every point (u, q), free of cancellation where alpha is small."""
-    z = coordinates(spectrum, observations) / (spectrum.values + alpha)[:, None]
-    r: Array = alpha * (spectrum.vectors @ z) / spectrum.root_weight[:, None]
-    return r
-
-
-def _outputs_without(
-    spectrum: Spectrum, observations: Observations, alpha: float, part: _Leaving, residual: Array
-) -> Array:
-    """f at the rows of a part when they leave: block downdate of the smoother at their points.
+def _outputs_without(spectrum: Spectrum, observations: Observations, alphas: Array, part: _Leaving) -> Array:
+    """f (a, g, q) at the rows of a part when they leave, for alphas (a, 1): block downdate of the smoother.
 
     With Q = S^-1 P S, share t of the weight that stays and move m of the mean target, the change u
     of f from the mean target solves (t + alpha Q (1 - t)) u = t m - r - alpha Q t m.
     """
-    g, t = part.points, part.stays[:, None]
-    s = spectrum.root_weight[g]
-    U = spectrum.vectors[g]
-    aQ = alpha * ((U / (spectrum.values + alpha)) @ U.T) * s / s[:, None]
-    A = np.diag(part.stays) + aQ * (1.0 - part.stays)
-    u = np.linalg.solve(A, t * part.moves - residual[g] - aQ @ (t * part.moves))
-    f: Array = (observations.point_target[g] + u)[part.position]
+    g, t = part.points, part.stays
+    s, U = spectrum.root_weight[g], spectrum.vectors[g]
+    damped = U * (alphas / (spectrum.values + alphas))[:, None, :]
+    r = damped @ coordinates(spectrum, observations) / s[:, None]
+    aQ = damped @ U.T * (s / s[:, None])
+    moved = t[:, None] * part.moves
+    u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)
+    f: Array = (observations.point_target[g] + u)[:, part.position]
     return f
