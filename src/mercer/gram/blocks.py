@@ -41,6 +41,13 @@ def kernel_blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tupl
         yield rows, K
 
 
+def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
+    """k(X, centers) (n, m) in one piece, for few rows or few centers."""
+    K = np.asarray(kernel.block(X, centers))
+    _check_block(kernel, K, (n_rows(X), n_rows(centers)))
+    return K
+
+
 def combine(kernel: Kernel, X: Any, centers: Any, coef: NDArray[np.floating]) -> NDArray[np.floating]:
     """k(X, centers) @ coef (n, q): O(n m) time, bounded memory."""
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
@@ -64,6 +71,11 @@ def take(kernel: Kernel, X: Any, rows: NDArray[np.intp]) -> Any:
     if kernel.takes == "values":
         return X[np.ix_(rows, rows)]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def pick(kernel: Kernel, X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some of the rows X as centers: the rows, or their positions where X holds kernel values."""
+    return rows if kernel.takes == "values" else take(kernel, X, rows)
 
 
 def n_rows(X: Any) -> int:

@@ -2,6 +2,7 @@
 
 from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
+from mercer.linalg.pivoted import rejection_cholesky, supervised_pivots
 from mercer.linalg.reflect import Reflector
 from mercer.linalg.threads import map_in_threads, modest_threads
 
@@ -13,5 +14,7 @@ __all__ = [
     "factor_spd",
     "map_in_threads",
     "modest_threads",
+    "rejection_cholesky",
     "singular",
+    "supervised_pivots",
 ]

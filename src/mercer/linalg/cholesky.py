@@ -24,6 +24,11 @@ class CholeskyFactor:
         """L^-1 B: its column sums of squares are b'(A + shift I)^-1 b."""
         return np.asarray(scipy.linalg.solve_triangular(self.lower, B, lower=True, check_finite=False))
 
+    def both_sides(self, B: Array) -> Array:
+        """L^-1 B L^-T for symmetric B (n, n): the lower triangle; n³ operations."""
+        reduced, _ = scipy.linalg.lapack.dsygst(B, self.lower, itype=1, lower=1)
+        return np.tril(reduced)
+
 
 def factor_spd(A: Array) -> CholeskyFactor:
     """Factor A (n, n); where rounding has made it indefinite, the least of a few tiny shifts that works."""

@@ -1,7 +1,8 @@
 """Independent pieces of linear algebra side by side, each on one BLAS thread."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -11,6 +12,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SMALL = 1000
+# Items taken from a stream for every thread: one is worked on, one is ready.
+AHEAD = 2
+# Seconds between looks at the keyboard, for systems where waiting for a lock does not notice Ctrl-C.
+PATIENCE = 0.2
 
 
 def blas_threads() -> int:
@@ -38,3 +43,37 @@ def map_in_threads(
         return [function(item) for item in items]
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
+
+
+def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+    """function(item) for the items of a stream, several at once, in the order of the items.
+
+    Threads as in :func:`map_in_threads`. At most two items a thread have been taken from the stream and
+    not been given back as a result, so memory does not grow with the stream. The first error of any item
+    is raised at once; after it, after Ctrl-C, and when the generator is closed, no item is started.
+    Close it: one BLAS thread is the limit for the whole process while it is open.
+    """
+    workers = blas_threads()
+    pending: deque[Future[Result]] = deque()
+    with threadpool_limits(1, user_api="blas"):
+        pool = ThreadPoolExecutor(workers)
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                if len(pending) == AHEAD * workers:
+                    yield _first_result(pending)
+            while pending:
+                yield _first_result(pending)
+        finally:
+            # What runs now can not be stopped, and is not waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _first_result(pending: deque[Future[Result]]) -> Result:
+    """Wait for the oldest result and take it out, or raise the first error of any."""
+    while not pending[0].done():
+        wait([future for future in pending if not future.done()], PATIENCE, FIRST_COMPLETED)
+        for future in pending:
+            if future.done():
+                future.result()
+    return pending.popleft().result()

@@ -1,6 +1,25 @@
 """Where rows come from, and which of them are the same."""
 
+from mercer.rows.base import Block, Rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.groups import fold_members
+from mercer.rows.memory import MemoryRows
+from mercer.rows.parquet import ParquetRows
+from mercer.rows.source import Sample, as_rows, first_block, sample
+from mercer.rows.stream import StreamRows
 
-__all__ = ["Distinct", "distinct_rows", "every_row", "fold_members"]
+__all__ = [
+    "Block",
+    "Distinct",
+    "MemoryRows",
+    "ParquetRows",
+    "Rows",
+    "Sample",
+    "StreamRows",
+    "as_rows",
+    "distinct_rows",
+    "every_row",
+    "first_block",
+    "fold_members",
+    "sample",
+]

@@ -1,0 +1,83 @@
+"""What a choice of centers is made from, what it gives, and who makes it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from mercer.centers.path import Path
+from mercer.gram.moments import Moments
+from mercer.kernels import Kernel
+
+Array = NDArray[np.float64]
+# From candidate centers to the moments of all rows of the data against them: one pass.
+Pass = Callable[[Any], Moments]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in memory from which centers are chosen: X, targets Y (c, q), weight (c,), class numbers (c,) or None.
+
+    For kernel values X is the square matrix of the sample with itself.
+    """
+
+    X: Any
+    Y: Array
+    weight: Array
+    label: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True)
+class Centers:
+    """The chosen centers in the order of their choice.
+
+    ``rows`` (m) as the kernel takes them, ``indices`` (m,) their positions in the sample, None if they are
+    not rows of it; ``trace`` (m,) what each contributed in the selector's own measure, None if it has none;
+    ``path`` what a supervised selector knows of every other number of centers.
+    """
+
+    rows: Any
+    indices: NDArray[np.intp] | None = None
+    trace: Array | None = None
+    path: Path | None = None
+
+
+class CenterSelector(BaseEstimator, ABC):
+    """Which rows carry the model; parameters only, never fitted."""
+
+    @abstractmethod
+    def select(
+        self,
+        kernel: Kernel,
+        sample: Sample,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        """At most ``n_centers`` different centers; fewer where the sample has fewer, or the kernel's rank is less.
+
+        Rows of weight zero are not there, and a row of weight 2 is two equal rows. ``moments`` are those of
+        all rows of the data, if they are more than the sample. ``n_centers=None`` leaves the number to a
+        selector that can choose it.
+        """
+
+
+def required(n_centers: int | None, selector: CenterSelector) -> int:
+    """The number of centers, at least 1, for a selector that cannot choose it."""
+    if n_centers is None:
+        raise ValueError(
+            f"{type(selector).__name__} cannot choose the number of centers; "
+            "give n_centers, or use ForwardSelection"
+        )
+    return at_least_one(n_centers)
+
+
+def at_least_one(n_centers: int) -> int:
+    """The number of centers, checked."""
+    if n_centers < 1:
+        raise ValueError(f"n_centers is {n_centers}; at least 1 center is needed")
+    return n_centers

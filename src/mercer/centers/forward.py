@@ -1,0 +1,205 @@
+"""Centers chosen by the targets, one after another, from moments."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.centers.base import Centers, CenterSelector, Pass, Sample, at_least_one
+from mercer.centers.path import Path, Problem, Score, gcv, loo, scored_path
+from mercer.centers.pool import draw_stratified, pool_of
+from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
+from mercer.gram.moments import Moments, MomentsOf
+from mercer.kernels import Kernel
+from mercer.linalg import map_in_threads, modest_threads, supervised_pivots
+from mercer.rows.base import Block
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# The alpha of the selection, and those tried for the path, in units of tr G / tr K; smoothest first.
+ALPHA_OF_SELECTION = 1e-4
+ALPHAS = 10.0 ** np.arange(1, -6, -1)
+# Least part of its diagonal that must be left of a candidate: the noise in moments of such blocks.
+TOLERANCES = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# Centers of the first path when their number is not given.
+FIRST_LENGTH = 64
+ROWS_IN_BLOCK = 4096
+
+
+class ForwardSelection(CenterSelector):
+    r"""The candidate that lowers the penalized sum of squares most, again and again.
+
+    Candidates are c distinct rows of the sample, at random and stratified by class. One pass over the data
+    gives their moments G = K'WK, C = K'WY, centered; then, with H = G + alpha K_cc, each step adds the candidate
+    of the largest decrease of
+
+        J(S) = sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c,   f = sum_(j in S) c_j k(., z_j) + b,
+
+    which is the pivot of a partial Cholesky factorization of H: O(c m (m + q)) time and O(c²) memory, whatever
+    the number of rows. All targets and classes share the centers. Mika (2002), section 3.4.3; Andelić (2007),
+    section 3.4.2, there with n rows for the c candidates here.
+
+    The path over all numbers of centers comes with it, and n_centers=None takes the number with the least
+    criterion; the path ends when it is twice as long as that. Centers chosen by the targets spend more degrees
+    of freedom than given ones: they are counted as df = 1 + cost tr (H_SS^-1 G_SS). ``trace`` of the centers
+    is the share of the variation of Y that each explains at the path's alpha.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Number of candidates c, at least the number of centers.
+    criterion : "gcv" or "loo"
+        What the path is scored by: generalized cross-validation, n rss / (n - df)², or the leave-one-out
+        residuals of the rows of the sample, O(c m (m + q)) for a sample of c rows.
+    cost : float
+        How many degrees of freedom a chosen slope counts for a given one; 1 does as if the labels had not
+        been looked at, and takes too many centers.
+    alpha : float or None
+        The penalty. None: the selection, which hardly depends on it, uses 1e-4 tr G / tr K, and the path the
+        one of seven that has the best criterion.
+    tolerance : float or None
+        Candidates of which less is left of their diagonal are not chosen; None: 1e-6 for kernel values in
+        float32, 1e-12 for float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.centers import ForwardSelection, Sample
+    >>> from mercer.datasets import make_ringnorm
+    >>> from mercer.kernels import RBF
+    >>> X, y = make_ringnorm(400, random_state=0)
+    >>> sample = Sample(X, y[:, None].astype(float), np.ones(400), (y > 0).astype(int))
+    >>> centers = ForwardSelection().select(RBF(gamma=0.05), sample, 5, np.random.default_rng(0))
+    >>> centers.trace.round(2)
+    array([0.68, 0.08, 0.04, 0.02, 0.01])
+    """
+
+    def __init__(
+        self,
+        n_candidates: int = 2000,
+        criterion: Literal["gcv", "loo"] = "gcv",
+        cost: float = 2.5,
+        alpha: float | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        self.n_candidates = n_candidates
+        self.criterion = criterion
+        self.cost = cost
+        self.alpha = alpha
+        self.tolerance = tolerance
+
+    def select(
+        self,
+        kernel: Kernel,
+        sample: Sample,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        pool = pool_of(sample)
+        c = max(self.n_candidates, 1 if n_centers is None else at_least_one(n_centers))
+        candidates = pool.index[draw_stratified(pool, c, rng)]
+        rows = pick(kernel, sample.X, candidates)
+        K = _among(kernel, sample.X, candidates)
+        problem = Problem.of(
+            moments_of_sample(kernel, sample, rows) if moments is None else moments(rows),
+            K.astype(np.float64),
+        )
+        path = self._path(problem, K.dtype, self._score(kernel, sample, candidates), n_centers)
+        if path is None:
+            return Centers(pick(kernel, sample.X, candidates[:1]), candidates[:1])
+        path = replace(path, order=candidates[path.order])
+        m = len(path.order) if n_centers is not None else _best_number(path, problem)
+        indices = path.order[:m]
+        return Centers(pick(kernel, sample.X, indices), indices, path.gain[:m] / (problem.total or 1.0), path)
+
+    def _path(self, problem: Problem, dtype: Any, score: Score, n_centers: int | None) -> Path | None:
+        """The best path in numbers of candidates; None if no candidate is different from a constant."""
+        alphas = [self.alpha] if self.alpha is not None else list(ALPHAS * problem.unit)
+
+        def paths(order: Indices) -> list[Path | None]:
+            return map_in_threads(lambda alpha: scored_path(problem, order, alpha, score, self.cost), alphas)
+
+        return grow(self._order(problem, dtype), paths, n_centers)
+
+    def _order(self, problem: Problem, dtype: Any) -> Iterator[int]:
+        """Numbers of the candidates as they are chosen, until what is left of them is noise."""
+        alpha = ALPHA_OF_SELECTION * problem.unit if self.alpha is None else self.alpha
+        tolerance = TOLERANCES[dtype] if self.tolerance is None else self.tolerance
+        floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
+        return supervised_pivots(problem.penalized(alpha), problem.C, floor)
+
+    def _score(self, kernel: Kernel, sample: Sample, candidates: Indices) -> Score:
+        if self.criterion == "gcv":
+            return gcv(self.cost)
+        if self.criterion != "loo":
+            raise ValueError(f'criterion is {self.criterion!r}; it must be "gcv" or "loo"')
+
+        def centers(order: Indices) -> Any:
+            return pick(kernel, sample.X, candidates[order])
+
+        return loo(kernel, sample.X, sample.Y, sample.weight, centers, self.cost)
+
+
+def moments_of_sample(kernel: Kernel, sample: Sample, centers: Any) -> Moments:
+    """Moments of the rows of the sample."""
+    fold = MomentsOf(kernel, centers, np.asarray)
+    starts = range(0, n_rows(sample.X), ROWS_IN_BLOCK)
+    parts = [slice(start, start + ROWS_IN_BLOCK) for start in starts]
+    plain = bool((sample.weight == 1.0).all())
+    blocks = (Block(sample.X[i], sample.Y[i], None if plain else sample.weight[i], i.start) for i in parts)
+    return reduce(add, map(fold, blocks))
+
+
+def grow(
+    pivots: Iterator[int], paths: Callable[[Indices], list[Path | None]], n_centers: int | None
+) -> Path | None:
+    """The best of the paths along the pivots; None if there are no pivots.
+
+    Without a number of centers the path is doubled until its best number is in the first half.
+    """
+    order: list[int] = []
+    length = FIRST_LENGTH if n_centers is None else n_centers
+    while True:
+        # Products of a matrix and a vector: more threads would wait for each other.
+        with modest_threads(0):
+            order.extend(islice(pivots, length - len(order)))
+        if not order:
+            return None
+        path = _best(paths(np.array(order)), whole=n_centers is None)
+        if n_centers is not None or len(order) < length or 2 * (path.score.argmin() + 1) <= length:
+            return path
+        length *= 2
+
+
+def _best(paths: list[Path | None], *, whole: bool) -> Path:
+    """The path of the least score, with all its centers or with any number of them."""
+    found = [path for path in paths if path is not None]
+    if not found:
+        raise np.linalg.LinAlgError(
+            "the penalized moments of the chosen centers are not positive definite for any alpha; "
+            "use a larger tolerance or fewer centers"
+        )
+    return min(found, key=lambda path: path.score.min() if whole else path.score[-1])
+
+
+def _best_number(path: Path, problem: Problem) -> int:
+    if not np.isfinite(path.score).any():
+        raise ValueError(
+            f"the weights sum to {problem.n:.3g}, less than one center spends in degrees of freedom; "
+            "scale them to sum to the number of rows, or give n_centers"
+        )
+    return int(path.score.argmin()) + 1
+
+
+def _among(kernel: Kernel, X: Any, points: Indices) -> NDArray[Any]:
+    """Kernel values of some rows with each other, float32 or float64."""
+    some = take(kernel, X, points)
+    K = cross(kernel, some, centers_of(kernel, some))
+    return K if K.dtype in TOLERANCES else K.astype(np.float64)

@@ -1,0 +1,36 @@
+"""Centers that the user brings."""
+
+from typing import Any
+
+import numpy as np
+
+from mercer.centers.base import Centers, CenterSelector, Pass, Sample
+from mercer.gram.blocks import n_rows
+from mercer.kernels import Kernel
+from mercer.rows import distinct_rows
+
+
+class Given(CenterSelector):
+    """These centers, in this order, each once; ``n_centers`` is not looked at.
+
+    Parameters
+    ----------
+    rows : array (m, d), CSR matrix or list of objects
+        What the kernel takes; for a precomputed kernel the positions of the centers among the columns.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def select(
+        self,
+        kernel: Kernel,
+        sample: Sample,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        if n_rows(self.rows) == 0:
+            raise ValueError("no centers were given; at least 1 is needed")
+        once = np.sort(distinct_rows(self.rows).first)
+        return Centers(self.rows[once] if hasattr(self.rows, "shape") else [self.rows[i] for i in once])

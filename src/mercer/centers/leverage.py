@@ -1,0 +1,100 @@
+"""Centers drawn by their leverage: how much a smooth fit at a row depends on that row."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.pool import draw_stratified, pool_of
+from mercer.gram.blocks import centers_of, cross, kernel_blocks, pick, self_similarity, take
+from mercer.kernels import Kernel
+from mercer.linalg import eigen_psd, modest_threads
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Leverage(CenterSelector):
+    """Rows drawn without replacement in proportion to approximate ridge leverage scores.
+
+    The score of row i is l_i = (A (A + alpha I)^-1)_ii with A = W^(1/2) K W^(1/2), at most 1: large where rows
+    are few and unlike others. Two stages: a uniform subset S of s rows stands for all,
+
+        l_i = (A_ii - A_iS (A_SS + (s / c) alpha I)^-1 A_Si) / alpha,
+
+    and the centers are drawn by these scores. Any kernel; O(c s² + s³) time for c rows in the sample, memory
+    bounded. Musco and Musco (2017), "Recursive sampling for the Nyström method", section 3, one level.
+
+    ``trace`` of the centers is their score.
+
+    Parameters
+    ----------
+    alpha : float or None
+        Ridge parameter of the scores; None: where a smoother has half as many degrees of freedom, sum_i l_i,
+        as there are centers.
+    n_subset : int
+        Rows s of the subset; not more than twice the number of centers are used.
+    """
+
+    def __init__(self, alpha: float | None = None, n_subset: int = 2000) -> None:
+        self.alpha = alpha
+        self.n_subset = n_subset
+
+    def select(
+        self,
+        kernel: Kernel,
+        sample: Sample,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        pool = pool_of(sample)
+        m = min(required(n_centers, self), pool.n_points)
+        X, root = take(kernel, sample.X, pool.index), np.sqrt(pool.weight)
+        subset = draw_stratified(pool, min(self.n_subset, 2 * m), rng)
+        with modest_threads(len(subset)):
+            scores = leverage_scores(kernel, X, root, subset, degrees=m / 2.0, alpha=self.alpha)
+        drawn = _draw(scores, m, rng)
+        indices = pool.index[drawn]
+        return Centers(pick(kernel, sample.X, indices), indices, scores[drawn])
+
+
+def leverage_scores(
+    kernel: Kernel, X: Any, root: Array, subset: Indices, *, degrees: float, alpha: float | None = None
+) -> Array:
+    """Scores l (c,) of all rows X from a subset; without alpha, the one that gives about so many degrees."""
+    some, share = take(kernel, X, subset), len(subset) / len(root)
+    A_SS = cross(kernel, some, centers_of(kernel, some)) * np.outer(root[subset], root[subset])
+    eigen = eigen_psd(np.array(A_SS, dtype=np.float64, order="F"))
+    if alpha is None:
+        alpha = _alpha_for(eigen.values / share, min(degrees, eigen.rank / 2.0))
+    # Columns of B satisfy B B' = (A_SS + share alpha I)^-1.
+    B = eigen.vectors / np.sqrt(eigen.values + share * alpha)
+    captured = np.empty(len(root))
+    for rows, K in kernel_blocks(kernel, X, pick(kernel, X, subset), len(subset)):
+        captured[rows] = (((K * root[subset]) @ B) ** 2).sum(axis=1)
+    scores: Array = root**2 * (self_similarity(kernel, X) - captured) / alpha
+    return np.clip(scores, 0.0, 1.0)
+
+
+def _alpha_for(values: Array, degrees: float) -> float:
+    """The alpha with sum_i values_i / (values_i + alpha) = degrees, for 0 < degrees < number of values > 0."""
+
+    def excess(log_alpha: float) -> float:
+        return float((values / (values + np.exp(log_alpha))).sum() - degrees)
+
+    positive, total = values[values > 0], values.sum()
+    if not len(positive):
+        return 1.0
+    # The sum is above rank * least / (least + alpha), and below total / alpha.
+    low = np.log(positive[0]) + np.log(max(len(positive) / degrees - 1.0, 1e-3)) - 1.0
+    return float(np.exp(brentq(excess, low, np.log(total / degrees) + 1.0)))
+
+
+def _draw(scores: Array, m: int, rng: np.random.Generator) -> Indices:
+    """m rows without replacement, each next one in proportion to its score; rows of score zero come last."""
+    with np.errstate(divide="ignore"):
+        keys = rng.exponential(size=len(scores)) / scores
+    return np.argsort(keys, kind="stable")[:m]

@@ -1,0 +1,60 @@
+"""The points of a sample that may become centers, and random draws from them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.centers.base import Sample
+from mercer.gram.blocks import n_rows
+from mercer.rows import distinct_rows
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Distinct rows with weight: where each first stands in the sample, its total weight, its class (all (u,))."""
+
+    index: Indices
+    weight: Array
+    label: Indices
+
+    @property
+    def n_points(self) -> int:
+        return len(self.index)
+
+
+def pool_of(sample: Sample) -> Pool:
+    """The points of a sample; without classes all are of class 0."""
+    if n_rows(sample.X) != len(sample.weight):
+        raise ValueError(f"the sample has {n_rows(sample.X)} rows and {len(sample.weight)} weights")
+    kept = np.flatnonzero(sample.weight > 0)
+    if not len(kept):
+        raise ValueError("all weights of the sample are zero: there is no row to choose as a center")
+    rows = distinct_rows(sample.X[kept] if hasattr(sample.X, "shape") else [sample.X[i] for i in kept])
+    weight = np.bincount(rows.point, sample.weight[kept], minlength=rows.n_points).astype(np.float64)
+    index = kept[rows.first]
+    label = np.zeros(len(index), dtype=np.intp) if sample.label is None else sample.label[index]
+    return Pool(index, weight, label)
+
+
+def draw_stratified(pool: Pool, m: int, rng: np.random.Generator) -> Indices:
+    """Numbers of m points of the pool in random order, each class by its share of the weight."""
+    members = [np.flatnonzero(pool.label == k) for k in np.unique(pool.label)]
+    seats = shares(np.array([pool.weight[i].sum() for i in members]), np.array([len(i) for i in members]), m)
+    drawn = [rng.permutation(points)[:n] for points, n in zip(members, seats)]
+    return rng.permutation(np.concatenate(drawn))
+
+
+def shares(weight: Array, capacity: Indices, m: int) -> Indices:
+    """How many of m seats each class gets: by weight (k,), at most capacity (k,), at least one while they last.
+
+    The highest quotients weight / (seats + 1/2) win (Sainte-Laguë), classes without a seat before others.
+    """
+    seats = np.zeros(len(weight), dtype=np.intp)
+    for _ in range(min(m, int(capacity.sum()))):
+        quotient = np.where(seats == 0, weight + 2.0 * weight.sum(), weight / (seats + 0.5))
+        seats[np.where(seats < capacity, quotient, -1.0).argmax()] += 1
+    return seats

@@ -1,0 +1,39 @@
+"""Centers drawn at random."""
+
+import numpy as np
+
+from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.pool import draw_stratified, pool_of
+from mercer.gram.blocks import pick
+from mercer.kernels import Kernel
+
+
+class Uniform(CenterSelector):
+    """Distinct rows at random, stratified: every class by its share of the weight, and at least one.
+
+    Costs nothing but the search for equal rows, and is what other choices are measured by. Any kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.centers import Sample, Uniform
+    >>> from mercer.kernels import RBF
+    >>> X, label = np.arange(6.0)[:, None], np.array([0, 0, 0, 0, 1, 1])
+    >>> sample = Sample(X, np.eye(2)[label], np.ones(6), label)
+    >>> centers = Uniform().select(RBF(gamma=1.0), sample, 3, np.random.default_rng(0))
+    >>> label[centers.indices]
+    array([0, 1, 0])
+    """
+
+    def select(
+        self,
+        kernel: Kernel,
+        sample: Sample,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        m = required(n_centers, self)
+        pool = pool_of(sample)
+        indices = pool.index[draw_stratified(pool, m, rng)]
+        return Centers(pick(kernel, sample.X, indices), indices)

@@ -1,0 +1,66 @@
+"""Rows in memory, or in a file mapped to memory."""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from mercer.rows.base import (
+    BLOCK_ROWS,
+    Block,
+    LocalRows,
+    check_block_rows,
+    check_lengths,
+    count,
+    is_sparse,
+    numbers,
+    values,
+    weights,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows(LocalRows):
+    """Rows of an array, a memory map, a CSR matrix, a frame of pandas or polars, or a list of objects.
+
+    Blocks of arrays are views: nothing is copied, and of a memory map a block is read when it is used. Frames
+    are converted block by block. A memory map that is pickled travels with its content.
+
+    Parameters
+    ----------
+    X : array, memory map, CSR matrix, frame or list
+        n rows.
+    y : array, series, frame or list of n values, optional
+    weight : array or series of n values, optional
+    block_rows : int
+        Rows in a block; the last one has fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = MemoryRows(np.ones((10, 2)), block_rows=4)
+    >>> [block.n_rows for block in rows.blocks()]
+    [4, 4, 2]
+    >>> rows.reduce(lambda block: block.X.sum(axis=0))
+    array([10., 10.])
+    """
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+    _: KW_ONLY
+    block_rows: int = BLOCK_ROWS
+
+    def __post_init__(self) -> None:
+        check_block_rows(self.block_rows)
+        check_lengths(self.X, self.y, self.weight)
+        if is_sparse(self.X) and self.X.format != "csr":
+            raise ValueError(f"X is a sparse matrix in format {self.X.format!r}; rows are cut from X.tocsr()")
+
+    @property
+    def n_rows(self) -> int:
+        return count(self.X)
+
+    def blocks(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self.block_rows):
+            rows = slice(start, start + self.block_rows)
+            yield Block(numbers(self.X, rows), values(self.y, rows), weights(self.weight, rows), start)

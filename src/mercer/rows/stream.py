@@ -1,0 +1,104 @@
+"""Rows that something else produces, block after block."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from mercer.rows.base import (
+    BLOCK_ROWS,
+    Block,
+    LocalRows,
+    check_block_rows,
+    check_lengths,
+    count,
+    is_sparse,
+    numbers,
+    regroup,
+    values,
+    weights,
+)
+
+Source = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
+
+
+@dataclass
+class _Passes:
+    """What passes over a stream have shown: whether one was begun, and the number of rows of a finished one."""
+
+    begun: bool = False
+    n_rows: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StreamRows(LocalRows):
+    """Rows from tuples (X,), (X, y) or (X, y, weight), in a list or from a function that returns an iterator.
+
+    Large blocks are cut and small ones joined, so that any batching of the same rows gives the same sums. An
+    iterator is taken, too, but only once: the second pass is refused. ``n_rows`` is known after one pass. Can be
+    pickled if ``source`` can.
+
+    Parameters
+    ----------
+    source : iterable of tuples, or function that returns one
+        X as for :class:`mercer.rows.MemoryRows`; all blocks of one kind.
+    block_rows : int
+        Rows in a block; the last one has fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = StreamRows(lambda: ((np.full((2, 1), i), [i, i]) for i in range(5)), block_rows=4)
+    >>> [block.n_rows for block in rows.blocks()]
+    [4, 4, 2]
+    """
+
+    source: Source
+    _: KW_ONLY
+    block_rows: int = BLOCK_ROWS
+    _passes: _Passes = field(default_factory=_Passes, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_block_rows(self.block_rows)
+
+    @property
+    def n_rows(self) -> int | None:
+        return self._passes.n_rows
+
+    def blocks(self) -> Iterator[Block]:
+        # Not a generator itself: a pass that can not be is refused here, not at the first block.
+        return regroup(self._numbered(self._begin()), self.block_rows)
+
+    def _begin(self) -> Iterator[tuple[Any, ...]]:
+        items = iter(self.source() if callable(self.source) else self.source)
+        if items is self.source and self._passes.begun:
+            raise ValueError(
+                "this iterator was gone through once and can not start anew; "
+                "pass a function that returns the iterator"
+            )
+        self._passes.begun = True
+        return items
+
+    def _numbered(self, items: Iterable[tuple[Any, ...]]) -> Iterator[Block]:
+        first = 0
+        for position, item in enumerate(items):
+            block = _block(item, position, first)
+            first += block.n_rows
+            yield block
+        self._passes.n_rows = first
+
+
+def _block(item: Any, position: int, first: int) -> Block:
+    """The block of the tuple at this position of the stream."""
+    if not isinstance(item, tuple) or not 1 <= len(item) <= 3:
+        raise TypeError(
+            f"block {position} of the stream is {_kind(item)}; give tuples (X,), (X, y) or (X, y, weight)"
+        )
+    X, y, weight = item + (None,) * (3 - len(item))
+    check_lengths(X, y, weight, where=f" in block {position} of the stream")
+    X = X.tocsr() if is_sparse(X) else X
+    rows = slice(0, count(X))
+    return Block(numbers(X, rows), values(y, rows), weights(weight, rows), first)
+
+
+def _kind(item: Any) -> str:
+    return f"a tuple of {len(item)}" if isinstance(item, tuple) else f"of type {type(item).__name__}"
