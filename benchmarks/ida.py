@@ -1,10 +1,10 @@
 """The thirteen two-class sets of the IDA collection: error, log-loss, Brier score and time, everything default.
 
-Beside it stand the published figures (test error in %, mean over 100 partitions, 20 for image and splice) and an SVC
-searched over as many pairs of gamma and C by 5-fold cross-validation on the same partitions, with probabilities from
-CalibratedClassifierCV(ensemble=False); its scores are stored, since they take an hour. Published: KFD, SVM, SKFD,
-LSKFD from Mika (2002), Tables 5.3 and 5.4 (image, splice, twonorm: Andelić 2007, Table 5.3); OROLS, NPD from Andelić
-(2007), Table 5.3.
+Beside it stand the published figures (test error in %, mean over 100 partitions, 20 for image and splice) and
+an SVC searched over as many pairs of gamma and C by 5-fold cross-validation on the same partitions, with
+probabilities from CalibratedClassifierCV(ensemble=False); its scores are stored, since they take an hour.
+Published: KFD, SVM, SKFD, LSKFD from Mika (2002), Tables 5.3 and 5.4 (image, splice, twonorm: Andelić 2007,
+Table 5.3); OROLS, NPD from Andelić (2007), Table 5.3.
 """
 
 import argparse
