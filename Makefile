@@ -34,4 +34,4 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/digits.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --criteria
-	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --svc svc.json
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida

@@ -1,6 +1,7 @@
 """Fitted models in files: the types that a safe loader must be told to trust."""
 
 from mercer import kernels
+from mercer.kernels.precomputed import Pairwise
 from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.models.report import FitReport
 from mercer.scores import LeftOut, Posterior, Rule
@@ -9,7 +10,7 @@ from mercer.solvers import Directions
 from mercer.tuning import Path
 
 _MODELS = (KernelFisherClassifier, KernelRidgeRegressor)
-_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut)
+_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise)
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``: plain data and kernels.

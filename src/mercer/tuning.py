@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram import Budget, gram, gram_bytes, n_rows, take
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Composition, Kernel
 from mercer.linalg import map_in_threads, modest_threads
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, leave_out
@@ -36,7 +36,11 @@ class Path:
     @property
     def best(self) -> tuple[int, int]:
         """Position of the least score; among equals (to nine digits) the largest alpha, then the first kernel."""
-        least = self.scores.min()
+        if not np.isfinite(self.scores).any():
+            raise ValueError(
+                "the leave-one-out criterion is not finite for any alpha; scale the inputs and targets"
+            )
+        least = np.nanmin(self.scores)
         g, a = np.nonzero(self.scores <= least + 1e-9 * abs(least))
         chosen = np.lexsort((g, -a))[0]
         return int(g[chosen]), int(a[chosen])
@@ -97,10 +101,10 @@ def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...]) -> Tuned:
 
 def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState) -> tuple[Path, ...]:
     """All kernels on a part of the points, and where that was not all of them, the best on a larger part."""
+    if n_rows(problem.X) <= SCREEN_POINTS:
+        return (_search(kernels, problem),)
     order = rng.permutation(n_rows(problem.X))
     first = _search(kernels, _sample(problem, kernels[0], order[:SCREEN_POINTS]))
-    if len(order) <= SCREEN_POINTS:
-        return (first,)
     best = np.argsort(first.scores.min(axis=1), kind="stable")[:FINALISTS]
     return first, _climb(kernels, {int(g) for g in best}, _sample(problem, kernels[0], order[:FINAL_POINTS]))
 
@@ -108,12 +112,14 @@ def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState)
 def _climb(kernels: list[Kernel], start: set[int], problem: Problem) -> Path:
     """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
     tried: dict[int, tuple[Array, Array]] = {}
+    # Candidates of a sum or product are a grid of several dimensions: their numbers are no neighbors.
+    in_line = not isinstance(kernels[0], Composition)
     wanted = start
     while wanted:
         path = _search([kernels[g] for g in sorted(wanted)], problem)
         tried |= dict(zip(sorted(wanted), zip(path.alphas, path.scores)))
         best = min(tried, key=lambda g: tried[g][1].min())
-        wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys()
+        wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys() if in_line else set()
     order = sorted(tried)
     alphas, scores = (np.array([tried[g][part] for g in order]) for part in (0, 1))
     return Path([kernels[g] for g in order], alphas, scores, n_rows(problem.X))

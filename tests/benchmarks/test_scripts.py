@@ -1,5 +1,6 @@
 """The benchmark scripts run, on archives of the right form with next to nothing in them."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -29,9 +30,13 @@ def ida(tmp_path, rng):
     return folder
 
 
-def test_ida_prints_one_line_for_each_set_and_their_mean(ida):
-    lines = run("ida.py", "--data", ida).splitlines()
+def test_ida_prints_errors_and_probabilities_beside_stored_scores(ida, tmp_path):
+    score = {"error": 1.0, "log_loss": 0.1, "brier": 0.1, "seconds": 1.0}
+    stored = tmp_path / "svc.json"
+    stored.write_text(json.dumps({name: [score] for name in IDA_NAMES}))
+    lines = run("ida.py", "--data", ida, "--svc", stored).splitlines()
     assert {line.split()[0] for line in lines[-14:]} == {*IDA_NAMES, "mean"}
+    assert sum(line.startswith("mean of ten") for line in lines) == 1
 
 
 def test_digits_says_how_many_rows_were_used(tmp_path, rng):

@@ -156,9 +156,8 @@ def test_features_of_different_scale_are_warned_of_once(two_classes, model):
     [
         make_pipeline(StandardScaler(), KernelFisherClassifier()),
         KernelFisherClassifier(RBF(gamma=[1.0, 1e-8]), alpha=1.0),
-        KernelFisherClassifier("linear"),
     ],
-    ids=["scaled", "own gammas", "no distance"],
+    ids=["scaled", "own gammas"],
 )
 def test_scales_are_fine_where_distances_see_all_features(two_classes, model):
     X, y = two_classes

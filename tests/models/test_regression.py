@@ -210,12 +210,13 @@ def test_prediction_at_new_rows_keeps_directions_that_vanish_at_the_training_row
     assert_allclose(model.predict(new.astype(dtype)), exact, rtol=0, atol=tolerance)
 
 
-def test_standard_deviation_of_an_indefinite_kernel_is_a_number(rng):
+def test_uncertainty_of_an_indefinite_kernel_is_refused(rng):
     X = rng.normal(size=(60, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = KernelRidgeRegressor(Sigmoid(gamma=1.0, coef0=-1.0), alpha=0.1).fit(X, X[:, 0])
-    assert np.isfinite(model.predict(X, return_std=True)[1]).all()
+    with pytest.raises(ValueError, match="positive semidefinite kernel"):
+        model.predict(X, return_std=True)
 
 
 def test_small_weights_leave_the_noise_finite(rng):

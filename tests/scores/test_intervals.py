@@ -79,7 +79,7 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
     )
     leaving = unit if fold is None else weight
     share = leaving / observations.point_weight[rows.point]
-    found = LeftOut(y[:, None] - loo, weight, rows.point, share, fold).outputs_without(F[:, 0], L, 0)
+    found = LeftOut(y[:, None] - loo, weight, np.ones(14), rows.point, share, fold).outputs_without(F[:, 0], L, 0)
     for i in range(14):
         away = unit * (np.arange(14) == i) if fold is None else weight * (fold == fold[i])
         coef, intercept = refit(rbf(X, X), y, weight - away, alpha)
@@ -89,8 +89,8 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
 def test_intervals_of_several_targets_are_those_of_each(rng):
     F, L = rng.normal(size=(4, 2)), rng.normal(size=(4, 9))
     residual, weight = rng.normal(size=(9, 2)), rng.uniform(0.5, 2.0, 9)
-    left_out = LeftOut(residual, weight, np.arange(9), np.full(9, 0.5), None)
+    left_out = LeftOut(residual, weight, np.ones(9), np.arange(9), np.full(9, 0.5), None)
     both = prediction_intervals(F, L, left_out, 0.8)
     for q in (0, 1):
-        alone = LeftOut(residual[:, [q]], weight, np.arange(9), np.full(9, 0.5), None)
+        alone = LeftOut(residual[:, [q]], weight, np.ones(9), np.arange(9), np.full(9, 0.5), None)
         assert_allclose(both[:, [q]], prediction_intervals(F[:, [q]], L, alone, 0.8))

@@ -24,9 +24,9 @@ def gradient(fit, R, label, weight):
     return np.r_[(E * R[0]).sum(), E.sum(axis=0)]
 
 
-def test_targets_count_each_class_once_more():
+def test_targets_count_one_more_row_right_and_one_wrong():
     label, weight = np.array([0, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0])
-    assert_allclose(smoothed_targets(label, weight, 3)[1], [4 / 6, 1 / 6, 1 / 6])
+    assert_allclose(smoothed_targets(label, weight, 3)[1], [4 / 5, 1 / 10, 1 / 10])
     assert_allclose(smoothed_targets(label, weight, 3).sum(axis=1), 1.0)
 
 

@@ -22,6 +22,8 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget) -> NDArray[np.floating]:
     budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
     K = np.asarray(kernel.block(X, centers_of(kernel, X)))
     _check_block(kernel, K, (n, n))
+    if kernel.takes != "vectors":
+        _check_symmetric(kernel, K)
     return K
 
 
@@ -30,10 +32,12 @@ def gram_bytes(n: int) -> float:
     return MATRICES_HELD * 8.0 * n * n
 
 
-def kernel_blocks(kernel: Kernel, X: Any, centers: Any, m: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-    """Slices of rows and k(rows, centers) for m centers, in blocks of bounded size."""
+def kernel_blocks(
+    kernel: Kernel, X: Any, centers: Any, m: int, *, width: int | None = None
+) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+    """Slices of rows and k(rows, centers) for m centers, so few that (rows, width) fits a bounded block."""
     n = n_rows(X)
-    step = max(1, BLOCK_SIZE // max(m, 1))
+    step = max(1, BLOCK_SIZE // max(width or m, 1))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         K = np.asarray(kernel.block(X[rows], centers))
@@ -90,4 +94,15 @@ def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]
         raise KernelError(
             f"{kernel!r} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
             "scale the inputs or lower the kernel's parameters"
+        )
+
+
+def _check_symmetric(kernel: Kernel, K: NDArray[np.floating]) -> None:
+    """Values that come from elsewhere may be no kernel at all."""
+    largest = float(np.abs(K).max())
+    apart = float(np.abs(K - K.T).max())
+    if apart > np.sqrt(np.finfo(K.dtype).eps) * largest:
+        raise KernelError(
+            f"the kernel matrix of {kernel!r} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
+            "pass (K + K.T) / 2 if that is noise"
         )

@@ -1,7 +1,7 @@
 """What all kernel models share: reading rows as their kernel wants them, and one fit."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.expansion import Expansion
-from mercer.gram import Budget, centers_of, n_rows, take
+from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.validation import (
     penalty_of,
@@ -29,13 +29,26 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Training:
-    """Rows X, targets Y (n, q), weights (n,), what leaves with a row (n,), folds (n,) or None."""
+    """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None."""
 
     X: Any
     Y: Array
     weight: Array
-    unit: Array
+    count: Array
     fold: NDArray[np.intp] | None
+
+    @property
+    def unit(self) -> Array:
+        """The weight (n,) that leaves with a row: of several copies one."""
+        unit: Array = self.weight / self.count
+        return unit
+
+    @property
+    def evidence(self) -> Array:
+        """The weights (n,) in such a unit that they sum to the number of rows."""
+        used = self.weight > 0
+        scaled: Array = self.weight * (self.count[used].sum() / self.weight.sum())
+        return scaled
 
     def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":
         """Some of the rows."""
@@ -43,7 +56,7 @@ class Training:
             return self
         fold = None if self.fold is None else self.fold[rows]
         X = take(kernel, self.X, rows)
-        return Training(X, self.Y[rows], self.weight[rows], self.unit[rows], fold)
+        return Training(X, self.Y[rows], self.weight[rows], self.count[rows], fold)
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,13 @@ class KernelModel(BaseEstimator):
         tags.input_tags.pairwise = takes == "values"
         tags.input_tags.sparse = takes != "values"
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__gamma`` and the like reach a kernel that was given by name, too."""
+        if isinstance(self.kernel, str) and any(key.startswith("kernel__") for key in params):
+            self.kernel = as_kernel(self.kernel)
+        super().set_params(**params)
+        return self
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """X as the kernel wants it: finite numbers, or whatever objects were given."""
@@ -102,8 +122,7 @@ class KernelModel(BaseEstimator):
         _check_enough(part)
         tuned = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
         self.support_ = used[tuned.observations.rows.first]
-        if kernel.takes == "values":
-            self.X_fit_ = used
+        self.X_fit_ = self.support_ if kernel.takes == "values" else take(kernel, training.X, self.support_)
         outputs = fitted(tuned.spectrum, tuned.observations, tuned.alpha)
         if len(used) == len(training.Y):
             return Fit(tuned, outputs, tuned.loo)
@@ -113,7 +132,7 @@ class KernelModel(BaseEstimator):
         return Fit(tuned, F, loo)
 
     def _tune(self, kernel: Kernel, training: Training, criterion: CriterionFor, intercept: bool) -> Tuned:
-        if not kernel.settled:
+        if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(training.X)
         rows = every_row(n_rows(training.X)) if kernel.takes == "values" else distinct_rows(training.X)
         points = take(kernel, training.X, rows.first)
@@ -129,18 +148,17 @@ class KernelModel(BaseEstimator):
         )
         tuned = tune(kernel, problem, check_random_state(self.random_state))
         warn_of_indefinite(tuned.kernel, tuned.spectrum.negative)
-        self._store(points, tuned)
+        self._store(training.X, tuned)
         return tuned
 
-    def _store(self, points: Any, tuned: Tuned) -> None:
+    def _store(self, X: Any, tuned: Tuned) -> None:
         solution = solve(tuned.spectrum, tuned.observations, tuned.alpha)
-        dtype = np.float32 if getattr(points, "dtype", None) == np.float32 else np.float64
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self.kernel_ = tuned.kernel
         self.alpha_ = tuned.alpha
         self.gamma_ = getattr(tuned.kernel, "gamma", None)
         self.loo_path_ = tuned.paths[0]
         self.degrees_of_freedom_ = float(degrees_of_freedom(tuned.spectrum, np.array([tuned.alpha]))[0])
-        self.X_fit_ = centers_of(tuned.kernel, points)
         self.dual_coef_ = solution.coef.astype(dtype, copy=False)
         self.intercept_ = solution.intercept.astype(dtype, copy=False)
 

@@ -19,6 +19,7 @@ from mercer.models.validation import (
     component_count,
     consistent,
     fold_of_rows,
+    row_count,
     row_weight,
 )
 from mercer.scores import (
@@ -52,7 +53,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
     Costs one eigendecomposition, O(n³), for each kernel tried: by default 15 on at most 1000
     distinct rows; of more, the best few on at most 3000; the chosen one on all. Memory 5 n²
-    numbers. Predicting costs O(n) a row.
+    numbers. Predicting costs O(n d) a row.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     threshold : {"bayes", "least_squares", "equal_error", "soft_margin", "error"}, default="bayes"
         Where two classes are parted: at posterior one half, at the intercept of the fit, where
         both classes are missed equally often, by a support vector machine on the projection, or
-        at the least leave-one-out error. Three and more classes know the first two.
+        at the least leave-one-out error. The odds are shifted so that the probability is one half
+        there. Three and more classes know the first two.
     calibration : {"logistic", "gaussian", "isotonic"}, default="logistic"
         How leave-one-out scores become probabilities.
     cv : int, splitter or None, default=None
@@ -94,8 +96,10 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         ``decision_function`` of every training row for the model fitted without it.
     loo_proba_ : ndarray of shape (n, n_classes)
         Its probabilities.
+    loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
+        f of every training row for the model fitted without it.
     loo_score_ : float
-        Accuracy of the labels of rows that were left out.
+        Accuracy of the labels of rows that were left out, under the weights of rows and classes.
     loo_path_ : Path
         Kernels, alphas and criterion values that were tried.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
@@ -106,8 +110,14 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Optimal scores of the classes in each direction (n_classes, n_components), squared
         canonical correlations rho², and the shares of rho²/(1 - rho²), between-class over
         within-class variance.
-    threshold_ : float
-        Where the projection is cut; two classes only.
+    priors_ : ndarray of shape (n_classes,)
+        Class probabilities that the decisions assume.
+    degrees_of_freedom_ : float
+        Trace of the smoother, the intercept counted.
+    rule_ : Rule
+        What turns outputs into decisions.
+    threshold_ : float or None
+        Where the projection is cut; None for three and more classes.
     report_ : FitReport
         What was done, in words: ``print(model.report_)``.
 
@@ -166,8 +176,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         y : array of shape (n,)
             Class labels of any type.
         sample_weight : array of shape (n,), default=None
-            A weight of two is the same as the row twice, also in leave-one-out; weights of
-            importance are best scaled to a mean of at most one.
+            Where all weights are whole numbers they are counts: two is the same as the row twice,
+            also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
@@ -198,8 +208,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
-        P = self.predict_proba(X)
-        return np.asarray(np.log(np.maximum(P, np.finfo(P.dtype).tiny)))
+        F = self._outputs(X)
+        return self.rule_.log_probabilities(F)
 
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
@@ -232,7 +242,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.classes_ = np.unique(y[weight > 0])
         k = len(self.classes_)
         if k < 2:
-            raise ValueError(f"y holds one class, {self.classes_[0]!r}; a classifier needs at least 2 classes")
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
         if k > 2 and self.threshold not in ("bayes", "least_squares"):
             raise ValueError(
                 f'threshold={self.threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
@@ -240,15 +251,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return np.minimum(np.searchsorted(self.classes_, y), k - 1)
 
     def _training(self, X: Any, label: NDArray[np.intp], weight: Array, fold: NDArray[np.intp] | None) -> Training:
-        """Rows with class targets; the weight of a class goes with its row, of a repeated row one copy leaves."""
+        """Rows with class targets; the weight of a class goes with its rows."""
         factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
         Y = class_targets(label, len(self.classes_))
-        return Training(X, Y, weight * factor, np.minimum(weight, 1.0) * factor, fold)
+        return Training(X, Y, weight * factor, row_count(weight), fold)
 
     def _criterion(self, training: Training, label: NDArray[np.intp]) -> CriterionFor:
+        weight = training.evidence
+
         def for_rows(rows: NDArray[np.intp]) -> Criterion:
-            weight, Y = training.weight[rows], training.Y[rows]
-            return classification_criterion(self.criterion, label[rows], weight, Y)
+            return classification_criterion(self.criterion, label[rows], weight[rows], training.Y[rows])
 
         return for_rows
 
@@ -258,7 +270,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         share = np.bincount(label, training.weight) / training.weight.sum()
         self.priors_ = share if priors is None else priors
         self.rule_ = make_rule(
-            ClassFit(fit.fitted, fit.loo, training.Y, label, training.weight),
+            ClassFit(fit.fitted, fit.loo, training.Y, label, training.evidence),
             n_components=n_components,
             calibration=self.calibration,
             threshold=self.threshold,
@@ -266,8 +278,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         )
         self.scalings_, self.eigenvalues_ = self.rule_.geometry(fit.fitted, training.Y, training.weight)
         self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)
-        if len(self.classes_) == 2:
-            self.threshold_ = self.rule_.posterior.threshold()
+        self.threshold_ = self.rule_.posterior.threshold() if len(self.classes_) == 2 else None
 
     def _store_loo(self, training: Training, fit: Fit, label: NDArray[np.intp]) -> None:
         self.loo_outputs_ = fit.loo

@@ -1,5 +1,6 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,17 @@ from mercer.gram import Budget, gram, kernel_blocks, n_rows, self_similarity
 from mercer.kernels import Kernel
 from mercer.models.base import Fit, KernelModel, Training
 from mercer.models.report import fit_report
-from mercer.models.validation import consistent, coverage_of, fold_of_rows, positive_or_none, row_weight
-from mercer.scores import LeftOut, noise_std, prediction_intervals, squared_criterion
+from mercer.models.validation import (
+    consistent,
+    coverage_of,
+    fold_of_rows,
+    penalty_of,
+    positive_or_none,
+    row_count,
+    row_weight,
+    warn_of_shift,
+)
+from mercer.scores import LeftOut, noise_std, prediction_intervals, predictive_std, squared_criterion
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers import Observations, Smoother, make_smoother
 
@@ -64,6 +74,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         Centers (the distinct training rows), coefficients, intercept.
     support_ : ndarray of shape (m,)
         Which training row each center is.
+    degrees_of_freedom_ : float
+        Trace of the smoother, the intercept counted.
+    left_out_ : LeftOut
+        Residuals of rows left out, from which intervals are made.
     report_ : FitReport
         What was done, in words.
 
@@ -106,7 +120,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X : array, CSR matrix, list of objects or kernel matrix, n rows
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
-            A weight of two is the same as the row twice, also in leave-one-out.
+            Where all weights are whole numbers they are counts: two is the same as the row twice,
+            also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
@@ -115,7 +130,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
-        training = Training(X, targets.reshape(len(targets), -1), weight, np.minimum(weight, 1.0), fold)
+        training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
         fit = self._fit(training, _criterion(training), intercept=self.fit_intercept)
         self._store_loo(training, fit, one_target=targets.ndim == 1)
         return self
@@ -126,15 +141,16 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         With ``return_std`` also the standard deviation of a new observation there: noise, and
         the posterior of a Gaussian process with this kernel. Costs O(n³ / 3) once a call and O(n²) a row.
         """
-        F = self._shaped(self._outputs(X))
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        F = self._shaped(self._expansion()(X))
         if not return_std:
             return F
-        X = self._read(X, reset=False)
-        smooth = self._smoother()
         variance = np.empty(n_rows(X))
-        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
-            variance[rows] = smooth.variance(*self._inner(K, X[rows]))
-        return F, self._shaped(np.sqrt(1.0 + variance)[:, None] * np.atleast_1d(self.noise_std_))
+        smooth = self._smoother()
+        for rows, K in self._blocks(X):
+            variance[rows] = smooth.variance(K, np.asarray(self_similarity(self.kernel_, X[rows]), np.float64))
+        return F, self._shaped(predictive_std(np.atleast_1d(self.noise_std_), variance, self.left_out_))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
@@ -148,9 +164,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         X = self._read(X, reset=False)
         smooth, F = self._smoother(), self._expansion()(X).astype(np.float64)
         ends = np.empty((*F.shape, 2))
-        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_)):
-            L = smooth.weights(self._inner(K, X[rows])[0])
-            ends[rows] = prediction_intervals(F[rows], L, self.left_out_, coverage)
+        for rows, K in self._blocks(X):
+            ends[rows] = prediction_intervals(F[rows], smooth.weights(K), self.left_out_, coverage)
         return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
 
     def _smoother(self) -> Smoother:
@@ -160,22 +175,21 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
                 'uncertainty needs kernel values among the training rows, which kernel="precomputed" does not '
                 "keep; pass the kernel itself"
             )
+        if self.report_.negative > 0:
+            raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_!r} is none")
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         K = np.asarray(gram(self.kernel_, self.X_fit_, budget=budget), dtype=np.float64)
-        if self.penalty == "coef":
-            K = K @ K.T
         weight = np.bincount(self.left_out_.point, self.left_out_.weight).astype(np.float64)
-        return make_smoother(K, weight, self.alpha_, intercept=self.fit_intercept)
+        penalty = penalty_of(self.penalty)
+        smooth = make_smoother(K, weight, self.alpha_, penalty=penalty, intercept=self.fit_intercept)
+        warn_of_shift(smooth.factor.shift)
+        return smooth
 
-    def _inner(self, K: NDArray[np.floating], X: Any) -> tuple[Array, Array]:
-        """Kernel rows and self-similarities for the penalty: those of the kernel k, or of k(x)'k(z) for c'c."""
-        rows = np.asarray(K, dtype=np.float64)
-        if self.penalty == "rkhs":
-            return rows, np.asarray(self_similarity(self.kernel_, X), dtype=np.float64)
-        centers = np.concatenate(
-            [block for _, block in kernel_blocks(self.kernel_, self.X_fit_, self.X_fit_, K.shape[1])]
-        )
-        return rows @ centers.T, (rows**2).sum(axis=1)
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Slices of rows and their kernel rows, so few that weights for all training rows fit, too."""
+        width = max(len(self.dual_coef_), len(self.left_out_.point))
+        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_), width=width):
+            yield rows, np.asarray(K, dtype=np.float64)
 
     def _store_loo(self, training: Training, fit: Fit, *, one_target: bool) -> None:
         used = training.weight > 0
@@ -183,11 +197,13 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         self.left_out_ = LeftOut(
             residual=(training.Y - fit.loo)[used],
             weight=observations.weight,
+            count=training.count[used],
             point=observations.rows.point,
             share=_share(observations, fit.tuned.fold),
             fold=fit.tuned.fold,
         )
-        noise = noise_std((training.Y - fit.fitted)[used], observations.weight, self.degrees_of_freedom_)
+        residual = (training.Y - fit.fitted)[used]
+        noise = noise_std(residual, observations.weight, training.count[used], self.degrees_of_freedom_)
         self.loo_score_ = float(r2_score(training.Y, fit.loo, sample_weight=training.weight))
         self.report_ = fit_report(self, fit.tuned, f"R² {self.loo_score_:.4f}", "squared")
         self.noise_std_ = float(noise[0]) if one_target else noise

@@ -68,7 +68,10 @@ def class_priors(priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64
     """Positive numbers (k,) that sum to one, or None."""
     if priors is None:
         return None
-    p = np.asarray(priors, dtype=np.float64)
+    try:
+        p = np.asarray(priors, dtype=np.float64)
+    except TypeError:
+        raise ValueError(f"priors={priors!r}; give {n_classes} numbers in the order of classes_") from None
     if p.shape != (n_classes,) or (p <= 0).any() or abs(p.sum() - 1.0) > 1e-6:
         raise ValueError(f"priors={priors!r}; give {n_classes} positive numbers that sum to one")
     return p
@@ -104,6 +107,16 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
             f"sample_weight spans {w.min()} to {w.max()}; weights must be finite, nonnegative and not all zero"
         )
     return w
+
+
+def row_count(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many rows each row stands for (n,): its weight where all weights are whole numbers, else one.
+
+    Weights that are no counts say how much a row matters, and then the whole row leaves.
+    """
+    if (weight != np.round(weight)).any():
+        return np.ones(len(weight))
+    return np.maximum(weight, 1.0)
 
 
 def fold_of_rows(
@@ -147,9 +160,26 @@ def warn_of_scales(X: Any) -> None:
     )
 
 
+def warn_of_shift(shift: float) -> None:
+    """One warning where a factorization needed a shift of the diagonal."""
+    if shift > 0:
+        warnings.warn(
+            f"the kernel matrix is singular to working precision; {shift:.1e} was added to its diagonal",
+            NumericalWarning,
+            stacklevel=4,
+        )
+
+
 def warn_of_indefinite(kernel: Any, negative: float) -> None:
     """One warning where the kernel matrix has a negative part that was clipped."""
-    if negative > 0:
+    if negative > 0 and kernel.positive_semidefinite:
+        warnings.warn(
+            f"the kernel matrix of {kernel!r} has an eigenvalue {-negative:.1e} times the largest where none can "
+            "be negative: digits were lost; bring the features to one scale, or pass float64",
+            NumericalWarning,
+            stacklevel=5,
+        )
+    elif negative > 0:
         warnings.warn(
             f"the kernel matrix of {kernel!r} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
             "the largest was set to zero, and with it what the model sees in that direction",

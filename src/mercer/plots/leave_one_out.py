@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, span_of
 
@@ -88,8 +89,9 @@ class LeaveOneOutDisplay:
             Where to draw; None makes a new figure.
         """
         model = last_step(estimator)
+        check_is_fitted(model, "loo_outputs_", msg="%(name)s is no fitted KernelFisherClassifier")
         two = len(model.classes_) == 2
-        train = estimator.transform(X)[:, 0] if two else estimator.decision_function(X)
+        train = np.asarray(estimator.transform(X))[:, 0] if two else estimator.decision_function(X)
         loo = model.loo_outputs_[:, 0] if two else model.loo_decision_
         return cls.from_predictions(y, train, loo, threshold=model.threshold_ if two else None, kind=kind, ax=ax)
 

@@ -4,7 +4,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels import Kernel
@@ -83,6 +83,33 @@ class LooPathDisplay:
         check_is_fitted(model, "loo_path_")
         criterion = CRITERIA[getattr(model, "criterion", "squared")]
         return cls(path=model.loo_path_, criterion=criterion).plot(ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        kernels: list[Kernel],
+        alphas: ArrayLike,
+        scores: ArrayLike,
+        *,
+        criterion: str = "Leave-one-out criterion",
+        ax: Any = None,
+    ) -> Self:
+        """Draw criterion values that are known already.
+
+        Parameters
+        ----------
+        kernels : list of g kernels
+        alphas : array of shape (a,), or (g, a) where every kernel has its own
+        scores : array of shape (g, a)
+            The less the better.
+        criterion : str, default="Leave-one-out criterion"
+            What the numbers are, for labels.
+        ax : Axes, default=None
+            Where to draw; None makes a new figure.
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        grid = np.broadcast_to(np.asarray(alphas, dtype=np.float64), values.shape)
+        return cls(path=Path(kernels, grid, values, n_points=0), criterion=criterion).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""

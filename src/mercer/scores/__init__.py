@@ -1,7 +1,7 @@
 """From leave-one-out scores to thresholds, probabilities, intervals, and the criteria that choose a model."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.intervals import LeftOut, jackknife_plus, noise_std, prediction_intervals
+from mercer.scores.intervals import LeftOut, jackknife_plus, noise_std, prediction_intervals, predictive_std
 from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
 from mercer.scores.rule import ClassFit, Rule, make_rule
 from mercer.scores.thresholds import THRESHOLDS, threshold_at
@@ -21,6 +21,7 @@ __all__ = [
     "noise_std",
     "odds_shift",
     "prediction_intervals",
+    "predictive_std",
     "squared_criterion",
     "threshold_at",
 ]

@@ -8,14 +8,21 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def noise_std(residual: Array, weight: Array, degrees_of_freedom: float) -> Array:
-    """Standard deviation (q,) of the noise: sum w r² / (n - df) for weights that are counts, n their sum.
-
-    A row counts at least as one, so that weights which sum to one have a meaning, too.
-    """
-    n = np.maximum(weight, 1.0).sum()
+def noise_std(residual: Array, weight: Array, count: Array, degrees_of_freedom: float) -> Array:
+    """Standard deviation (q,) of the noise of a row of mean weight: mean square residual times n / (n - df)."""
+    n = count.sum()
     mean_square = weight @ residual**2 / weight.sum()
     std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, np.finfo(float).eps * n))
+    return std
+
+
+def predictive_std(noise: Array, variance: Array, left_out: "LeftOut") -> Array:
+    """Standard deviation (n, q) of a new row of mean weight: its noise (q,), and the variance (n,) of f.
+
+    ``variance`` is in units of the noise of a row of weight one.
+    """
+    mean_weight = left_out.weight.sum() / left_out.count.sum()
+    std: Array = np.sqrt(1.0 + mean_weight * variance)[:, None] * noise
     return std
 
 
@@ -23,11 +30,13 @@ def noise_std(residual: Array, weight: Array, degrees_of_freedom: float) -> Arra
 class LeftOut:
     """What the rows left behind when they left: residual (n, q), weight (n,), fold (n,) or None.
 
-    ``point`` (n,) is the center a row stands at, ``share`` (n,) the part of its weight that leaves.
+    ``count`` (n,) is how many rows a row stands for, ``point`` (n,) the center it stands at, ``share`` (n,) the
+    part of the center's weight that leaves with it.
     """
 
     residual: Array
     weight: Array
+    count: Array
     point: NDArray[np.intp]
     share: Array
     fold: NDArray[np.intp] | None
@@ -50,30 +59,29 @@ def prediction_intervals(F: Array, L: Array, left_out: LeftOut, coverage: float)
     ends = np.empty((*F.shape, 2))
     for q, residual in enumerate(left_out.residual.T):
         without = left_out.outputs_without(F[:, q], L, q)
-        ends[:, q] = jackknife_plus(without, residual, left_out.weight, coverage)
+        ends[:, q] = jackknife_plus(without, residual, left_out.count, coverage)
     return ends
 
 
-def jackknife_plus(outputs: Array, loo_residual: Array, weight: Array, coverage: float) -> Array:
+def jackknife_plus(outputs: Array, loo_residual: Array, count: Array, coverage: float) -> Array:
     """Lower and upper ends (n, 2) for outputs (n, r) of the r models that each left one row out.
 
     Barber, Candès, Ramdas and Tibshirani (2021): [q_lo(f_-i(x) - |e_i|), q_hi(f_-i(x) + |e_i|)]
     with the miss rate m = 1 - coverage; covers at least 1 - 2 m of exchangeable rows, and in
-    practice 1 - m. A row of weight two counts as two rows, one of less than one as one row.
+    practice 1 - m. ``count`` (r,) is how many rows each stands for.
     """
     width = np.abs(loo_residual)
-    weight = np.maximum(weight, 1.0)
-    rank = int((1.0 - coverage) * (weight.sum() + 1.0) + 1e-9)
-    upper = _from_above(outputs + width, weight, rank)
-    lower = -_from_above(width - outputs, weight, rank)
+    rank = int((1.0 - coverage) * (count.sum() + 1.0) + 1e-9)
+    upper = _from_above(outputs + width, count, rank)
+    lower = -_from_above(width - outputs, count, rank)
     return np.column_stack([lower, upper])
 
 
-def _from_above(V: Array, weight: Array, rank: int) -> Array:
+def _from_above(V: Array, count: Array, rank: int) -> Array:
     """The value of that rank in each row of V (n, r), counted from the largest; rank 0 is infinity."""
     if rank == 0:
         return np.full(len(V), np.inf)
     order = np.argsort(-V, axis=1)
-    reached = np.cumsum(weight[order], axis=1) >= rank * (1 - 1e-12)
+    reached = np.cumsum(count[order], axis=1) >= rank * (1 - 1e-12)
     chosen = order[np.arange(len(V)), reached.argmax(axis=1)]
     return np.asarray(V[np.arange(len(V)), chosen])

@@ -2,9 +2,9 @@ r"""Logits that are one slope times the scores plus an offset for each class, by
 
     min over a >= 0, b   - sum_i w_i sum_c t_ic log p_ic,    log p_ic / p_i0 = a R_ic + b_c
 
-R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999):
-a class of n_c rows counts as if each class had been seen once more, so that the optimum is finite
-for separable scores and a class of two rows does no harm.
+R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a
+class of n_c rows counts as if one more had been right and one wrong, so that the optimum is finite for
+separable scores and a class of two rows does no harm.
 """
 
 from dataclasses import dataclass
@@ -35,6 +35,14 @@ class Logits:
 
 def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about ten passes over R."""
+    spread = R.std(axis=(1, 2), keepdims=True)
+    unit = np.where(spread > 1e-12 * np.abs(R).max(axis=(1, 2), keepdims=True), spread, 1.0)
+    slope, offset = _fit_in_units(R / unit, label, weight)
+    return Logits(slope / unit[:, 0, 0], offset)
+
+
+def _fit_in_units(R: Array, label: NDArray[np.intp], weight: Array) -> tuple[Array, Array]:
+    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread."""
     T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
     theta = np.zeros((len(R), 1 + R.shape[-1]))
     prior = weight @ T / weight.sum()
@@ -44,14 +52,14 @@ def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
     # Leave-one-out scores of a model without signal run against the labels: no slope is better.
     flat = theta[:, 0] < LEAST_SLOPE
     theta[flat, 0], theta[flat, 1:] = LEAST_SLOPE, start[flat]
-    return Logits(theta[:, 0], theta[:, 1:])
+    return theta[:, 0], theta[:, 1:]
 
 
 def smoothed_targets(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
-    """(n, k) target probabilities (n_c + 1)/(n_c + k) for the own class, 1/(n_c + k) for the others."""
+    """(n, k) target probabilities: (n_c + 1)/(n_c + 2) for the own class, the rest shared by the others."""
     count = np.bincount(label, weight, minlength=n_classes)[label]
-    T = np.repeat(1.0 / (count + n_classes), n_classes).reshape(-1, n_classes)
-    T[np.arange(len(label)), label] += count / (count + n_classes)
+    T = np.repeat(1.0 / ((count + 2.0) * (n_classes - 1)), n_classes).reshape(-1, n_classes)
+    T[np.arange(len(label)), label] = (count + 1.0) / (count + 2.0)
     return T
 
 

@@ -124,11 +124,17 @@ def _gaussian(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
     covariance += _floor(covariance) * np.eye(len(covariance))
     direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
     constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
-    slope = direction[:, 1:] - direction[:, :1]
-    # Left-out scores of two classes that run against the labels say nothing.
-    if len(slope) == 1 and slope[0, 0] < LEAST_SLOPE:
-        return Posterior(np.full((1, 1), LEAST_SLOPE), np.log(count[1:] / count[0]))
-    return Posterior(slope, constant[1:] - constant[0])
+    # Left-out scores that run against the labels say nothing.
+    if _own_score_gain(means, count) <= 0.0:
+        return Posterior(LEAST_SLOPE * np.eye(len(covariance)), np.log(count[1:] / count[0]))
+    return Posterior(direction[:, 1:] - direction[:, :1], constant[1:] - constant[0])
+
+
+def _own_score_gain(means: Array, count: Array) -> float:
+    """By how much the mean score of a class is higher on its own rows than on all, averaged over rows."""
+    own = np.concatenate([[0.0], np.diagonal(means[1:])])
+    overall = np.concatenate([[0.0], count @ means / count.sum()])
+    return float(count @ (own - overall) / count.sum())
 
 
 def _floor(covariance: Array) -> float:

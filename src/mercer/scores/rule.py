@@ -32,9 +32,13 @@ class Rule:
 
     def decision(self, F: Outputs) -> Outputs:
         """Log-odds of the second of two classes (n,), or log-probabilities of all (n, k)."""
+        if self.directions is None:
+            return np.asarray(self.posterior.logits(scores_in(None, F))[:, 0])
+        return self.log_probabilities(F)
+
+    def log_probabilities(self, F: Outputs) -> Outputs:
+        """(n, k), exact where a probability rounds to one or zero."""
         logits = self.posterior.logits(scores_in(self.directions, F))
-        if logits.shape[1] == 1:
-            return logits[:, 0]
         logits = np.column_stack([np.zeros(len(logits)), logits])
         top = logits.max(axis=1, keepdims=True)
         log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))

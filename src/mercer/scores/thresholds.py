@@ -57,6 +57,9 @@ def soft_margin(r: Array, y: Array, weight: Array) -> float:
         return float(0.5 * (s / scale) ** 2 + SOFT_MARGIN_C * weight @ hinge)
 
     s = np.exp(minimize_scalar(objective, bounds=(-7.0, 9.0), method="bounded", options={"xatol": 1e-6}).x)
+    if s < 1e-2:
+        # No slope is worth its margin: the score is cut where it costs least.
+        return least_error(r, y, weight)
     return float(-_hinge_offset(s * unit, y, weight) / s * scale)
 
 

@@ -15,46 +15,58 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import CholeskyFactor, eigen_psd, factor_spd
+from mercer.linalg import CholeskyFactor, factor_spd
+from mercer.solvers.spectrum import Penalty
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Smoother:
-    """The Cholesky factor of K + alpha / w (u, u), and A^-1 1 (u,), which is None without an intercept."""
+    """The Cholesky factor of A (u, u), and A^-1 1 (u,), which is None without an intercept.
+
+    For the penalty c'c the kernel is k(x)'k(z), the inner product of kernel rows: ``inner`` is then K.
+    """
 
     factor: CholeskyFactor
     alpha: float
     ones: Array | None
+    inner: Array | None
 
     def weights(self, Kx: Array) -> Array:
         """l(x) (n, u) for kernel rows Kx (n, u); O(n u²)."""
+        Kx = self._rows(Kx)
         L = self.factor.solve(Kx.T).T
         if self.ones is not None:
-            L = L + np.outer(self._lack(Kx), self.ones)
+            L = L + np.outer(self._lack(Kx, self.ones), self.ones)
         return L
 
     def variance(self, Kx: Array, own: Array) -> Array:
         """Posterior variance of f (n,) in units of sigma², for kernel rows Kx (n, u) and k(x, x) (n,)."""
+        if self.inner is not None:
+            own = (Kx**2).sum(axis=1)
+        Kx = self._rows(Kx)
         explained = (self.factor.half_solve(Kx.T) ** 2).sum(axis=0)
         variance = np.maximum(own - explained, 0.0)
         if self.ones is not None:
-            variance = variance + self._lack(Kx) ** 2 * self.ones.sum()
+            variance = variance + self._lack(Kx, self.ones) ** 2 * self.ones.sum()
         return np.asarray(variance / self.alpha)
 
-    def _lack(self, Kx: Array) -> Array:
-        assert self.ones is not None
-        lack: Array = (1.0 - Kx @ self.ones) / self.ones.sum()
+    def _rows(self, Kx: Array) -> Array:
+        rows: Array = Kx if self.inner is None else Kx @ self.inner.T
+        return rows
+
+    def _lack(self, Kx: Array, ones: Array) -> Array:
+        """What is missing from a sum of weights of one, in units of A^-1 1."""
+        lack: Array = (1.0 - Kx @ ones) / ones.sum()
         return lack
 
 
-def make_smoother(K: Array, weight: Array, alpha: float, *, intercept: bool) -> Smoother:
-    """The smoother of K (u, u); one Cholesky factorization. Of an indefinite K the positive part is taken."""
-    shift = np.diag(alpha / weight)
-    try:
-        factor = factor_spd(K + shift)
-    except np.linalg.LinAlgError:
-        eigen = eigen_psd(np.array(K, order="F"))
-        factor = factor_spd((eigen.vectors * eigen.values) @ eigen.vectors.T + shift)
-    return Smoother(factor, alpha, factor.solve(np.ones(len(K))) if intercept else None)
+def make_smoother(
+    K: Array, weight: Array, alpha: float, *, penalty: Penalty = "rkhs", intercept: bool
+) -> Smoother:
+    """The smoother of K (u, u); one Cholesky factorization. K must be positive semidefinite for c'Kc."""
+    A = K if penalty == "rkhs" else K @ K.T
+    factor = factor_spd(A + np.diag(alpha / weight))
+    ones = factor.solve(np.ones(len(K))) if intercept else None
+    return Smoother(factor, alpha, ones, None if penalty == "rkhs" else K)

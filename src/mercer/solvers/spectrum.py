@@ -82,6 +82,7 @@ class Spectrum:
     rank: int
     indefinite: NDArray[np.bool_]
     negative: float
+    noise: float
     has_intercept: bool
 
     @property
@@ -89,12 +90,16 @@ class Spectrum:
         """Sum of the eigenvalues: the natural unit of alpha."""
         return float(self.values.sum())
 
-    def coefficients(self, coordinates: Array) -> Array:
-        """coef (u, q) of coordinates (r, q) in the basis U."""
+    def coefficients(self, coordinates: Array, alpha: float) -> Array:
+        """coef (u, q) of coordinates (r, q) in the basis U.
+
+        A null direction of K keeps its coordinate while alpha is far above the error of K: at new rows it may
+        matter. Below, and where the kernel is indefinite, it would be that error, enlarged.
+        """
         if self.right is not None:
             return self.right @ coordinates
-        # A direction in which the kernel is indefinite was set to zero: the function has none of it.
-        coordinates = np.where(self.indefinite[:, None], 0.0, coordinates)
+        dropped = self.indefinite | ((self.values == 0.0) & (self.noise > 1e-3 * alpha))
+        coordinates = np.where(dropped[:, None], 0.0, coordinates)
         coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
         return coef
 
@@ -116,7 +121,8 @@ def decompose(
     reflector = Reflector.onto_first_axis(s) if intercept else None
     parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
     values, vectors, right, rank, indefinite, negative = parts(K, s, reflector)
-    return Spectrum(values, vectors, right, s, kernel_mean, rank, indefinite, negative, intercept)
+    noise = _noise(K, s)
+    return Spectrum(values, vectors, right, s, kernel_mean, rank, indefinite, negative, noise, intercept)
 
 
 Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
@@ -125,14 +131,14 @@ Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
 def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) -> Parts:
     A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
     B = reflector.both_sides(A) if reflector else np.array(A.T, order="F")
-    eigen = eigen_psd(B, noise=_noise(K, A))
+    eigen = eigen_psd(B, noise=_noise(K, s))
     U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
     return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
 
 
 def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, A))
+    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,
@@ -143,15 +149,16 @@ def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) 
     )
 
 
-def _noise(K: NDArray[np.floating], A: Array) -> float:
-    """Bound on the norm of the rounding errors of K as they stand in A: independent, of its diagonal's size."""
-    largest = float(np.abs(np.diagonal(A)).max())
-    return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(A))) * largest
+def _noise(K: NDArray[np.floating], s: Array) -> float:
+    """Bound on the norm of the rounding errors of K in S K S: independent, of the size of its diagonal."""
+    largest = float(np.abs(np.diagonal(K) * s**2).max())
+    return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(K))) * largest
 
 
 def solve(spectrum: Spectrum, observations: Observations, alpha: float) -> Coefficients:
     """Coefficients and intercept for one alpha > 0; O(u² q)."""
-    coef = spectrum.coefficients(coordinates(spectrum, observations) / (spectrum.values + alpha)[:, None])
+    in_basis = coordinates(spectrum, observations) / (spectrum.values + alpha)[:, None]
+    coef = spectrum.coefficients(in_basis, alpha)
     intercept = _mean_target(spectrum, observations) - spectrum.kernel_mean @ coef
     return Coefficients(coef, intercept)
 
