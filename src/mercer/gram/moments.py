@@ -1,7 +1,7 @@
 """Moments of rows against centers: all that a fit with m centers needs to know of any number of rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,19 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(*(a + b for a, b in zip(self._parts(), other._parts())))
 
+    def __iadd__(self, other: "Moments") -> "Moments":
+        """Add into the arrays of this object, which must belong to nobody else."""
+        for own, more in zip(self._parts()[1:-1], other._parts()[1:-1]):
+            own += more
+        return replace(self, n=self.n + other.n, n_rows=self.n_rows + other.n_rows)
+
     def __sub__(self, other: "Moments") -> "Moments":
         return Moments(*(a - b for a, b in zip(self._parts(), other._parts())))
 
     def scaled(self, factor: float) -> "Moments":
         """Of the same rows with all weights times ``factor``."""
-        *sums, count = self._parts()
-        return Moments(*(factor * part for part in sums), count)
+        n, s, t, G, C, V, _ = (factor * part for part in self._parts())
+        return Moments(n, s, t, G, C, V, self.n_rows)
 
     def restricted(self, centers: NDArray[np.intp]) -> "Moments":
         """With some of the centers only."""
@@ -61,14 +67,14 @@ class Moments:
 class MomentsOf:
     """The fold block -> Moments for these centers; ``targets`` turns the y of a block into Y (b, q).
 
-    The kernel block and its products are computed in the precision of the rows, or of ``dtype``,
-    and summed in float64.
+    Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
+    float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
     """
 
     kernel: Kernel
     centers: Any
     targets: Callable[[Any], Array]
-    dtype: Any = None
+    dtype: Any = np.float64
 
     def __call__(self, block: Block) -> Moments:
         K = np.asarray(self.kernel.block(block.X, self.centers), dtype=self.dtype)

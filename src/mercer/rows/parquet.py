@@ -152,7 +152,7 @@ class ParquetRows(LocalRows):
 def _parquet() -> Any:
     """The module that reads Parquet."""
     try:
-        import pyarrow.parquet  # noqa: PLC0415
+        import pyarrow.parquet
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow, which is missing: pip install mercer[parquet]") from error
     return pyarrow.parquet

@@ -86,7 +86,7 @@ def _nothing(n: int) -> None:
 def _tqdm() -> Any:
     """The class of bars, None where tqdm is not installed."""
     try:
-        from tqdm.auto import tqdm  # noqa: PLC0415
+        from tqdm.auto import tqdm
     except ImportError:
         return None
     return tqdm

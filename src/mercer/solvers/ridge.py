@@ -10,10 +10,10 @@ penalty into a'a, and one eigendecomposition of R'^-1 G R^-1 gives the solution 
 one more pass the output of every row for the model without it: its leverage is
 w (1/n + sum_j phi_j² / (lambda_j + alpha)), phi = B'(k - mean).
 
-Precision. Rounding of blocks in float32 leaves an error in G that R^-1 enlarges by one over the eigenvalues
-of K, until the matrix is indefinite and (lambda + alpha)^-1 blows up without a word. Here no eigenvalue counts
-for less than that error, the ``floor``: a direction that the moments can not see is damped as if
-alpha were that large, and the floor is in the result.
+Precision. Where G is summed from products in float32 its rounding errors, enlarged by one over the eigenvalues
+of K, make the matrix indefinite, and (lambda + alpha)^-1 blows up without a word. Products in float64 of
+kernel values in float32 keep G a Gram matrix, of slightly other features: then it can not happen. Centers
+that depend on others to half of the digits are dropped, since the errors of G grow by what is left of them.
 """
 
 from dataclasses import dataclass
@@ -23,19 +23,21 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
+from mercer.linalg import eigen_psd
 from mercer.linalg.rank import RankFactor, rank_factor
 
 Array = NDArray[np.float64]
 
-# Centers whose part outside the span of the others is below this share of their norm are dropped.
-DEPENDENT = 1e-12
+# Centers whose squared distance from the span of the others is below this share of their norm are dropped.
+DEPENDENT = 1e-8
 
 
 @dataclass(frozen=True)
 class MomentSpectrum:
     """Basis B (m, r) with B'GB = diag(values) and B'KB = I, and the moments in that basis.
 
-    ``floor`` is the least that a value counts for; ``kept`` (r,) are the centers that carry the function.
+    ``kept`` (r,) are the centers that carry the function; ``negative`` is the most negative value that was set to
+    zero, in units of the largest.
     """
 
     values: Array
@@ -45,7 +47,7 @@ class MomentSpectrum:
     target_mean: Array
     n: float
     kept: NDArray[np.intp]
-    floor: float
+    negative: float
 
     @property
     def trace(self) -> float:
@@ -67,24 +69,22 @@ class MomentSpectrum:
         return outputs
 
 
-def decompose_moments(moments: Moments, K: NDArray[np.floating], *, precision: float) -> MomentSpectrum:
-    """The spectrum for K (m, m) of the centers; ``precision`` is the rounding unit of the blocks. O(m³)."""
+def decompose_moments(moments: Moments, K: NDArray[np.floating]) -> MomentSpectrum:
+    """The spectrum for K (m, m) of the centers; O(m³) once for every alpha and target."""
     factor = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
-    kept = moments.restricted(factor.kept)
-    G, C, _ = kept.centered()
-    values, vectors = scipy.linalg.eigh(_in_basis(factor, G), driver="evd", overwrite_a=True, check_finite=False)
-    floor = max(_moment_error(kept, factor, precision), -float(values[0]))
-    basis = np.zeros((len(moments.s), len(values)))
-    basis[factor.kept] = scipy.linalg.solve_triangular(factor.R, vectors, check_finite=False)
+    G, C, _ = moments.restricted(factor.kept).centered()
+    eigen = eigen_psd(_in_basis(factor, G))
+    basis = np.zeros((len(moments.s), len(eigen.values)))
+    basis[factor.kept] = scipy.linalg.solve_triangular(factor.R, eigen.vectors, check_finite=False)
     return MomentSpectrum(
-        values=np.maximum(values, floor),
+        values=eigen.values,
         basis=basis,
         projected=basis[factor.kept].T @ C,
         kernel_mean=moments.s / moments.n,
         target_mean=moments.t / moments.n,
         n=moments.n,
         kept=factor.kept,
-        floor=floor,
+        negative=eigen.negative,
     )
 
 
@@ -92,16 +92,4 @@ def _in_basis(factor: RankFactor, G: Array) -> Array:
     """R'^-1 G R^-1, symmetric."""
     A = scipy.linalg.solve_triangular(factor.R, G, trans="T", check_finite=False)
     A = scipy.linalg.solve_triangular(factor.R, A.T, trans="T", check_finite=False)
-    A = 0.5 * (A + A.T)
-    return np.asfortranarray(A)
-
-
-def _moment_error(moments: Moments, factor: RankFactor, precision: float) -> float:
-    """Size of the rounding errors of G in the basis: independent entries of relative size ``precision``.
-
-    A random matrix of entries e has norm e sqrt(m); R^-1 on both sides enlarges it by at most the inverse of
-    the least eigenvalue of K, on average by the mean of their inverses.
-    """
-    entry = precision * float(moments.G.diagonal().mean()) / np.sqrt(max(moments.n_rows, 1))
-    inverse = scipy.linalg.solve_triangular(factor.R, np.eye(len(factor.R)), check_finite=False)
-    return float(entry * np.sqrt(len(inverse)) * (inverse**2).sum() / len(inverse))
+    return np.asfortranarray(0.5 * (A + A.T))

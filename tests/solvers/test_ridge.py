@@ -1,0 +1,88 @@
+"""The fit with m centers from moments, against the dense normal equations and against refitting."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.gram.moments import MomentsOf
+from mercer.kernels import RBF
+from mercer.rows.base import Block
+from mercer.solvers.ridge import decompose_moments
+
+ALPHAS = [1e-8, 1e-4, 1e-2, 1.0, 1e3]
+KERNEL = RBF(gamma=0.4)
+
+
+def dense_fit(K, Kz, Y, w, alpha):
+    """coef and intercept of the bordered normal equations."""
+    A = np.block(
+        [[K.T @ (w[:, None] * K) + alpha * Kz, (K.T @ w)[:, None]], [(w @ K)[None], np.array([[w.sum()]])]]
+    )
+    solution = np.linalg.lstsq(A, np.vstack([K.T @ (w[:, None] * Y), w @ Y]), rcond=1e-15)[0]
+    return solution[:-1], solution[-1]
+
+
+@pytest.fixture
+def problem(rng):
+    X, Y, w = rng.normal(size=(60, 3)), rng.normal(size=(60, 2)), rng.uniform(0.3, 1.0, 60)
+    return X, Y, w, X[:12]
+
+
+def spectrum_of(X, Y, w, Z, kernel=KERNEL):
+    moments = MomentsOf(kernel, Z, np.asarray)(Block(X, Y, w, 0))
+    return decompose_moments(moments, kernel.block(Z.astype(float), Z.astype(float)))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_solution_is_that_of_the_normal_equations(problem, alpha):
+    X, Y, w, Z = problem
+    coef, intercept = spectrum_of(*problem).solve(alpha)
+    K = KERNEL.block(X, Z)
+    exact, exact_intercept = dense_fit(K, KERNEL.block(Z, Z), Y, w, alpha)
+    assert_allclose(K @ coef + intercept, K @ exact + exact_intercept, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_rows_left_out_are_those_of_refitting_with_the_same_centers(problem, alpha):
+    X, Y, w, Z = problem
+    K, Kz = KERNEL.block(X, Z), KERNEL.block(Z, Z)
+    found = spectrum_of(*problem).left_out(K, Y, w, np.array([alpha]))[0]
+    for i in range(60):
+        coef, intercept = dense_fit(K, Kz, Y, np.where(np.arange(60) == i, 0.0, w), alpha)
+        assert_allclose(found[i], K[i] @ coef + intercept, rtol=1e-8, atol=1e-8)
+
+
+def test_repeated_centers_are_dropped(problem):
+    X, Y, w, Z = problem
+    twice = spectrum_of(X, Y, w, np.vstack([Z, Z[:5]]))
+    assert len(twice.kept) == 12
+    coef, intercept = twice.solve(0.1)
+    once, once_intercept = spectrum_of(*problem).solve(0.1)
+    both = np.vstack([Z, Z[:5]])
+    assert_allclose(
+        KERNEL.block(X, both) @ coef + intercept, KERNEL.block(X, Z) @ once + once_intercept, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-8, 1e-4, 1.0])
+def test_float32_rows_never_blow_up(rng, alpha):
+    X = rng.normal(size=(4000, 2)).astype(np.float32)
+    y = np.sin(2 * X[:, :1]) + 0.1 * rng.normal(size=(4000, 1)).astype(np.float32)
+    kernel, Z = RBF(gamma=0.3), X[:300]
+    coef, intercept = spectrum_of(X, y, None, Z, kernel).solve(alpha)
+    new = rng.normal(size=(2000, 2)).astype(np.float32)
+    error = kernel.block(new, Z) @ coef + intercept - np.sin(2 * new[:, :1])
+    assert np.sqrt(np.mean(error**2)) < 0.1
+
+
+def test_float32_products_are_what_blows_up(rng):
+    X = rng.normal(size=(4000, 2)).astype(np.float32)
+    kernel, Z = RBF(gamma=0.3), X[:300]
+    K = kernel.block(Z.astype(float), Z.astype(float))
+    block = Block(X, np.sin(2 * X[:, :1]), None, 0)
+    negative = [
+        decompose_moments(MomentsOf(kernel, Z, np.asarray, dtype)(block), K).negative
+        for dtype in (np.float32, np.float64)
+    ]
+    assert negative[0] > 1e-2
+    assert negative[1] == 0.0
