@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from mercer.gram import Budget, gram, gram_bytes, n_rows, take
 from mercer.kernels.base import Composition, Kernel
-from mercer.linalg import map_in_threads, modest_threads
+from mercer.linalg import blas_threads, limit_threads, map_in_threads, threads_each
+from mercer.linalg.threads import SMALL
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, leave_out
 from mercer.solvers.spectrum import Penalty
@@ -85,13 +86,14 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
-    with modest_threads(n_rows(problem.X)):
-        return _finish(chosen, problem, paths)
+    threads = blas_threads() if n_rows(problem.X) > SMALL else 1
+    with limit_threads(1):
+        return _finish(chosen, problem, paths, threads)
 
 
-def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...]) -> Tuned:
+def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: int) -> Tuned:
     """Choose alpha for the kernel on all points."""
-    spectrum = _spectrum(kernel, problem)
+    spectrum = _spectrum(kernel, problem, threads)
     alphas, scores = _alpha_path(problem, spectrum)
     last = Path([kernel], alphas[None], scores[None], n_rows(problem.X))
     alpha = float(last.alphas[last.best])
@@ -129,7 +131,10 @@ def _search(kernels: list[Kernel], problem: Problem) -> Path:
     """The criterion of every kernel for every alpha."""
     n = n_rows(problem.X)
     at_once = int(max(problem.budget.n_bytes // gram_bytes(n), 1))
-    tried = map_in_threads(lambda kernel: _alpha_path(problem, _spectrum(kernel, problem)), kernels, most=at_once)
+    each = threads_each(n)
+    tried = map_in_threads(
+        lambda kernel: _alpha_path(problem, _spectrum(kernel, problem, each)), kernels, each=each, most=at_once
+    )
     alphas, scores = (np.array(part) for part in zip(*tried))
     return Path(kernels, alphas, scores, n)
 
@@ -141,10 +146,10 @@ def _alpha_path(problem: Problem, spectrum: Spectrum) -> tuple[Array, Array]:
     return alphas, problem.criterion(np.arange(outputs.shape[1]))(outputs)
 
 
-def _spectrum(kernel: Kernel, problem: Problem) -> Spectrum:
+def _spectrum(kernel: Kernel, problem: Problem, threads: int) -> Spectrum:
     K = gram(kernel, problem.X, budget=problem.budget)
     weight = problem.observations.point_weight
-    return decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)
+    return decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
 
 
 def _sample(problem: Problem, kernel: Kernel, points: NDArray[np.intp]) -> Problem:

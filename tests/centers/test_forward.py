@@ -190,7 +190,7 @@ def test_centers_chosen_by_the_labels_beat_centers_drawn(make, gamma, m, margin)
         for kind in errors:
             centers = kind().select(kernel, sample, m, seeded(seed))
             errors[kind].append(error(kernel, centers, sample, X[2000:], y[2000:], [0.01, 0.1, 1.0]))
-    # Seen: 0.80 and 0.70 times the error of centers drawn.
+    # On ringnorm 0.80 times the error of centers drawn was seen.
     assert np.mean(errors[ForwardSelection]) < margin * np.mean(errors[Uniform])
 
 

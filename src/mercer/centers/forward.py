@@ -16,7 +16,7 @@ from mercer.centers.pool import draw_stratified, pool_of
 from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels import Kernel
-from mercer.linalg import map_in_threads, modest_threads, supervised_pivots
+from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
 from mercer.rows.base import Block
 
 Array = NDArray[np.float64]
@@ -168,7 +168,7 @@ def grow(
     length = FIRST_LENGTH if n_centers is None else n_centers
     while True:
         # Products of a matrix and a vector: more threads would wait for each other.
-        with modest_threads(0):
+        with limit_threads(1):
             order.extend(islice(pivots, length - len(order)))
         if not order:
             return None

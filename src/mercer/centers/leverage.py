@@ -10,7 +10,7 @@ from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
 from mercer.centers.pool import draw_stratified, pool_of
 from mercer.gram.blocks import centers_of, cross, kernel_blocks, pick, self_similarity, take
 from mercer.kernels import Kernel
-from mercer.linalg import eigen_psd, modest_threads
+from mercer.linalg import eigen_psd, limit_threads
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -54,7 +54,7 @@ class Leverage(CenterSelector):
         m = min(required(n_centers, self), pool.n_points)
         X, root = take(kernel, sample.X, pool.index), np.sqrt(pool.weight)
         subset = draw_stratified(pool, min(self.n_subset, 2 * m), rng)
-        with modest_threads(len(subset)):
+        with limit_threads(1):
             scores = leverage_scores(kernel, X, root, subset, degrees=m / 2.0, alpha=self.alpha)
         drawn = _draw(scores, m, rng)
         indices = pool.index[drawn]

@@ -11,7 +11,7 @@ from mercer.centers.pool import pool_of
 from mercer.errors import KernelError
 from mercer.gram.blocks import centers_of, cross, pick, self_similarity, take
 from mercer.kernels import Kernel
-from mercer.linalg import modest_threads, rejection_cholesky
+from mercer.linalg import limit_threads, rejection_cholesky
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -57,7 +57,7 @@ class RPCholesky(CenterSelector):
         X = take(kernel, sample.X, pool.index)
         block = self.block_size or max(LEAST_BLOCK, int(np.ceil(BLOCK_SHARE * m)))
         root = np.sqrt(pool.weight).astype(self_similarity(kernel, X).dtype)
-        with modest_threads(m):
+        with limit_threads(1):
             pivots, trace = random_pivots(kernel, X, root, m, rng, block=block)
         indices = pool.index[pivots]
         return Centers(pick(kernel, sample.X, indices), indices, trace)

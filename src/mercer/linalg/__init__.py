@@ -4,17 +4,19 @@ from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
 from mercer.linalg.pivoted import rejection_cholesky, supervised_pivots
 from mercer.linalg.reflect import Reflector
-from mercer.linalg.threads import map_in_threads, modest_threads
+from mercer.linalg.threads import blas_threads, limit_threads, map_in_threads, threads_each
 
 __all__ = [
     "CholeskyFactor",
     "Reflector",
     "SymmetricEigen",
+    "blas_threads",
     "eigen_psd",
     "factor_spd",
+    "limit_threads",
     "map_in_threads",
-    "modest_threads",
     "rejection_cholesky",
     "singular",
     "supervised_pivots",
+    "threads_each",
 ]

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.linalg.threads import limit_threads
+
 
 @dataclass(frozen=True)
 class SymmetricEigen:
@@ -23,14 +25,15 @@ class SymmetricEigen:
     negative: float
 
 
-def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0) -> SymmetricEigen:
+def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
     """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` bounds the norm of the error in A.
 
     Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
     """
     if A.shape[0] == 0:
         return SymmetricEigen(np.zeros(0), A, 0, np.zeros(0, dtype=bool), 0.0)
-    values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    with limit_threads(threads):
+        values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
     error = noise + 4.0 * np.finfo(np.float64).eps * largest

@@ -1,4 +1,4 @@
-"""Independent pieces of linear algebra side by side, each on one BLAS thread."""
+"""How many threads linear algebra takes, and independent pieces of it side by side."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-SMALL = 1000
+# Matrices of up to so many rows are factored on one thread: several of them fit the cache side by side.
+SMALL = 600
 # Items taken from a stream for every thread: one is worked on, one is ready.
 AHEAD = 2
 # Seconds between looks at the keyboard, for systems where waiting for a lock does not notice Ctrl-C.
@@ -24,24 +25,35 @@ def blas_threads() -> int:
 
 
 @contextmanager
-def modest_threads(n: int) -> Iterator[None]:
-    """One BLAS thread for matrices of up to 1000 rows: more gain little there, and lose much on a busy machine."""
-    with threadpool_limits(1 if n <= SMALL else None, user_api="blas"):
+def limit_threads(threads: int | None) -> Iterator[None]:
+    """At most so many BLAS threads; None changes nothing.
+
+    NumPy and SciPy come with a BLAS each, whose idle threads wait in a loop and take the cores from each other:
+    one thread for all, and more around a single factorization, is faster than more for all.
+    """
+    with threadpool_limits(threads, user_api="blas"):
         yield
 
 
+def threads_each(n: int) -> int:
+    """BLAS threads that a factorization of n rows is worth while others run beside it."""
+    return min(1 if n <= SMALL else 2, blas_threads())
+
+
 def map_in_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
+    function: Callable[[Item], Result], items: Sequence[Item], *, each: int = 1, most: int | None = None
 ) -> list[Result]:
     """[function(item) for item in items], several at once, in order; ``most`` limits how many.
 
-    As many threads as BLAS may use, each with one BLAS thread: a small factorization has little
-    to share between threads, a dozen of them has.
+    ``each`` are the BLAS threads that a function takes for its factorization; as many run side by side as
+    there are threads for.
     """
-    workers = min(blas_threads(), len(items), most or len(items))
-    if workers <= 1:
-        return [function(item) for item in items]
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+    workers = min(max(blas_threads() // each, 1), len(items), most or len(items))
+    if workers == 1:
+        with limit_threads(1):
+            return [function(item) for item in items]
+    # A thread can not raise a limit that another has set.
+    with limit_threads(each), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
 
 

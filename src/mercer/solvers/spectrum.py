@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import Reflector, eigen_psd, singular
+from mercer.linalg import Reflector, eigen_psd, limit_threads, singular
 from mercer.rows import Distinct
 
 Array = NDArray[np.float64]
@@ -113,14 +113,22 @@ class Coefficients:
 
 
 def decompose(
-    K: NDArray[np.floating], weight: Array, *, penalty: Penalty = "rkhs", intercept: bool = True
+    K: NDArray[np.floating],
+    weight: Array,
+    *,
+    penalty: Penalty = "rkhs",
+    intercept: bool = True,
+    threads: int | None = None,
 ) -> Spectrum:
-    """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target."""
+    """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target.
+
+    ``threads`` are those of BLAS in the decomposition itself, None for as many as now.
+    """
     s = np.sqrt(weight)
     kernel_mean = (weight @ K) / weight.sum() if intercept else np.zeros(len(s))
     reflector = Reflector.onto_first_axis(s) if intercept else None
     parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
-    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector)
+    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector, threads)
     noise = _noise(K, s)
     return Spectrum(values, vectors, right, s, kernel_mean, rank, indefinite, negative, noise, intercept)
 
@@ -128,17 +136,18 @@ def decompose(
 Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
 
 
-def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) -> Parts:
+def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
     A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
     B = reflector.both_sides(A) if reflector else np.array(A.T, order="F")
-    eigen = eigen_psd(B, noise=_noise(K, s))
+    eigen = eigen_psd(B, noise=_noise(K, s), threads=threads)
     U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
     return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
 
 
-def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None) -> Parts:
+def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, np.sqrt(s)))
+    with limit_threads(threads):
+        U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,
