@@ -15,6 +15,8 @@ from mercer.rows import every_row
 from mercer.solvers import Observations, decompose, leave_out
 from mercer.tuning import ALPHAS
 
+pytestmark = pytest.mark.ratio
+
 
 def best_ratio(ours, bare, repeats=5):
     """Least time of ``ours`` over least time of ``bare``, one after the other."""
