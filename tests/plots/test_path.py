@@ -100,3 +100,13 @@ def test_corners_of_a_regular_grid_lie_between_its_centers():
     x, y = np.meshgrid(np.arange(4.0), np.arange(3.0))
     np.testing.assert_allclose(_corners(x), np.broadcast_to(np.arange(5.0) - 0.5, (4, 5)))
     np.testing.assert_allclose(_corners(y), np.broadcast_to(np.arange(4.0)[:, None] - 0.5, (4, 5)))
+
+
+@pytest.mark.parametrize("alphas", [[0.1, 1.0, 10.0], [[0.1, 1.0, 10.0], [0.2, 2.0, 20.0]]], ids=["shared", "own"])
+def test_known_values_are_drawn_with_their_minimum(alphas):
+    kernels = [RBF(gamma=0.5), RBF(gamma=2.0)]
+    scores = [[0.3, 0.2, 0.4], [0.3, 0.1, 0.4]]
+    display = LooPathDisplay.from_predictions(kernels, alphas, scores, criterion="error")
+    assert star(display.ax_).tolist() == [np.broadcast_to(alphas, (2, 3))[1, 1], 2.0]
+    assert display.colorbar_.ax.get_ylabel() == "error"
+    plt.close(display.figure_)

@@ -77,6 +77,8 @@ class KernelModel(BaseEstimator):
     cv: Any
     max_memory: float | None
     random_state: Any
+    dual_coef_: NDArray[np.floating]
+    intercept_: NDArray[np.floating]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -167,9 +169,6 @@ class KernelModel(BaseEstimator):
         check_is_fitted(self)
         X = self._read(X, reset=False)
         return self._expansion()(X)
-
-    dual_coef_: NDArray[np.floating]
-    intercept_: NDArray[np.floating]
 
     def _expansion(self) -> Expansion:
         return Expansion(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_)
