@@ -69,7 +69,7 @@ def test_the_sum_of_one_block_is_its_fold():
 def test_no_rows_have_no_sum():
     with pytest.raises(ValueError, match="no rows to sum over"):
         MemoryRows(np.empty((0, 2))).reduce(lambda block: block.n_rows)
-    with pytest.raises(ValueError, match="no rows to draw from"):
+    with pytest.raises(ValueError, match="no rows to sum over"):
         sample(MemoryRows(np.empty((0, 2))), 3, np.random.default_rng(0))
 
 

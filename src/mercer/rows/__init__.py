@@ -2,15 +2,18 @@
 
 from mercer.rows.base import Block, Rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
+from mercer.rows.draw import Draw, Drawn, Sample, sample, survey
 from mercer.rows.groups import fold_members
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
-from mercer.rows.source import Sample, as_rows, first_block, sample
+from mercer.rows.source import as_rows, elsewhere, first_block
 from mercer.rows.stream import StreamRows
 
 __all__ = [
     "Block",
     "Distinct",
+    "Draw",
+    "Drawn",
     "MemoryRows",
     "ParquetRows",
     "Rows",
@@ -18,8 +21,10 @@ __all__ = [
     "StreamRows",
     "as_rows",
     "distinct_rows",
+    "elsewhere",
     "every_row",
     "first_block",
     "fold_members",
     "sample",
+    "survey",
 ]

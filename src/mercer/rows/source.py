@@ -1,14 +1,12 @@
-"""From what users have to rows, and a few of them to look at."""
+"""From what users have to rows, and the first of them to look at."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, is_sparse, join
+from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, is_sparse
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
 from mercer.rows.stream import StreamRows
@@ -30,12 +28,17 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     if isinstance(X, str | Path):
         _refuse_values(y, weight)
         return ParquetRows(X, target=y, weight=weight, block_rows=block_rows)
-    if isinstance(X, Rows) or callable(X) or _is_stream(X):
+    if elsewhere(X):
         _refuse_labels(y, weight)
         return X if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if _is_table(X):
         return MemoryRows(_sliceable(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows can not be read from {type(X).__name__}; give {ACCEPTED}")
+
+
+def elsewhere(X: Any) -> bool:
+    """Whether rows must be read from X block by block: a path, a stream, Rows; not a table in memory."""
+    return isinstance(X, str | Path | Rows) or callable(X) or _is_stream(X)
 
 
 def first_block(rows: Rows) -> Block:
@@ -44,72 +47,6 @@ def first_block(rows: Rows) -> Block:
     if first is None:
         raise ValueError("there are no rows to look at")
     return first
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some of the rows, in their order: X, y, weight as in a block, and their numbers ``index``."""
-
-    X: Any
-    y: Any
-    weight: NDArray[np.float64] | None
-    index: NDArray[np.intp]
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.index)
-
-
-def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
-    """n rows drawn uniformly without replacement in one pass; all of them if there are no more than n.
-
-    Every row draws a number, and the n least win. Which rows they are depends on the generator only, not on
-    the source of the rows, nor on its blocks. O(n) memory and one random number a row.
-    """
-    if n < 1:
-        raise ValueError(f"a sample of {n} rows was asked for; it has at least one")
-    held = _Held.none()
-    for block in rows.blocks():
-        held = held.with_rows_of(block, rng.random(block.n_rows))
-        if len(held.key) >= 2 * n:
-            held = held.least(n)
-    if not held.parts:
-        raise ValueError("there are no rows to draw from")
-    return held.least(n).sample()
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Rows still in the draw: parts of blocks, their numbers and keys, and the key at which rows lose."""
-
-    parts: tuple[Block, ...]
-    index: NDArray[np.intp]
-    key: NDArray[np.float64]
-    bound: float
-
-    @classmethod
-    def none(cls) -> "_Held":
-        return cls((), np.empty(0, dtype=np.intp), np.empty(0), np.inf)
-
-    def with_rows_of(self, block: Block, key: NDArray[np.float64]) -> "_Held":
-        chosen = np.flatnonzero(key < self.bound)
-        if len(chosen) == 0:
-            return self
-        index = np.concatenate([self.index, block.first + chosen])
-        # A copy: a view would keep the whole block.
-        return _Held((*self.parts, block.take(chosen)), index, np.concatenate([self.key, key[chosen]]), self.bound)
-
-    def least(self, n: int) -> "_Held":
-        """With the n least keys only, in the order of the rows."""
-        if len(self.key) <= n:
-            return self
-        keep = np.sort(np.argpartition(self.key, n - 1)[:n])
-        key = self.key[keep]
-        return _Held((join(self.parts).take(keep),), self.index[keep], key, float(key.max()))
-
-    def sample(self) -> Sample:
-        block = join(self.parts)
-        return Sample(block.X, block.y, block.weight, self.index)
 
 
 def _is_stream(X: Any) -> bool:

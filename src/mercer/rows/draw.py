@@ -1,0 +1,165 @@
+"""A random sample of rows, and what the rows are, in one pass that any source can make."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.rows.base import Block, Rows, join
+
+Array = NDArray[np.float64]
+
+# Held parts of blocks are joined when they are this many.
+MOST_PARTS = 64
+# Rows beyond the expected number that the first draw lets through, in standard deviations.
+SLACK = 6.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows, in their order: X, y, weight as in a block, and their numbers ``index``."""
+
+    X: Any
+    y: Any
+    weight: Array | None
+    index: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Different labels (k,) among rows of positive weight, and the weight (k,) of each."""
+
+    values: NDArray[Any]
+    weight: Array
+
+    @classmethod
+    def of(cls, y: Any, weight: Array | None) -> "Labels":
+        y = np.asarray(y)
+        w = np.ones(len(y)) if weight is None else weight
+        return cls._merged(y[w > 0], w[w > 0])
+
+    def __add__(self, other: "Labels") -> "Labels":
+        values = np.concatenate([self.values, other.values])
+        return self._merged(values, np.concatenate([self.weight, other.weight]))
+
+    @classmethod
+    def _merged(cls, values: NDArray[Any], weight: Array) -> "Labels":
+        distinct, position = np.unique(values, return_inverse=True)
+        return cls(distinct, np.bincount(position, weight, minlength=len(distinct)).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows still in the draw, parts of blocks with keys (h,) and numbers (h,), and what all rows were.
+
+    Of disjoint rows these add: the ``size`` least keys win.
+    """
+
+    size: int
+    parts: tuple[Block, ...]
+    key: Array
+    index: NDArray[np.intp]
+    n_rows: int
+    weight: float
+    # Whether all weights were whole numbers, and so counts.
+    whole: bool
+    labels: Labels | None
+
+    def __add__(self, other: "Drawn") -> "Drawn":
+        both = Drawn(
+            self.size,
+            (*self.parts, *other.parts),
+            np.concatenate([self.key, other.key]),
+            np.concatenate([self.index, other.index]),
+            self.n_rows + other.n_rows,
+            self.weight + other.weight,
+            self.whole and other.whole,
+            self.labels + other.labels if self.labels and other.labels else None,
+        )
+        return both.least() if len(both.key) >= 2 * self.size or len(both.parts) > MOST_PARTS else both
+
+    def least(self) -> "Drawn":
+        """With the rows of the ``size`` least keys only, in the order in which they came, in one part."""
+        if not self.parts:
+            return self
+        block = join(self.parts)
+        if len(self.key) <= self.size:
+            return replace(self, parts=(block,))
+        keep = np.sort(np.argpartition(self.key, self.size - 1)[: self.size])
+        return replace(self, parts=(block.take(keep),), key=self.key[keep], index=self.index[keep])
+
+    def sample(self) -> Sample:
+        """The rows that won."""
+        won = self.least()
+        if not won.parts:
+            raise ValueError("there are no rows to draw from")
+        block = won.parts[0]
+        return Sample(block.X, block.y, block.weight, won.index)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The fold block -> Drawn. Every row has a key from the seed and its number; keys from ``bound`` on lose.
+
+    Which rows win depends on the seed and the order of the rows, not on their source, its blocks or threads.
+    """
+
+    size: int
+    seed: int
+    bound: float = 1.0
+    labels: bool = False
+
+    def __call__(self, block: Block) -> Drawn:
+        key = row_keys(self.seed, block.first, block.n_rows)
+        chosen = np.flatnonzero(key < self.bound)
+        weight = block.weight
+        return Drawn(
+            self.size,
+            # A copy: a view would keep the whole block.
+            (block.take(chosen),) if len(chosen) else (),
+            key[chosen],
+            block.first + chosen,
+            block.n_rows,
+            float(block.n_rows if weight is None else weight.sum()),
+            weight is None or bool((weight == np.round(weight)).all()),
+            Labels.of(block.y, weight) if self.labels else None,
+        )
+
+
+def row_keys(seed: int, first: int, n: int) -> Array:
+    """Uniform numbers in [0, 1) for n rows from number ``first`` on: SplitMix64, Steele, Lea, Flood (2014)."""
+    z = np.arange(first, first + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def survey(rows: Rows, n: int, rng: np.random.Generator, *, labels: bool = False, verbose: int = 0) -> Drawn:
+    """n rows drawn uniformly without replacement, and facts about all rows, in one pass; O(n) memory.
+
+    All rows are drawn if there are no more than n. ``labels`` collects the classes, too.
+    """
+    if n < 1:
+        raise ValueError(f"a sample of {n} rows was asked for; it has at least one")
+    draw = Draw(n, int(rng.integers(2**63)), _bound(n, rows.n_rows), labels)
+    drawn = rows.reduce(draw, phase="sample", verbose=verbose).least()
+    if len(drawn.key) < min(n, drawn.n_rows):
+        drawn = rows.reduce(replace(draw, bound=1.0), phase="sample", verbose=verbose).least()
+    return drawn
+
+
+def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
+    """n rows drawn uniformly without replacement in one pass; all of them if there are no more than n."""
+    return survey(rows, n, rng).sample()
+
+
+def _bound(n: int, n_rows: int | None) -> float:
+    """A key that more than n of n_rows rows stay below, almost surely."""
+    if n_rows is None or n_rows == 0:
+        return 1.0
+    return min(1.0, float(n + SLACK * n**0.5 + SLACK**2) / n_rows)
