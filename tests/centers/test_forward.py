@@ -116,7 +116,7 @@ def test_without_a_number_the_path_stops_at_the_least_score(sample, criterion):
 @every_sample
 def test_one_pass_over_the_same_rows_chooses_the_same_centers(sample):
     def one_pass(candidates):
-        fold = MomentsOf(KERNEL, candidates, np.asarray)
+        fold = MomentsOf(KERNEL, candidates)
         cut = [slice(0, 13), slice(13, 60), slice(60, 90)]
         first, *more = (fold(Block(sample.X[i], sample.Y[i], sample.weight[i], i.start)) for i in cut)
         return sum(more, start=first)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.errors import KernelError
 from mercer.gram.moments import Moments, MomentsOf
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
 from mercer.rows.base import Block
 
@@ -20,8 +21,8 @@ def rows(rng, frozen):
     return frozen(rng.normal(size=(50, 3))), frozen(rng.normal(size=(50, 2))), frozen(rng.uniform(0.2, 2.0, 50))
 
 
-def moments(X, Y, weight, centers, dtype=None):
-    return MomentsOf(KERNEL, centers, np.asarray, dtype)(Block(X, Y, weight, 0))
+def moments(X, Y, weight, centers, dtype=np.float64):
+    return MomentsOf(KERNEL, centers, dtype)(Block(X, Y, weight, 0))
 
 
 def assert_same(found, expected, **tolerance):
@@ -75,12 +76,38 @@ def test_centered_moments_are_those_of_centered_columns(rows):
 
 def test_blocks_in_float32_are_summed_in_float64(rows):
     X, Y, w = (A.astype(np.float32) for A in rows)
-    found = MemoryRows(X, Y, w.astype(np.float64), block_rows=7).reduce(MomentsOf(KERNEL, X[:6], np.asarray))
+    found = MemoryRows(X, Y, w.astype(np.float64), block_rows=7).reduce(MomentsOf(KERNEL, X[:6]))
     assert found.G.dtype == np.float64
     assert_same(found, moments(*rows, rows[0][:6]), rtol=1e-5)
 
 
 def test_fold_can_be_pickled(rows):
     X, Y, w = rows
-    fold = pickle.loads(pickle.dumps(MomentsOf(KERNEL, X[:6], np.asarray)))
+    fold = pickle.loads(pickle.dumps(MomentsOf(KERNEL, X[:6])))
     assert_same(fold(Block(X, Y, w, 0)), moments(X, Y, w, X[:6]))
+
+
+def test_targets_may_be_one_vector(rows):
+    X, Y, w = rows
+    assert_same(moments(X, Y[:, 0], w, X[:6]), moments(X, Y[:, :1], w, X[:6]))
+
+
+class Hole(Linear):
+    """No number where a product is large."""
+
+    def _profile(self, G):
+        return np.where(np.abs(G) > 100.0, np.nan, G)
+
+
+def test_values_that_are_no_numbers_are_named_with_their_rows(rows):
+    X, Y, w = rows
+    far = np.where(np.arange(50)[:, None] == 30, 1e6, X)
+    with pytest.raises(KernelError, match="6 values that are not finite") as caught:
+        MemoryRows(far, Y, w, block_rows=20).reduce(MomentsOf(Hole(), X[:6]))
+    assert caught.value.__notes__ == ["in rows 20 to 39"]
+
+
+def test_products_that_overflow_are_an_error(rows):
+    X, Y, _ = rows
+    with np.errstate(over="ignore"), pytest.raises(KernelError, match="too large for float32"):
+        MomentsOf(1e25 * KERNEL, X[:6].astype(np.float32), np.float32)(Block(X.astype(np.float32), Y, None, 0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
@@ -29,7 +29,7 @@ def problem(rng):
 
 
 def spectrum_of(X, Y, w, Z, kernel=KERNEL):
-    moments = MomentsOf(kernel, Z, np.asarray)(Block(X, Y, w, 0))
+    moments = MomentsOf(kernel, Z)(Block(X, Y, w, 0))
     return decompose_moments(moments, kernel.block(Z.astype(float), Z.astype(float)))
 
 
@@ -81,8 +81,49 @@ def test_float32_products_are_what_blows_up(rng):
     K = kernel.block(Z.astype(float), Z.astype(float))
     block = Block(X, np.sin(2 * X[:, :1]), None, 0)
     negative = [
-        decompose_moments(MomentsOf(kernel, Z, np.asarray, dtype)(block), K).negative
-        for dtype in (np.float32, np.float64)
+        decompose_moments(MomentsOf(kernel, Z, dtype)(block), K).negative for dtype in (np.float32, np.float64)
     ]
     assert negative[0] > 1e-2
     assert negative[1] == 0.0
+
+
+def test_without_intercept_nothing_is_centered(problem):
+    X, Y, w, Z = problem
+    K, Kz = KERNEL.block(X, Z), KERNEL.block(Z, Z)
+    moments = MomentsOf(KERNEL, Z)(Block(X, Y, w, 0))
+    spectrum = decompose_moments(moments, Kz, intercept=False)
+    coef, intercept = spectrum.solve(0.1)
+    exact = np.linalg.solve(K.T @ (w[:, None] * K) + 0.1 * Kz, K.T @ (w[:, None] * Y))
+    assert_allclose(K @ coef, K @ exact, atol=1e-9)
+    assert_array_equal(intercept, np.zeros(2))
+    for i in range(0, 60, 7):
+        without = np.where(np.arange(60) == i, 0.0, w)[:, None]
+        refit = np.linalg.solve(K.T @ (without * K) + 0.1 * Kz, K.T @ (without * Y))
+        assert_allclose(spectrum.left_out(K, Y, w, [0.1])[0, i], K[i] @ refit, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_kernel_matrix_means_the_penalty_of_the_coefficients(problem, intercept):
+    X, Y, w, Z = problem
+    K = KERNEL.block(X, Z)
+    spectrum = decompose_moments(MomentsOf(KERNEL, Z)(Block(X, Y, w, 0)), None, intercept=intercept)
+    coef, offset = spectrum.solve(0.3)
+    if intercept:
+        exact, exact_offset = dense_fit(K, np.eye(12), Y, w, 0.3)
+    else:
+        exact, exact_offset = np.linalg.solve(K.T @ (w[:, None] * K) + 0.3 * np.eye(12), K.T @ (w[:, None] * Y)), 0
+    assert_allclose(K @ coef + offset, K @ exact + exact_offset, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_degrees_of_freedom_are_the_trace_of_the_smoother(problem, intercept):
+    X, _, w, Z = problem
+    K, Kz = KERNEL.block(X, Z), KERNEL.block(Z, Z)
+    moments = MomentsOf(KERNEL, Z)(Block(X, np.eye(60), w, 0))
+    spectrum = decompose_moments(moments, Kz, intercept=intercept)
+    traces = []
+    for alpha in ALPHAS:
+        coef, offset = spectrum.solve(alpha)
+        traces.append(np.trace(K @ coef + offset))
+    assert_allclose(spectrum.degrees_of_freedom(ALPHAS), traces, rtol=1e-9)
+    assert spectrum.rank == 12

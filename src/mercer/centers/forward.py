@@ -149,7 +149,7 @@ class ForwardSelection(CenterSelector):
 
 def moments_of_sample(kernel: Kernel, sample: Sample, centers: Any) -> Moments:
     """Moments of the rows of the sample."""
-    fold = MomentsOf(kernel, centers, np.asarray)
+    fold = MomentsOf(kernel, centers)
     starts = range(0, n_rows(sample.X), ROWS_IN_BLOCK)
     parts = [slice(start, start + ROWS_IN_BLOCK) for start in starts]
     plain = bool((sample.weight == 1.0).all())

@@ -1,6 +1,7 @@
 """The loop over rows: a Gram matrix, and kernel blocks times coefficients."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,21 @@ def kernel_blocks(
         yield rows, K
 
 
+def evaluator(kernel: Kernel, centers: Any) -> Callable[[Any], NDArray[np.floating]]:
+    """X -> k(X, centers) (b, m), in the caller's hands; what the centers cost is paid here, once for a pass.
+
+    Shapes are checked, values are not: whoever adds them up looks at the sums, and asks :func:`check_finite`
+    where those are not finite. Can be pickled.
+    """
+    return partial(_evaluate, kernel, kernel.at(centers), n_rows(centers))
+
+
+def _evaluate(kernel: Kernel, at: Callable[[Any], Any], m: int, X: Any) -> NDArray[np.floating]:
+    K = np.asarray(at(X))
+    _check_shape(kernel, K, (n_rows(X), m))
+    return K
+
+
 def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
     """k(X, centers) (n, m) in one piece, for few rows or few centers."""
     K = np.asarray(kernel.block(X, centers))
@@ -87,14 +103,31 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
-    if K.shape != shape:
-        raise KernelError(f"{kernel!r} returned a block of shape {K.shape} where {shape} was expected")
+def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
+    """Raise KernelError if some kernel values are infinite or no numbers."""
     if not np.isfinite(K).all():
         raise KernelError(
             f"{kernel!r} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
             "scale the inputs or lower the kernel's parameters"
         )
+
+
+def overflow(kernel: Kernel, dtype: Any) -> KernelError:
+    """The error for finite kernel values whose products are not."""
+    return KernelError(
+        f"products of values of {kernel!r} are too large for {np.dtype(dtype).name}; "
+        "scale the inputs or lower the kernel's parameters"
+    )
+
+
+def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
+    _check_shape(kernel, K, shape)
+    check_finite(kernel, K)
+
+
+def _check_shape(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
+    if K.shape != shape:
+        raise KernelError(f"{kernel!r} returned a block of shape {K.shape} where {shape} was expected")
 
 
 def _check_symmetric(kernel: Kernel, K: NDArray[np.floating]) -> None:

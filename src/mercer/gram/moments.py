@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import n_rows
+from mercer.gram.blocks import check_finite, evaluator, overflow
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 
@@ -59,39 +60,52 @@ class Moments:
         V = self.V - np.outer(self.t, self.t / self.n)
         return G, C, V
 
+    def without_means(self) -> "Moments":
+        """As if the weighted sums of K and Y were zero, so that centering changes nothing."""
+        return replace(self, s=np.zeros_like(self.s), t=np.zeros_like(self.t))
+
     def _parts(self) -> tuple[Any, ...]:
         return self.n, self.s, self.t, self.G, self.C, self.V, self.n_rows
 
 
 @dataclass(frozen=True)
 class MomentsOf:
-    """The fold block -> Moments for these centers; ``targets`` turns the y of a block into Y (b, q).
+    """The fold block -> Moments for these centers; the y of a block are its targets, (b,) or (b, q).
 
     Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
     float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
+    :func:`mercer.gram.precision.product_precision` says where that is enough.
     """
 
     kernel: Kernel
     centers: Any
-    targets: Callable[[Any], Array]
     dtype: Any = np.float64
 
     def __call__(self, block: Block) -> Moments:
-        K = np.asarray(self.kernel.block(block.X, self.centers), dtype=self.dtype)
-        Y = np.asarray(self.targets(block.y), dtype=K.dtype)
-        w = np.ones(n_rows(block.X)) if block.weight is None else block.weight
+        K = np.asarray(self.values(block.X), dtype=self.dtype)
+        Y = columns(block.y)
+        w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        WY = w[:, None] * Y
         if block.weight is None:
-            KW, YW = K, Y
+            sides = np.column_stack([w, Y])
         else:
-            root = np.sqrt(w)[:, None].astype(K.dtype)
-            K, Y = K * root, Y * root
-            KW, YW = K * root, Y * root
-        return Moments(
-            float(w.sum()),
-            KW.sum(axis=0, dtype=np.float64),
-            YW.sum(axis=0, dtype=np.float64),
-            (K.T @ K).astype(np.float64),
-            (K.T @ Y).astype(np.float64),
-            (Y.T @ Y).astype(np.float64),
-            len(w),
-        )
+            root = np.sqrt(w)[:, None]
+            K *= root.astype(K.dtype)
+            sides = root * np.column_stack([np.ones(len(w)), Y])
+        C = (K.T @ sides.astype(K.dtype)).astype(np.float64)
+        G = (K.T @ K).astype(np.float64)
+        if not np.isfinite(G.diagonal()).all():
+            check_finite(self.kernel, self.values(block.X))
+            raise overflow(self.kernel, K.dtype)
+        return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
+
+    @cached_property
+    def values(self) -> Callable[[Any], NDArray[np.floating]]:
+        """X -> k(X, centers)."""
+        return evaluator(self.kernel, self.centers)
+
+
+def columns(y: Any) -> Array:
+    """Targets (b,) or (b, q) as a float64 array (b, q)."""
+    Y = np.asarray(y, dtype=np.float64)
+    return Y[:, None] if Y.ndim == 1 else Y

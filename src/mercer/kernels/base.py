@@ -2,7 +2,8 @@
 
 import re
 from abc import ABC, abstractmethod
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -39,6 +40,10 @@ class Kernel(BaseEstimator, ABC):
     @abstractmethod
     def diag(self, X: Matrix) -> Array:
         """k(x_i, x_i) as an (n,) array."""
+
+    def at(self, Z: Matrix) -> Callable[[Matrix], Array]:
+        """X -> block(X, Z) for many X, with what depends on Z alone computed once; can be pickled."""
+        return partial(self.block, Z=Z)
 
     @property
     def positive_semidefinite(self) -> bool:

@@ -17,6 +17,7 @@ that depend on others to half of the digits are dropped, since the errors of G g
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -30,6 +31,8 @@ Array = NDArray[np.float64]
 
 # Centers whose squared distance from the span of the others is below this share of their norm are dropped.
 DEPENDENT = 1e-8
+# Rows leave in float32 while this share of their coordinates, at most, is rounding.
+MOST_NOISE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,21 @@ class MomentSpectrum:
     """Basis B (m, r) with B'GB = diag(values) and B'KB = I, and the moments in that basis.
 
     ``kept`` (r,) are the centers that carry the function; ``negative`` is the most negative value that was set to
-    zero, in units of the largest.
+    zero, in units of the largest: the proof that G was a Gram matrix. ``kernel_square`` (m,) are the means of
+    k(., z_j)². Without an intercept the other means are zero.
     """
 
     values: Array
     basis: Array
     projected: Array
     kernel_mean: Array
+    kernel_square: Array
     target_mean: Array
     n: float
     kept: NDArray[np.intp]
+    rank: int
     negative: float
+    intercept: bool
 
     @property
     def trace(self) -> float:
@@ -59,19 +66,89 @@ class MomentSpectrum:
         coef = self.basis @ (self.projected / (self.values + alpha)[:, None])
         return coef, self.target_mean - self.kernel_mean @ coef
 
-    def left_out(self, K: Array, Y: Array, weight: Array, alphas: Array) -> Array:
-        """Outputs (a, b, q) of b rows of the data for the model without them, from their kernel rows K (b, m)."""
-        phi = (K - self.kernel_mean) @ self.basis
-        inverse = 1.0 / (self.values + np.asarray(alphas)[:, None])
-        leverage = weight * (1.0 / self.n + inverse @ (phi**2).T)
-        fitted = self.target_mean + (phi * inverse[:, None, :]) @ self.projected
-        outputs: Array = Y - (Y - fitted) / (1.0 - leverage)[..., None]
-        return outputs
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        """Traces (a,) of the smoothers, with one for the intercept."""
+        shares = self.values / (self.values + np.asarray(alphas)[:, None])
+        traces: Array = shares.sum(axis=1) + float(self.intercept)
+        return traces
+
+    def left_out(self, K: NDArray[np.floating], Y: Array, unit: Array, alphas: Array) -> NDArray[np.floating]:
+        """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
+
+        K (b, m) are the kernel values of the rows.
+        """
+        return self.leaving(alphas, K.dtype)(K, Y, unit)
+
+    def noise(self, alphas: Array) -> float:
+        """Share of phi'a / sqrt(lambda + alpha) that is rounding where K B is computed in float32; the worst of r.
+
+        An entry of K B is off by about eps |(k_l b_l)_l|, while the n rows have the mean square lambda / n.
+        """
+        variance = np.finfo(np.float32).eps ** 2 * (self.kernel_square @ self.basis**2)
+        return float(np.sqrt((self.n * variance / (self.values + np.min(alphas))).max(initial=0.0)))
+
+    def leaving(self, alphas: Array, dtype: Any = np.float64) -> "Leaving":
+        """What rows need in order to leave, prepared for many blocks of them."""
+        inverse = 1.0 / (self.values[:, None] + np.asarray(alphas, dtype=np.float64))
+        slopes = inverse[:, :, None] * self.projected[:, None, :]
+        return Leaving(
+            basis=self.basis.astype(dtype),
+            shift=(self.kernel_mean @ self.basis).astype(dtype),
+            inverse=inverse.astype(dtype),
+            slopes=slopes.reshape(len(slopes), -1).astype(dtype),
+            target_mean=self.target_mean.astype(dtype),
+            constant=1.0 / self.n if self.intercept else 0.0,
+        )
 
 
-def decompose_moments(moments: Moments, K: NDArray[np.floating]) -> MomentSpectrum:
-    """The spectrum for K (m, m) of the centers; O(m³) once for every alpha and target."""
-    factor = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+@dataclass(frozen=True)
+class Leaving:
+    """The map from kernel rows (b, m) to the outputs of the models without these rows, for a alphas.
+
+    With phi = B'k - shift the fitted outputs are phi'slopes and the leverages of a unit of weight
+    constant + phi²'inverse: three products for all alphas and targets, in the precision of the basis.
+    """
+
+    basis: NDArray[np.floating]
+    shift: NDArray[np.floating]
+    inverse: NDArray[np.floating]
+    slopes: NDArray[np.floating]
+    target_mean: NDArray[np.floating]
+    constant: float
+
+    def __call__(self, K: NDArray[np.floating], Y: Array, unit: Array) -> NDArray[np.floating]:
+        """Outputs (a, b, q) at targets Y (b, q) if ``unit`` (b,) of each row's weight leaves; 0: fitted ones.
+
+        f_(-i)(x_i) = y_i - (y_i - f(x_i)) / (1 - u_i h_i), from the rank-one downdate of the normal
+        equations by u_i, whatever weight of the row stays. O(b m r) and one (b, r) matrix.
+        """
+        dtype = self.basis.dtype
+        phi = np.asarray(K, dtype=dtype) @ self.basis
+        phi -= self.shift
+        residual = (phi @ self.slopes).reshape(len(phi), -1, Y.shape[1])
+        residual += self.target_mean
+        targets = Y.astype(dtype)[:, None, :]
+        np.subtract(targets, residual, out=residual)
+        phi *= phi
+        stays = phi @ self.inverse
+        stays += self.constant
+        stays *= -unit[:, None].astype(dtype)
+        stays += 1.0
+        # A row that alone determines a direction: its leverage is 1 but for rounding.
+        np.maximum(stays, np.finfo(dtype).eps, out=stays)
+        residual /= stays[:, :, None]
+        return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
+
+
+def decompose_moments(
+    moments: Moments, K: NDArray[np.floating] | None, *, intercept: bool = True
+) -> MomentSpectrum:
+    """The spectrum for the penalty c'Kc, K (m, m) of the centers, or c'c where K is None.
+
+    O(m³) once for every alpha and target. Without an intercept nothing is centered.
+    """
+    factor = _penalty_factor(K, len(moments.s))
+    moments = moments if intercept else moments.without_means()
     G, C, _ = moments.restricted(factor.kept).centered()
     eigen = eigen_psd(_in_basis(factor, G))
     basis = np.zeros((len(moments.s), len(eigen.values)))
@@ -81,11 +158,21 @@ def decompose_moments(moments: Moments, K: NDArray[np.floating]) -> MomentSpectr
         basis=basis,
         projected=basis[factor.kept].T @ C,
         kernel_mean=moments.s / moments.n,
+        kernel_square=moments.G.diagonal() / moments.n,
         target_mean=moments.t / moments.n,
         n=moments.n,
         kept=factor.kept,
+        rank=eigen.rank,
         negative=eigen.negative,
+        intercept=intercept,
     )
+
+
+def _penalty_factor(K: NDArray[np.floating] | None, m: int) -> RankFactor:
+    """K = R'R of the centers that are needed; the identity for None."""
+    if K is None:
+        return RankFactor(np.eye(m), np.arange(m))
+    return rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
 
 
 def _in_basis(factor: RankFactor, G: Array) -> Array:
