@@ -137,8 +137,8 @@ def test_variates_can_be_pandas_columns(three_classes):
 @pytest.fixture
 def small_search(monkeypatch):
     """Kernels are compared on 25 points, the best on 40."""
-    monkeypatch.setattr("mercer.tuning.SCREEN_POINTS", 25)
-    monkeypatch.setattr("mercer.tuning.FINAL_POINTS", 40)
+    monkeypatch.setattr("mercer.tuning.exact.SCREEN_POINTS", 25)
+    monkeypatch.setattr("mercer.tuning.exact.FINAL_POINTS", 40)
 
 
 @pytest.mark.usefixtures("small_search")

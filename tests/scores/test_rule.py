@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.scores import ClassFit, make_rule
+from mercer.scores import ClassFit, Scatter, make_rule
 
 
 @pytest.mark.parametrize("rule", ["equal_error", "soft_margin", "error"])
@@ -14,7 +14,8 @@ def test_weight_zero_is_a_row_absent_under_every_threshold(rule):
     label, weight = (y > 0).astype(int), np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
     def cut(rows):
-        fit = ClassFit(r[rows, None], r[rows, None], y[rows, None], label[rows], weight[rows])
+        scatter = Scatter.of(r[rows, None], y[rows, None], weight[rows])
+        fit = ClassFit(r[rows, None], y[rows, None], label[rows], weight[rows], scatter)
         return make_rule(
             fit, n_components=1, calibration="logistic", threshold=rule, prior_shift=np.zeros(1)
         ).posterior.threshold()

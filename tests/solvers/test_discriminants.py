@@ -54,7 +54,7 @@ def test_discriminants_are_the_generalized_eigenvectors_of_the_scatter_matrices(
     ratio, vectors = scipy.linalg.eigh(between(K, label), within(K, label) + mu * K)
     Y, spectrum = np.eye(4)[label], decompose(K, np.ones(45))
     F = fitted(spectrum, unweighted(Y), mu)
-    found = discriminant_directions(F, Y, np.ones(45))
+    found = discriminant_directions(F.T @ Y, Y.sum(axis=0))
     assert_allclose(found.eigenvalues / (1 - found.eigenvalues), ratio[:-4:-1], rtol=1e-7)
     exact = K @ vectors[:, :-4:-1]
     exact -= exact.mean(axis=0)
@@ -74,7 +74,7 @@ def test_discriminants_of_linear_features_are_those_of_lda(rng):
     F = fitted(decompose(X @ X.T, np.ones(75)), unweighted(Y), 1e-9)
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, label)
     exact = lda.transform(X)
-    assert_same_columns(discriminant_directions(F, Y, np.ones(75)).project(F), exact - exact.mean(axis=0))
+    assert_same_columns(discriminant_directions(F.T @ Y, Y.sum(axis=0)).project(F), exact - exact.mean(axis=0))
 
 
 def three_classes(rng, weight):
@@ -82,7 +82,7 @@ def three_classes(rng, weight):
     Y = np.eye(3)[label]
     observations = Observations(Y, weight, np.minimum(weight, 1.0), every_row(30))
     F = fitted(decompose(kernel_matrix(rng, 30), weight), observations, 0.1)
-    return F, Y, discriminant_directions(F, Y, weight)
+    return F, Y, discriminant_directions((F * weight[:, None]).T @ Y, weight @ Y)
 
 
 def test_scores_of_classes_are_uncorrelated_with_variance_one(rng):

@@ -11,6 +11,7 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
 from mercer.rows.base import Block
+from mercer.rows.memory import HeldRows
 from mercer.solvers.leaving import LeftOutOf, LeftOutputs
 from mercer.solvers.ridge import MOST_NOISE, decompose_moments
 
@@ -39,8 +40,8 @@ def test_rows_left_out_are_those_of_refitting(problem, rng, counts, intercept):
     X, Y, w = problem
     w = rng.integers(0, 4, 40).astype(float) if counts else w
     Z, unit = X[:9], np.minimum(w, 1.0) if counts else w
-    fold = LeftOutOf(KERNEL, Z, fitted(X, Y, w, Z, intercept=intercept), ALPHAS, counts)
-    found = MemoryRows(X, Y, w, block_rows=7).reduce(fold).outputs
+    fold = LeftOutOf(KERNEL, Z, fitted(X, Y, w, Z, intercept=intercept), ALPHAS)
+    found = HeldRows(Block(X, Y, w, 0, unit), block_rows=7).reduce(fold).outputs
     assert found.shape == (4, 40, 2)
     for i in range(40):
         without = fitted(X, Y, w - unit * (np.arange(40) == i), Z, intercept=intercept)
@@ -51,9 +52,10 @@ def test_rows_left_out_are_those_of_refitting(problem, rng, counts, intercept):
 def test_counted_rows_are_repeated_rows(problem, rng):
     X, Y, _ = problem
     count = rng.integers(1, 4, 40)
-    once, repeated = Block(X, Y, count.astype(float), 0), Block(X.repeat(count, 0), Y.repeat(count, 0), None, 0)
+    once = Block(X, Y, count.astype(float), 0, unit=np.ones(40))
+    repeated = Block(X.repeat(count, 0), Y.repeat(count, 0), None, 0)
     spectrum = fitted(X, Y, count.astype(float), X[:9])
-    one = LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS, counts=True)(once).outputs
+    one = LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS)(once).outputs
     assert_allclose(one.repeat(count, 1), LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS)(repeated).outputs, rtol=1e-10)
 
 

@@ -1,6 +1,7 @@
 """What all kernel models share: reading rows as their kernel wants them, and one fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.expansion import Expansion
-from mercer.gram import Budget, n_rows, take
+from mercer.gram import Budget, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.validation import (
     penalty_of,
@@ -19,10 +20,10 @@ from mercer.models.validation import (
     warn_of_indefinite,
     warn_of_scales,
 )
-from mercer.rows import distinct_rows, every_row
+from mercer.rows import ParquetRows, Rows, as_rows, elsewhere
 from mercer.scores.criteria import CriterionFor
-from mercer.solvers import Observations, degrees_of_freedom, fitted, solve
-from mercer.tuning import Problem, Tuned, tune
+from mercer.solvers import Observations
+from mercer.tuning import Problem, Tuned, at_points, tune
 
 Array = NDArray[np.float64]
 
@@ -59,15 +60,6 @@ class Training:
         return Training(X, self.Y[rows], self.weight[rows], self.count[rows], fold)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What was chosen, and for every row the fitted output and that of the model without it (n, q)."""
-
-    tuned: Tuned
-    fitted: Array
-    loo: Array
-
-
 class KernelModel(BaseEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
@@ -77,6 +69,7 @@ class KernelModel(BaseEstimator):
     cv: Any
     max_memory: float | None
     random_state: Any
+    support_: NDArray[np.intp] | None
     dual_coef_: NDArray[np.floating]
     intercept_: NDArray[np.floating]
 
@@ -113,8 +106,8 @@ class KernelModel(BaseEstimator):
             )
         return X
 
-    def _fit(self, training: Training, criterion: CriterionFor, *, intercept: bool) -> Fit:
-        """Choose kernel and alpha, set what every model has, and return what the rows get.
+    def _fit(self, training: Training, criterion: CriterionFor, *, intercept: bool) -> tuple[Tuned, Observations]:
+        """Choose kernel and alpha, every row a center, and set what every model has.
 
         Rows of weight zero take no part; being left out is their usual state.
         """
@@ -122,53 +115,66 @@ class KernelModel(BaseEstimator):
         used = np.flatnonzero(training.weight > 0)
         part = training.some(kernel, used)
         _check_enough(part)
-        tuned = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
-        self.support_ = used[tuned.observations.rows.first]
+        tuned, observations = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
+        self.support_ = used[observations.rows.first]
         self.X_fit_ = self.support_ if kernel.takes == "values" else take(kernel, training.X, self.support_)
-        outputs = fitted(tuned.spectrum, tuned.observations, tuned.alpha)
+        self.loo_index_ = np.arange(len(training.Y))
         if len(used) == len(training.Y):
-            return Fit(tuned, outputs, tuned.loo)
-        F = np.asarray(self._expansion()(training.X), dtype=np.float64)
-        loo = F.copy()
-        F[used], loo[used] = outputs, tuned.loo
-        return Fit(tuned, F, loo)
+            return tuned, observations
+        fitted = np.asarray(self._expansion()(training.X), dtype=np.float64)
+        loo = fitted.copy()
+        fitted[used], loo[used] = tuned.fitted, tuned.loo
+        return replace(tuned, fitted=fitted, loo=loo), observations
 
-    def _tune(self, kernel: Kernel, training: Training, criterion: CriterionFor, intercept: bool) -> Tuned:
+    def _tune(
+        self, kernel: Kernel, training: Training, criterion: CriterionFor, intercept: bool
+    ) -> tuple[Tuned, Observations]:
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(training.X)
-        rows = every_row(n_rows(training.X)) if kernel.takes == "values" else distinct_rows(training.X)
-        points = take(kernel, training.X, rows.first)
+        points, observations = at_points(kernel, training.X, training.Y, training.weight, training.unit)
         problem = Problem(
             X=points,
-            observations=Observations(training.Y, training.weight, training.unit, rows),
+            observations=observations,
             criterion=criterion,
             alpha=positive_or_loo("alpha", self.alpha),
             penalty=penalty_of(self.penalty),
             intercept=intercept,
-            budget=Budget.from_parameter(positive_or_none("max_memory", self.max_memory)),
+            budget=self._budget(),
             fold=training.fold,
         )
         tuned = tune(kernel, problem, check_random_state(self.random_state))
-        warn_of_indefinite(tuned.kernel, tuned.spectrum.negative)
+        warn_of_indefinite(tuned.kernel, tuned.negative)
         self._store(training.X, tuned)
-        return tuned
+        return tuned, observations
 
     def _store(self, X: Any, tuned: Tuned) -> None:
-        solution = solve(tuned.spectrum, tuned.observations, tuned.alpha)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self.kernel_ = tuned.kernel
         self.alpha_ = tuned.alpha
         self.gamma_ = getattr(tuned.kernel, "gamma", None)
         self.loo_path_ = tuned.paths[0]
-        self.degrees_of_freedom_ = float(degrees_of_freedom(tuned.spectrum, np.array([tuned.alpha]))[0])
-        self.dual_coef_ = solution.coef.astype(dtype, copy=False)
-        self.intercept_ = solution.intercept.astype(dtype, copy=False)
+        self.degrees_of_freedom_ = tuned.degrees_of_freedom
+        self.dual_coef_ = tuned.coef.astype(dtype, copy=False)
+        self.intercept_ = tuned.intercept.astype(dtype, copy=False)
+
+    def _budget(self) -> Budget:
+        return Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
 
     def _outputs(self, X: Any) -> NDArray[np.floating]:
         """f at new rows (n, q)."""
         check_is_fitted(self)
+        if elsewhere(X):
+            f = self._expansion()
+            return np.concatenate([f(self._read(block.X, reset=False)) for block in self._rows(X).blocks()])
         X = self._read(X, reset=False)
         return self._expansion()(X)
+
+    def _rows(self, X: Any) -> Rows:
+        """Rows of a source; of Parquet files the columns that the model was fitted on."""
+        names = getattr(self, "feature_names_in_", None)
+        if isinstance(X, str | FilePath) and names is not None:
+            return ParquetRows(X, columns=list(names))
+        return as_rows(X)
 
     def _expansion(self) -> Expansion:
         return Expansion(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_)

@@ -1,6 +1,6 @@
 """The kernel Fisher discriminant classifier."""
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,9 +9,11 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
-from mercer.models.base import Fit, KernelModel, Training
-from mercer.models.report import fit_report
+from mercer.models.base import Training
+from mercer.models.passes import ClassBlocks, Columns, Encoder
+from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
     choice,
     class_factors,
@@ -22,11 +24,14 @@ from mercer.models.validation import (
     row_count,
     row_weight,
 )
+from mercer.rows import Block, Drawn, MemoryRows, Rows, as_rows, elsewhere
+from mercer.rows.draw import Labels
 from mercer.scores import (
     CALIBRATIONS,
     CLASSIFICATION_CRITERIA,
     THRESHOLDS,
     ClassFit,
+    Scatter,
     classification_criterion,
     make_rule,
     odds_shift,
@@ -34,11 +39,12 @@ from mercer.scores import (
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.scores.relative import class_targets
 from mercer.solvers import variance_shares
+from mercer.tuning import Tuned
 
 Array = NDArray[np.float64]
 
 
-class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelModel):
+class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, StreamModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     Finds f(x) = sum_j c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
@@ -141,6 +147,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         kernel: str | Kernel | Any = "rbf",
         *,
         alpha: float | str = "loo",
+        centers: Any = "auto",
         criterion: str = "brier",
         penalty: str = "rkhs",
         n_components: int | None = None,
@@ -149,11 +156,14 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         threshold: str = "bayes",
         calibration: str = "logistic",
         cv: Any = None,
+        loo_rows: int | None = 50_000,
         max_memory: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
+        self.centers = centers
         self.criterion = criterion
         self.penalty = penalty
         self.n_components = n_components
@@ -162,38 +172,83 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.threshold = threshold
         self.calibration = calibration
         self.cv = cv
+        self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
 
         Parameters
         ----------
-        X : array, CSR matrix, list of objects or kernel matrix, n rows
+        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
+            Or rows elsewhere, which are read block by block: the path of a Parquet file or folder, a
+            list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
         y : array of shape (n,)
-            Class labels of any type.
+            Class labels of any type. Of a path the name of the column; tuples carry it.
         sample_weight : array of shape (n,), default=None
             Where all weights are whole numbers they are counts: two is the same as the row twice,
             also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
+            Of a path the name of the column.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
         self._check_words()
-        X = self._read(X, reset=True)
-        y = _labels(y)
-        consistent(X, y)
-        weight = row_weight(sample_weight, X)
+        self._start_anew()
+        if elsewhere(X):
+            self._in_passes(X, together=self.cv is not None or groups is not None)
+            self._fit_rows(as_rows(X, y, sample_weight), checked=False)
+            return self
+        X, y, weight = self._table(X, y, sample_weight, reset=True)
+        if self._in_passes(X, together=self.cv is not None or groups is not None):
+            self._fit_rows(MemoryRows(X, y, None if sample_weight is None else weight), checked=True)
+            return self
         label = self._classes(y, weight)
-        n_components = component_count(self.n_components, len(self.classes_))
-        priors = class_priors(self.priors, len(self.classes_))
         training = self._training(X, label, weight, fold_of_rows(self.cv, X, y, groups))
-        fit = self._fit(training, self._criterion(training, label), intercept=True)
-        self._make_rule(training, fit, label, n_components, priors)
-        self._store_loo(training, fit, label)
+        tuned, _ = self._fit(training, self._criterion(training, label), intercept=True)
+        share = np.bincount(label, training.weight) / training.weight.sum()
+        scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
+        self._make_rule(training, tuned, label, share, scatter)
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: ArrayLike | None = None,
+        sample_weight: Any = None,
+        decay: float = 1.0,
+    ) -> Self:
+        """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
+
+        The first call chooses kernel and centers on its rows, unless they are given; all calls
+        add to the moments, O(b m²) for b rows, and nothing is solved until the model is asked for
+        something, O(m³). Then alpha, threshold and probabilities come from leaving out rows of a
+        random sample of all rows so far.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+        classes : array of shape (n_classes,), default=None
+            All classes, in the first call; None: those of its rows.
+        decay : float, default=1.0
+            What was there before counts so many times as much from now on: below one it is
+            forgotten slowly.
+        """
+        self._check_words()
+        if isinstance(self.class_weight, str):
+            raise ValueError('class_weight="balanced" needs all rows at once; give the weights as a dictionary')
+        if "_stream" not in vars(self):
+            self._start_anew()
+            self._told_classes = None if classes is None else np.unique(np.asarray(classes))
+        rows, checked = self._batch(X, y, sample_weight)
+        return self._partial_fit(rows, checked=checked, decay=decay)
+
+    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them."""
+        rows, _ = self._batch(X, y, sample_weight)
+        return self._remove(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest probability for each row (n,)."""
@@ -237,18 +292,38 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         if self.threshold != "bayes" and self.priors is not None:
             raise ValueError(f'priors move the threshold, threshold={self.threshold!r} fixes it; use "bayes"')
 
+    def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
+        """Rows in memory, checked."""
+        X = self._read(X, reset=reset)
+        y = _labels(y)
+        consistent(X, y)
+        return X, y, row_weight(sample_weight, X)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
+        """Rows that join or leave, and whether they were checked."""
+        if elsewhere(X):
+            return as_rows(X, y, sample_weight), False
+        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
+        return MemoryRows(X, y, None if sample_weight is None else weight), True
+
     def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
         """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
-        self.classes_ = np.unique(y[weight > 0])
-        k = len(self.classes_)
+        self._set_classes(np.unique(y[weight > 0]))
+        return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+
+    def _set_classes(self, classes: NDArray[Any]) -> None:
+        """Store the classes, and refuse what does not fit their number before anything is computed."""
+        self.classes_ = classes
+        k = len(classes)
         if k < 2:
-            only = self.classes_.tolist()[0]
+            only = classes.tolist()[0]
             raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
         if k > 2 and self.threshold not in ("bayes", "least_squares"):
             raise ValueError(
                 f'threshold={self.threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
             )
-        return np.minimum(np.searchsorted(self.classes_, y), k - 1)
+        component_count(self.n_components, k)
+        class_priors(self.priors, k)
 
     def _training(self, X: Any, label: NDArray[np.intp], weight: Array, fold: NDArray[np.intp] | None) -> Training:
         """Rows with class targets; the weight of a class goes with its rows."""
@@ -256,37 +331,68 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Y = class_targets(label, len(self.classes_))
         return Training(X, Y, weight * factor, row_count(weight), fold)
 
-    def _criterion(self, training: Training, label: NDArray[np.intp]) -> CriterionFor:
-        weight = training.evidence
+    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+        weight, numbers = training.evidence, np.asarray(label)
 
         def for_rows(rows: NDArray[np.intp]) -> Criterion:
-            return classification_criterion(self.criterion, label[rows], weight[rows], training.Y[rows])
+            return classification_criterion(self.criterion, numbers[rows], weight[rows], training.Y[rows])
 
         return for_rows
 
+    def _encoder(self, drawn: Drawn, columns: Columns | None) -> ClassBlocks:
+        seen = cast(Labels, drawn.labels)
+        check_classification_targets(drawn.sample().y)
+        told = getattr(self, "_told_classes", None)
+        self._set_classes(seen.values if told is None else told)
+        factor = np.ones(len(self.classes_))
+        if self.class_weight is not None:
+            factor = class_factors(self.class_weight, self.classes_, np.arange(len(seen.values)), seen.weight)
+        return ClassBlocks(self.classes_, factor, drawn.whole, columns)
+
+    def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp]:
+        return cast(ClassBlocks, encode).label(block.y, block.weight)
+
+    def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
+        label = np.asarray(training.Y[:, 0] > 0, np.intp) if len(self.classes_) == 2 else training.Y.argmax(axis=1)
+        t, n = moments.t, moments.n
+        share = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
+        FY = tuned.coef.T @ moments.C + np.outer(tuned.intercept, t)
+        self._make_rule(training, tuned, label, share, Scatter(FY, t, n))
+
+    @property
+    def _has_intercept(self) -> bool:
+        return True
+
+    @property
+    def _has_classes(self) -> bool:
+        return True
+
     def _make_rule(
-        self, training: Training, fit: Fit, label: NDArray[np.intp], n_components: int, priors: Array | None
+        self, training: Training, tuned: Tuned, label: NDArray[np.intp], share: Array, scatter: Scatter
     ) -> None:
-        share = np.bincount(label, training.weight) / training.weight.sum()
+        """Decisions from the rows left out, for classes of these shares (k,)."""
+        k = len(self.classes_)
+        priors = class_priors(self.priors, k)
         self.priors_ = share if priors is None else priors
         self.rule_ = make_rule(
-            ClassFit(fit.fitted, fit.loo, training.Y, label, training.evidence),
-            n_components=n_components,
+            ClassFit(tuned.loo, training.Y, label, training.evidence, scatter),
+            n_components=component_count(self.n_components, k),
             calibration=self.calibration,
             threshold=self.threshold,
             prior_shift=odds_shift(share, self.priors_),
         )
-        self.scalings_, self.eigenvalues_ = self.rule_.geometry(fit.fitted, training.Y, training.weight)
+        self.scalings_, self.eigenvalues_ = self.rule_.geometry(scatter)
         self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)
-        self.threshold_ = self.rule_.posterior.threshold() if len(self.classes_) == 2 else None
+        self.threshold_ = self.rule_.posterior.threshold() if k == 2 else None
+        self._store_loo(training, tuned, label)
 
-    def _store_loo(self, training: Training, fit: Fit, label: NDArray[np.intp]) -> None:
-        self.loo_outputs_ = fit.loo
-        self.loo_decision_ = self.rule_.decision(fit.loo)
-        self.loo_proba_ = self.rule_.probabilities(fit.loo)
+    def _store_loo(self, training: Training, tuned: Tuned, label: NDArray[np.intp]) -> None:
+        self.loo_outputs_ = tuned.loo
+        self.loo_decision_ = self.rule_.decision(tuned.loo)
+        self.loo_proba_ = self.rule_.probabilities(tuned.loo)
         hit = self.loo_proba_.argmax(axis=1) == label
         self.loo_score_ = float(np.average(hit, weights=training.weight))
-        self.report_ = fit_report(self, fit.tuned, f"accuracy {self.loo_score_:.4f}", self.criterion)
+        self.report_ = self._report(tuned, training, f"accuracy {self.loo_score_:.4f}", self.criterion)
 
     @property
     def _n_features_out(self) -> int:

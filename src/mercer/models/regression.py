@@ -1,37 +1,48 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from mercer.expansion import Expansion
-from mercer.gram import Budget, gram, kernel_blocks, n_rows, self_similarity
+from mercer.gram import gram, kernel_blocks, self_similarity
+from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
-from mercer.models.base import Fit, KernelModel, Training
-from mercer.models.report import fit_report
+from mercer.models.base import Training
+from mercer.models.passes import Columns, Encoder, ValueBlocks
+from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
     consistent,
     coverage_of,
     fold_of_rows,
     penalty_of,
-    positive_or_none,
     row_count,
     row_weight,
     warn_of_shift,
 )
-from mercer.scores import LeftOut, noise_std, prediction_intervals, predictive_std, squared_criterion
+from mercer.rows import Block, Drawn, MemoryRows, Rows, as_rows, elsewhere
+from mercer.scores import (
+    LeftOut,
+    noise_std,
+    prediction_intervals,
+    predictive_std,
+    residual_intervals,
+    squared_criterion,
+)
 from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers import Observations, Smoother, make_smoother
+from mercer.solvers import Observations, Smoother, make_smoother, posterior_variance
+from mercer.solvers.ridge import decompose_moments
+from mercer.tuning import Tuned
 
 Array = NDArray[np.float64]
 
 
-class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
+class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for
@@ -96,60 +107,101 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         kernel: str | Kernel | Any = "rbf",
         *,
         alpha: float | str = "loo",
+        centers: Any = "auto",
         penalty: str = "rkhs",
         fit_intercept: bool = True,
         cv: Any = None,
+        loo_rows: int | None = 50_000,
         max_memory: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
+        self.centers = centers
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.cv = cv
+        self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
 
         Parameters
         ----------
-        X : array, CSR matrix, list of objects or kernel matrix, n rows
+        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
+            Or rows elsewhere, which are read block by block: the path of a Parquet file or folder, a
+            list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
         y : array of shape (n,) or (n, q)
+            Of a path the name of the column, or a list of names; tuples carry it.
         sample_weight : array of shape (n,), default=None
             Where all weights are whole numbers they are counts: two is the same as the row twice,
             also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
+            Of a path the name of the column.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
-        X = self._read(X, reset=True)
-        targets = _targets(y)
-        consistent(X, targets)
-        weight = row_weight(sample_weight, X)
+        self._start_anew()
+        if elsewhere(X):
+            self._in_passes(X, together=self.cv is not None or groups is not None)
+            self._fit_rows(as_rows(X, y, sample_weight), checked=False)
+            return self
+        X, targets, weight = self._table(X, y, sample_weight, reset=True)
+        if self._in_passes(X, together=self.cv is not None or groups is not None):
+            self._fit_rows(MemoryRows(X, targets, None if sample_weight is None else weight), checked=True)
+            return self
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
         training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
-        fit = self._fit(training, _criterion(training), intercept=self.fit_intercept)
-        self._store_loo(training, fit, one_target=targets.ndim == 1)
+        tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
+        used = training.weight > 0
+        self.left_out_ = LeftOut(
+            residual=(training.Y - tuned.loo)[used],
+            weight=observations.weight,
+            count=training.count[used],
+            point=observations.rows.point,
+            share=_share(observations, fold if fold is None else fold[used]),
+            fold=fold if fold is None else fold[used],
+        )
+        self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
         return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
+        """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
+
+        The first call chooses kernel and centers on its rows, unless they are given; all calls
+        add to the moments, O(b m²) for b rows, and nothing is solved until the model is asked for
+        something, O(m³).
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+        decay : float, default=1.0
+            What was there before counts so many times as much from now on: below one it is
+            forgotten slowly.
+        """
+        if "_stream" not in vars(self):
+            self._start_anew()
+        rows, checked = self._batch(X, y, sample_weight)
+        return self._partial_fit(rows, checked=checked, decay=decay)
+
+    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them."""
+        rows, _ = self._batch(X, y, sample_weight)
+        return self._remove(rows)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f at each row (n,) or (n, q).
 
         With ``return_std`` also the standard deviation of a new observation there: noise, and
-        the posterior of a Gaussian process with this kernel. Costs O(n³ / 3) once a call and O(n²) a row.
+        the posterior of a Gaussian process with this kernel. Costs O(m³ / 3) once a call and O(m²) a row.
         """
-        check_is_fitted(self)
-        X = self._read(X, reset=False)
-        F = self._shaped(self._expansion()(X))
+        F = self._shaped(self._outputs(X))
         if not return_std:
             return F
-        variance = np.empty(n_rows(X))
-        smooth = self._smoother()
-        for rows, K in self._blocks(X):
-            variance[rows] = smooth.variance(K, np.asarray(self_similarity(self.kernel_, X[rows]), np.float64))
+        variance = self._variance(self._read(X, reset=False))
         return F, self._shaped(predictive_std(np.atleast_1d(self.noise_std_), variance, self.left_out_))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
@@ -157,16 +209,37 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
         The jackknife+ of the leave-one-out residuals: whatever the noise, it covers at least
         1 - 2 (1 - coverage) of exchangeable rows, and close to ``coverage`` in practice. Kernel and
-        alpha are held fixed. Costs O(n³ / 3) once a call and O(n²) a row.
+        alpha are held fixed. Costs O(n³ / 3) once a call and O(n²) a row. With fewer centers than
+        rows the jackknife: a row of many hardly changes f, and the interval has the same width everywhere.
         """
         coverage_of(coverage)
-        check_is_fitted(self)
-        X = self._read(X, reset=False)
-        smooth, F = self._smoother(), self._expansion()(X).astype(np.float64)
-        ends = np.empty((*F.shape, 2))
+        F = self._outputs(X).astype(np.float64)
+        if self.left_out_.point is None:
+            ends = residual_intervals(F, self.left_out_, coverage)
+        else:
+            ends = self._jackknife(self._read(X, reset=False), F, coverage)
+        return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
+
+    def _jackknife(self, X: Any, F: Array, coverage: float) -> Array:
+        smooth, ends = self._smoother(), np.empty((*F.shape, 2))
         for rows, K in self._blocks(X):
             ends[rows] = prediction_intervals(F[rows], smooth.weights(K), self.left_out_, coverage)
-        return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
+        return ends
+
+    def _variance(self, X: Any) -> Array:
+        """Variance (n,) of f at rows in memory, in units of that of the noise."""
+        of_rows = self._variance_in_span() if self.left_out_.point is None else self._smoother().variance
+        parts = []
+        for rows, K in self._blocks(X):
+            parts.append(of_rows(K, np.asarray(self_similarity(self.kernel_, X[rows]), np.float64)))
+        return np.concatenate(parts)
+
+    def _variance_in_span(self) -> Callable[[Array, Array], Array]:
+        """Kernel rows (n, m) and k(x, x) (n,) -> variances (n,)."""
+        rkhs = penalty_of(self.penalty) == "rkhs"
+        K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if rkhs else None
+        spectrum = decompose_moments(self._stream.moments, K, intercept=self.fit_intercept)
+        return lambda K, own: posterior_variance(spectrum, K, own if rkhs else None, self.alpha_)
 
     def _smoother(self) -> Smoother:
         """Factor the kernel matrix of the centers: what a prediction takes from each of them."""
@@ -177,9 +250,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             )
         if self.report_.negative > 0:
             raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_!r} is none")
-        budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
-        K = np.asarray(gram(self.kernel_, self.X_fit_, budget=budget), dtype=np.float64)
-        weight = np.bincount(self.left_out_.point, self.left_out_.weight).astype(np.float64)
+        K = np.asarray(gram(self.kernel_, self.X_fit_, budget=self._budget()), dtype=np.float64)
+        weight = np.bincount(cast(NDArray[np.intp], self.left_out_.point), self.left_out_.weight).astype(
+            np.float64
+        )
         penalty = penalty_of(self.penalty)
         smooth = make_smoother(K, weight, self.alpha_, penalty=penalty, intercept=self.fit_intercept)
         warn_of_shift(smooth.factor.shift)
@@ -187,29 +261,69 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Slices of rows and their kernel rows, so few that weights for all training rows fit, too."""
-        width = max(len(self.dual_coef_), len(self.left_out_.point))
+        n_weights = 0 if self.left_out_.point is None else len(self.left_out_.point)
+        width = max(len(self.dual_coef_), n_weights)
         for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_), width=width):
             yield rows, np.asarray(K, dtype=np.float64)
 
-    def _store_loo(self, training: Training, fit: Fit, *, one_target: bool) -> None:
+    def _store_loo(self, training: Training, tuned: Tuned, n: float, *, one_target: bool) -> None:
+        """What follows from the outputs fitted and left out, of ``n`` rows in all."""
         used = training.weight > 0
-        observations = fit.tuned.observations
-        self.left_out_ = LeftOut(
-            residual=(training.Y - fit.loo)[used],
-            weight=observations.weight,
-            count=training.count[used],
-            point=observations.rows.point,
-            share=_share(observations, fit.tuned.fold),
-            fold=fit.tuned.fold,
-        )
-        residual = (training.Y - fit.fitted)[used]
-        noise = noise_std(residual, observations.weight, training.count[used], self.degrees_of_freedom_)
-        self.loo_score_ = float(r2_score(training.Y, fit.loo, sample_weight=training.weight))
-        self.report_ = fit_report(self, fit.tuned, f"R² {self.loo_score_:.4f}", "squared")
+        residual = (training.Y - tuned.fitted)[used]
+        noise = noise_std(residual, training.weight[used], n, self.degrees_of_freedom_)
+        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.weight))
         self.noise_std_ = float(noise[0]) if one_target else noise
-        self.loo_prediction_ = fit.loo[:, 0] if one_target else fit.loo
+        self.loo_prediction_ = tuned.loo[:, 0] if one_target else tuned.loo
         if one_target:
             self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
+        self.report_ = self._report(tuned, training, f"R² {self.loo_score_:.4f}", "squared")
+
+    def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Array, Array]:
+        """Rows in memory, checked."""
+        X = self._read(X, reset=reset)
+        targets = _targets(y)
+        consistent(X, targets)
+        return X, targets, row_weight(sample_weight, X)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
+        """Rows that join or leave, and whether they were checked."""
+        if elsewhere(X):
+            return as_rows(X, y, sample_weight), False
+        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
+        return MemoryRows(X, y, None if sample_weight is None else weight), True
+
+    def _encoder(self, drawn: Drawn, columns: Columns | None) -> ValueBlocks:
+        self._one_target = np.ndim(drawn.sample().y) == 1
+        return ValueBlocks(drawn.whole, columns)
+
+    def _labels_of(self, encode: Encoder, block: Block) -> None:
+        return None
+
+    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+        def for_rows(rows: NDArray[np.intp]) -> Criterion:
+            return squared_criterion(training.Y[rows], training.weight[rows])
+
+        return for_rows
+
+    def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
+        used = training.weight > 0
+        self.left_out_ = LeftOut(
+            residual=(training.Y - tuned.loo)[used],
+            weight=training.weight[used],
+            count=training.count[used],
+            point=None,
+            share=None,
+            fold=None,
+        )
+        self._store_loo(training, tuned, float(moments.n_rows), one_target=self._one_target)
+
+    @property
+    def _has_intercept(self) -> bool:
+        return self.fit_intercept
+
+    @property
+    def _has_classes(self) -> bool:
+        return False
 
     def _expansion(self) -> Expansion:
         coef: NDArray[np.floating] = self.dual_coef_.reshape(len(self.dual_coef_), -1)
@@ -217,13 +331,6 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
     def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
-
-
-def _criterion(training: Training) -> CriterionFor:
-    def for_rows(rows: NDArray[np.intp]) -> Criterion:
-        return squared_criterion(training.Y[rows], training.weight[rows])
-
-    return for_rows
 
 
 def _share(observations: Observations, fold: NDArray[np.intp] | None) -> Array:

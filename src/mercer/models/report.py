@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mercer.kernels import Kernel
 from mercer.tuning import Path, Tuned
 
@@ -13,6 +16,7 @@ class FitReport:
 
     n_rows: int
     n_centers: int
+    centers: str
     kernel: Kernel
     alpha: float
     criterion: str
@@ -26,7 +30,8 @@ class FitReport:
 
     def __str__(self) -> str:
         lines = {
-            "rows": f"{self.n_rows}, distinct {self.n_centers}",
+            "rows": str(self.n_rows),
+            "centers": f"{self.n_centers}, {self.centers}",
             "kernel": repr(self.kernel),
             "alpha": f"{self.alpha:.4g}",
             "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out; {self.searched}",
@@ -38,30 +43,42 @@ class FitReport:
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
-def _told(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Without the last path where it repeats what a search on all rows has found."""
-    return paths[:-1] if len(paths) > 1 and paths[-2].n_points == paths[-1].n_points else paths
-
-
-def _in_words(path: Path) -> str:
-    kernels, alphas = path.scores.shape
-    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else f"{alphas} alphas"
-    return f"{tried} on {path.n_points} rows"
-
-
-def fit_report(model: Any, tuned: Tuned, loo: str, criterion: str) -> FitReport:
+def fit_report(
+    model: Any, tuned: Tuned, loo: str, criterion: str, *, n_rows: int, centers: str, fold: NDArray[np.intp] | None
+) -> FitReport:
     """The report of a model that has just been fitted."""
     return FitReport(
-        n_rows=len(tuned.observations.Y),
+        n_rows=n_rows,
         n_centers=len(model.dual_coef_),
+        centers=centers,
         kernel=model.kernel_,
         alpha=model.alpha_,
         criterion=criterion,
         criterion_value=float(tuned.paths[-1].scores.min()),
         searched=", then ".join(_in_words(path) for path in _told(tuned.paths)),
-        leaving="each row" if tuned.fold is None else f"{tuned.fold.max() + 1} folds",
+        leaving=_leaving(fold, len(tuned.loo), n_rows),
         loo=loo,
         degrees_of_freedom=model.degrees_of_freedom_,
-        rank=tuned.spectrum.rank,
-        negative=tuned.spectrum.negative,
+        rank=tuned.rank,
+        negative=tuned.negative,
     )
+
+
+def _leaving(fold: NDArray[np.intp] | None, n_loo: int, n_rows: int) -> str:
+    if fold is not None:
+        return f"{fold.max() + 1} folds"
+    return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
+
+
+def _told(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Without the last path where it repeats what a search on all rows has found."""
+    if len(paths) > 1 and (paths[-2].n_points, paths[-2].n_centers) == (paths[-1].n_points, paths[-1].n_centers):
+        return paths[:-1]
+    return paths
+
+
+def _in_words(path: Path) -> str:
+    kernels, alphas = path.scores.shape
+    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else f"{alphas} alphas"
+    centers = "" if path.n_centers is None else f" with {path.n_centers} centers"
+    return f"{tried} on {path.n_points} rows{centers}"

@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_array, check_consistent_length
 
+from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
 from mercer.errors import NumericalWarning, ScaleWarning
 from mercer.gram import n_rows
+from mercer.kernels import Kernel
 from mercer.solvers.spectrum import Penalty
 
 # Feature scales that differ by more than this leave a distance to the largest features.
 SCALE_RATIO = 1e3
+# centers="auto" takes so many; up to the second number centers are chosen by the targets.
+AUTO_CENTERS = 1000
+FORWARD_CENTERS = 1000
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
@@ -40,6 +45,32 @@ def positive_or_none(name: str, value: Any) -> float | None:
     if value is not None and not (isinstance(value, Real) and float(value) > 0):
         raise ValueError(f"{name}={value!r}; it must be a positive number or None")
     return None if value is None else float(value)
+
+
+def loo_size(value: Any) -> int | None:
+    """A number of rows, at least two, or None for all."""
+    if value is not None and not (isinstance(value, Integral) and int(value) >= 2):
+        raise ValueError(f"loo_rows={value!r}; it must be a number of rows, at least 2, or None for all of them")
+    return None if value is None else int(value)
+
+
+def as_plan(centers: Any, kernel: Kernel, X: Any) -> tuple[CenterSelector, int | None]:
+    """Who chooses centers for rows like X, and how many; None leaves that to the selector."""
+    if isinstance(centers, str):
+        choice("centers", centers, ("auto", "all"))
+        return ForwardSelection(), AUTO_CENTERS
+    if isinstance(centers, Integral):
+        if int(centers) < 1:
+            raise ValueError(f"centers={centers}; at least 1 center is needed")
+        few = int(centers) <= FORWARD_CENTERS
+        return ForwardSelection() if few else Uniform(), int(centers)
+    if isinstance(centers, CenterSelector):
+        return centers, getattr(centers, "n_centers", None)
+    given = as_selector(centers)
+    if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
+        # Centers in another precision than the rows would make every block slower.
+        given = Given(check_array(given.rows, dtype=X.dtype))
+    return given, None
 
 
 def coverage_of(value: Any) -> None:

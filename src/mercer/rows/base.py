@@ -21,12 +21,16 @@ BLOCK_ROWS = 4096
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows in sequence: X (b rows), y (b, ...) or None, weight (b,) or None, the number of the first."""
+    """Some rows in sequence: X (b rows), y (b, ...) or None, weight (b,) or None, the number of the first.
+
+    ``unit`` (b,) is the part of its weight that leaves with a row, None: all of it.
+    """
 
     X: Any
     y: Any
     weight: NDArray[np.float64] | None
     first: int
+    unit: NDArray[np.float64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -37,11 +41,13 @@ class Block:
         if start == 0 and stop == self.n_rows:
             return self
         rows = slice(start, stop)
-        return Block(self.X[rows], _optional(self.y, rows), _optional(self.weight, rows), self.first + start)
+        y, weight, unit = (_optional(part, rows) for part in (self.y, self.weight, self.unit))
+        return Block(self.X[rows], y, weight, self.first + start, unit)
 
     def take(self, rows: NDArray[np.intp]) -> "Block":
         """Some rows of the block, as a block whose rows are not in sequence; ``first`` is kept."""
-        return Block(_taken(self.X, rows), _taken(self.y, rows), _taken(self.weight, rows), self.first)
+        X, y, weight, unit = (_taken(part, rows) for part in (self.X, self.y, self.weight, self.unit))
+        return Block(X, y, weight, self.first, unit)
 
 
 class Summable(Protocol):
@@ -109,8 +115,9 @@ def join(blocks: Sequence[Block]) -> Block:
     """One block of the rows of several."""
     if len(blocks) == 1:
         return blocks[0]
-    X, y, weight = (_stack([getattr(block, name) for block in blocks]) for name in ("X", "y", "weight"))
-    return Block(X, y, weight, blocks[0].first)
+    names = ("X", "y", "weight", "unit")
+    X, y, weight, unit = (_stack([getattr(block, name) for block in blocks]) for name in names)
+    return Block(X, y, weight, blocks[0].first, unit)
 
 
 def count(X: Any) -> int:

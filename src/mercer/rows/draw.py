@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import Block, Rows, join
+from mercer.rows.distinct import distinct_rows
 
 Array = NDArray[np.float64]
 
@@ -14,6 +15,8 @@ Array = NDArray[np.float64]
 MOST_PARTS = 64
 # Rows beyond the expected number that the first draw lets through, in standard deviations.
 SLACK = 6.0
+# Rows of every label that are drawn even if the label is rare.
+OF_EACH = 10
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class Labels:
         values = np.concatenate([self.values, other.values])
         return self._merged(values, np.concatenate([self.weight, other.weight]))
 
+    def without(self, other: "Labels") -> "Labels":
+        """Less the weights of the other; a label stays though its rows are gone."""
+        weight = self.weight.copy()
+        weight[np.searchsorted(self.values, other.values)] -= other.weight
+        return Labels(self.values, np.maximum(weight, 0.0))
+
     @classmethod
     def _merged(cls, values: NDArray[Any], weight: Array) -> "Labels":
         distinct, position = np.unique(values, return_inverse=True)
@@ -57,7 +66,7 @@ class Labels:
 class Drawn:
     """Rows still in the draw, parts of blocks with keys (h,) and numbers (h,), and what all rows were.
 
-    Of disjoint rows these add: the ``size`` least keys win.
+    Of disjoint rows these add: the ``size`` least keys win, and the least few of every label.
     """
 
     size: int
@@ -90,8 +99,40 @@ class Drawn:
         block = join(self.parts)
         if len(self.key) <= self.size:
             return replace(self, parts=(block,))
-        keep = np.sort(np.argpartition(self.key, self.size - 1)[: self.size])
+        keep = np.argpartition(self.key, self.size - 1)[: self.size]
+        if self.labels is not None:
+            keep = np.union1d(keep, _of_each(block.y, self.key))
+        keep = np.sort(keep)
         return replace(self, parts=(block.take(keep),), key=self.key[keep], index=self.index[keep])
+
+    def scaled(self, factor: float) -> "Drawn":
+        """With all weights times ``factor``."""
+        parts = tuple(replace(part, weight=factor * _weight(part)) for part in self.parts)
+        labels = self.labels and Labels(self.labels.values, factor * self.labels.weight)
+        return replace(self, parts=parts, weight=factor * self.weight, whole=False, labels=labels)
+
+    def without(self, block: Block) -> "Drawn":
+        """Less the weights of rows equal to those of the block; what is left without weight is gone."""
+        won = self.least()
+        held = won.parts[0]
+        weight = _weight(held)
+        pairs = _pairs(join([_bare(held), _bare(block)]))
+        gone = np.bincount(pairs[held.n_rows :], _weight(block), minlength=pairs.max() + 1)
+        for i in np.flatnonzero(gone[pairs[: held.n_rows]] > 0):
+            taken = min(gone[pairs[i]], weight[i])
+            gone[pairs[i]] -= taken
+            weight[i] -= taken
+        keep = np.flatnonzero(weight > 0)
+        whole = block.weight is None and held.weight is None
+        part = replace(held.take(keep), weight=None if whole else weight[keep])
+        return replace(
+            self,
+            parts=(part,) if len(keep) else (),
+            key=won.key[keep],
+            index=won.index[keep],
+            weight=self.weight - float(_weight(block).sum()),
+            labels=self.labels and self.labels.without(Labels.of(block.y, block.weight)),
+        )
 
     def sample(self) -> Sample:
         """The rows that won."""
@@ -117,6 +158,8 @@ class Draw:
     def __call__(self, block: Block) -> Drawn:
         key = row_keys(self.seed, block.first, block.n_rows)
         chosen = np.flatnonzero(key < self.bound)
+        if self.labels and self.bound < 1.0 and block.y is not None:
+            chosen = np.union1d(chosen, _of_each(block.y, key))
         weight = block.weight
         return Drawn(
             self.size,
@@ -127,8 +170,42 @@ class Draw:
             block.n_rows,
             float(block.n_rows if weight is None else weight.sum()),
             weight is None or bool((weight == np.round(weight)).all()),
-            Labels.of(block.y, weight) if self.labels else None,
+            _labels(block) if self.labels else None,
         )
+
+
+def _of_each(y: Any, key: Array) -> NDArray[np.intp]:
+    """Positions of the rows with the OF_EACH least keys of every label."""
+    _, label = np.unique(np.asarray(y), return_inverse=True)
+    order = np.lexsort((key, label))
+    first = np.flatnonzero(np.diff(label[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    return order[rank < OF_EACH]
+
+
+def _labels(block: Block) -> Labels:
+    if block.y is None:
+        raise ValueError("the rows carry no labels; a classifier requires y to be passed")
+    return Labels.of(block.y, block.weight)
+
+
+def _weight(block: Block) -> Array:
+    """Weights (b,), a copy."""
+    return np.ones(block.n_rows) if block.weight is None else block.weight.copy()
+
+
+def _bare(block: Block) -> Block:
+    """Rows and targets only."""
+    return Block(block.X, block.y, None, 0)
+
+
+def _pairs(block: Block) -> NDArray[np.intp]:
+    """Numbers (b,) that are equal where both the rows and their targets are."""
+    y = np.asarray(block.y)
+    _, target = np.unique(y, axis=0, return_inverse=True)
+    point = distinct_rows(block.X).point
+    _, pair = np.unique(np.column_stack([point, target.ravel()]), axis=0, return_inverse=True)
+    return np.asarray(pair.ravel(), dtype=np.intp)
 
 
 def row_keys(seed: int, first: int, n: int) -> Array:
@@ -139,23 +216,23 @@ def row_keys(seed: int, first: int, n: int) -> Array:
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def survey(rows: Rows, n: int, rng: np.random.Generator, *, labels: bool = False, verbose: int = 0) -> Drawn:
-    """n rows drawn uniformly without replacement, and facts about all rows, in one pass; O(n) memory.
+def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
+    """Rows drawn uniformly without replacement, and facts about all rows, in one pass; memory of the sample.
 
-    All rows are drawn if there are no more than n. ``labels`` collects the classes, too.
+    All rows are drawn if there are no more than the size of the sample.
     """
-    if n < 1:
-        raise ValueError(f"a sample of {n} rows was asked for; it has at least one")
-    draw = Draw(n, int(rng.integers(2**63)), _bound(n, rows.n_rows), labels)
-    drawn = rows.reduce(draw, phase="sample", verbose=verbose).least()
-    if len(drawn.key) < min(n, drawn.n_rows):
-        drawn = rows.reduce(replace(draw, bound=1.0), phase="sample", verbose=verbose).least()
+    if draw.size < 1:
+        raise ValueError(f"a sample of {draw.size} rows was asked for; it has at least one")
+    bounded = replace(draw, bound=_bound(draw.size, rows.n_rows))
+    drawn = rows.reduce(bounded, phase="sample", verbose=verbose).least()
+    if len(drawn.key) < min(draw.size, drawn.n_rows):
+        drawn = rows.reduce(draw, phase="sample", verbose=verbose).least()
     return drawn
 
 
 def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
     """n rows drawn uniformly without replacement in one pass; all of them if there are no more than n."""
-    return survey(rows, n, rng).sample()
+    return survey(rows, Draw(n, int(rng.integers(2**63)))).sample()
 
 
 def _bound(n: int, n_rows: int | None) -> float:

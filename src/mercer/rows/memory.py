@@ -64,3 +64,19 @@ class MemoryRows(LocalRows):
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
             yield Block(numbers(self.X, rows), values(self.y, rows), weights(self.weight, rows), start)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows(LocalRows):
+    """Rows of one large block, cut into small ones."""
+
+    block: Block
+    block_rows: int = BLOCK_ROWS
+
+    @property
+    def n_rows(self) -> int:
+        return self.block.n_rows
+
+    def blocks(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self.block_rows):
+            yield self.block.cut(start, min(start + self.block_rows, self.n_rows))

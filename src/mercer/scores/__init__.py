@@ -1,9 +1,16 @@
 """From leave-one-out scores to thresholds, probabilities, intervals, and the criteria that choose a model."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.intervals import LeftOut, jackknife_plus, noise_std, prediction_intervals, predictive_std
+from mercer.scores.intervals import (
+    LeftOut,
+    jackknife_plus,
+    noise_std,
+    prediction_intervals,
+    predictive_std,
+    residual_intervals,
+)
 from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
-from mercer.scores.rule import ClassFit, Rule, make_rule
+from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
 from mercer.scores.thresholds import THRESHOLDS, threshold_at
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "LeftOut",
     "Posterior",
     "Rule",
+    "Scatter",
     "calibrate",
     "classification_criterion",
     "jackknife_plus",
@@ -22,6 +30,7 @@ __all__ = [
     "odds_shift",
     "prediction_intervals",
     "predictive_std",
+    "residual_intervals",
     "squared_criterion",
     "threshold_at",
 ]

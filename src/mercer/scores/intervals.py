@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def noise_std(residual: Array, weight: Array, count: Array, degrees_of_freedom: float) -> Array:
-    """Standard deviation (q,) of the noise of a row of mean weight: mean square residual times n / (n - df)."""
-    n = count.sum()
+def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: float) -> Array:
+    """Standard deviation (q,) of the noise of a row of mean weight: mean square residual times n / (n - df).
+
+    The residuals (r, q) may be those of some of the n rows.
+    """
     mean_square = weight @ residual**2 / weight.sum()
     std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, np.finfo(float).eps * n))
     return std
@@ -31,14 +33,14 @@ class LeftOut:
     """What the rows left behind when they left: residual (n, q), weight (n,), fold (n,) or None.
 
     ``count`` (n,) is how many rows a row stands for, ``point`` (n,) the center it stands at, ``share`` (n,) the
-    part of the center's weight that leaves with it.
+    part of the center's weight that leaves with it; both are None where rows are no centers.
     """
 
     residual: Array
     weight: Array
     count: Array
-    point: NDArray[np.intp]
-    share: Array
+    point: NDArray[np.intp] | None
+    share: Array | None
     fold: NDArray[np.intp] | None
 
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
@@ -46,6 +48,8 @@ class LeftOut:
 
         A row that leaves takes the target y_i - share e_i along: f_-i(x) = f(x) - l_i(x) share_i e_i.
         """
+        if self.point is None or self.share is None:
+            raise ValueError("rows that are no centers have no weights in the smoother; use residual_intervals")
         change = L[:, self.point] * (self.share * self.residual[:, target])
         if self.fold is not None:
             total = np.zeros((len(f), self.fold.max() + 1))
@@ -60,6 +64,15 @@ def prediction_intervals(F: Array, L: Array, left_out: LeftOut, coverage: float)
     for q, residual in enumerate(left_out.residual.T):
         without = left_out.outputs_without(F[:, q], L, q)
         ends[:, q] = jackknife_plus(without, residual, left_out.count, coverage)
+    return ends
+
+
+def residual_intervals(F: Array, left_out: LeftOut, coverage: float) -> Array:
+    """Ends (n, q, 2) for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
+    width = np.stack(
+        [jackknife_plus(np.zeros((1, len(e))), e, left_out.count, coverage)[0] for e in left_out.residual.T]
+    )
+    ends: Array = F[:, :, None] + width
     return ends
 
 

@@ -44,29 +44,41 @@ class Rule:
         log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         return log_p
 
-    def geometry(self, F: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
-        """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit F."""
+    def geometry(self, scatter: "Scatter") -> tuple[Array, Array]:
+        """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit."""
         if self.directions is not None:
             return self.directions.scalings, self.directions.eigenvalues
-        centered = Y - weight @ Y / weight.sum()
-        rho = (weight @ (F * centered)) / (weight @ centered**2)
-        return np.array([[-1.0], [1.0]]), rho
+        mean = scatter.Y**2 / scatter.n
+        return np.array([[-1.0], [1.0]]), (scatter.FY[0] - mean) / (scatter.n - mean)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """What is known of a fit F to class targets Y on all rows: F'WY (q, q), Y'w (q,), the total weight."""
+
+    FY: Array
+    Y: Array
+    n: float
+
+    @classmethod
+    def of(cls, F: Array, Y: Array, weight: Array) -> "Scatter":
+        return cls((F * weight[:, None]).T @ Y, weight @ Y, float(weight.sum()))
 
 
 @dataclass(frozen=True)
 class ClassFit:
-    """Fitted outputs F and left-out outputs ``loo`` (n, q) of targets Y (n, q), class numbers, weights (n,)."""
+    """Left-out outputs ``loo`` and targets Y (n, q), class numbers and weights (n,); the scatter of the fit."""
 
-    F: Array
     loo: Array
     Y: Array
     label: NDArray[np.intp]
     weight: Array
+    scatter: Scatter
 
     def used(self) -> "ClassFit":
         """Without rows of weight zero."""
         rows = self.weight > 0
-        return ClassFit(self.F[rows], self.loo[rows], self.Y[rows], self.label[rows], self.weight[rows])
+        return ClassFit(self.loo[rows], self.Y[rows], self.label[rows], self.weight[rows], self.scatter)
 
 
 def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: str, prior_shift: Array) -> Rule:
@@ -74,7 +86,7 @@ def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: 
     fit = fit.used()
     directions = None
     if fit.Y.shape[1] > 1:
-        directions = discriminant_directions(fit.F, fit.Y, fit.weight).first(n_components)
+        directions = discriminant_directions(fit.scatter.FY, fit.scatter.Y).first(n_components)
     R = scores_in(directions, fit.loo)
     posterior = calibrate(calibration, R, fit.label, fit.weight)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)

@@ -2,7 +2,7 @@
 
 from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
 from mercer.solvers.left_out import leave_out
-from mercer.solvers.smoother import Smoother, make_smoother
+from mercer.solvers.smoother import Smoother, make_smoother, posterior_variance
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
@@ -27,6 +27,7 @@ __all__ = [
     "gcv",
     "leave_out",
     "make_smoother",
+    "posterior_variance",
     "solve",
     "variance_shares",
 ]

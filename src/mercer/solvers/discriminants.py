@@ -51,11 +51,14 @@ def variance_shares(eigenvalues: Array) -> Array:
     return shares
 
 
-def discriminant_directions(F: Array, Y: Array, weight: Array) -> Directions:
-    """All k - 1 directions, the best first; signs make the largest entry of each theta positive."""
-    n, count = weight.sum(), weight @ Y
+def discriminant_directions(FY: Array, count: Array) -> Directions:
+    """All k - 1 directions from F'WY (k, k) and the weight (k,) of each class, the best first.
+
+    Signs make the largest entry of each theta positive.
+    """
+    n = count.sum()
     share = count / n
-    M = (F * weight[:, None]).T @ Y - n * np.outer(share, share)
+    M = FY - n * np.outer(share, share)
     root = np.sqrt(count)
     eigen = eigen_psd(np.asfortranarray((M + M.T) / (2 * np.outer(root, root))))
     best = np.argsort(eigen.values)[::-1][: len(count) - 1]

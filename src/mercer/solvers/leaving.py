@@ -41,21 +41,20 @@ class LeftOutputs:
 class LeftOutOf:
     """The fold block -> LeftOutputs: exact left-out outputs of its rows (a, b, q) for every alpha.
 
-    A row leaves with all its weight; with ``counts`` weights are numbers of copies, of which one leaves. A row
-    of weight zero has its plain output. Kernel values in float64 are multiplied in float64, those in float32
-    in float32 where the spectrum's ``noise`` allows it. O(b m (m + a q)): twice the work of the moments.
+    A row leaves with the ``unit`` of its weight that the block says. A row of weight zero has its plain output.
+    Kernel values in float64 are multiplied in float64, those in float32 in float32 where the spectrum's
+    ``noise`` allows it. O(b m (m + a q)): twice the work of the moments.
     """
 
     kernel: Kernel
     centers: Any
     spectrum: MomentSpectrum
     alphas: Array
-    counts: bool = False
 
     def __call__(self, block: Block) -> LeftOutputs:
         K, Y = self.values(block.X), columns(block.y)
         leaving = self._single if K.dtype == np.float32 else self._double
-        outputs = leaving(K, Y, leaving_weight(block.weight, len(Y), counts=self.counts))
+        outputs = leaving(K, Y, leaving_weight(block))
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
@@ -76,8 +75,8 @@ class LeftOutOf:
         return self.spectrum.leaving(self.alphas)
 
 
-def leaving_weight(weight: Array | None, n: int, *, counts: bool) -> Array:
-    """The weight (n,) that leaves with each row: one copy of those with a count, else all of it."""
-    if weight is None:
-        return np.ones(n)
-    return (weight > 0).astype(np.float64) if counts else np.asarray(weight, dtype=np.float64)
+def leaving_weight(block: Block) -> Array:
+    """The weight (b,) that leaves with each row: its unit, else all of it."""
+    if block.weight is None:
+        return np.ones(block.n_rows)
+    return block.weight if block.unit is None else block.unit

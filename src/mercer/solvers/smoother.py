@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.linalg import CholeskyFactor, factor_spd
+from mercer.solvers.ridge import MomentSpectrum
 from mercer.solvers.spectrum import Penalty
 
 Array = NDArray[np.float64]
@@ -70,3 +71,18 @@ def make_smoother(
     factor = factor_spd(A + np.diag(alpha / weight))
     ones = factor.solve(np.ones(len(K))) if intercept else None
     return Smoother(factor, alpha, ones, None if penalty == "rkhs" else K)
+
+
+def posterior_variance(spectrum: MomentSpectrum, Kx: Array, own: Array | None, alpha: float) -> Array:
+    """Posterior variance of f (n,) with m centers, in units of sigma², for kernel rows Kx (n, m); O(n m r).
+
+    phi_c'(Lambda + alpha)^-1 phi_c + 1/n, and with k(x, x) (n,) the part of the prior that the centers can not
+    express, (k(x, x) - |phi|²) / alpha: the deterministic training conditional of Quiñonero-Candela and Rasmussen
+    (2005), section 5. For the penalty c'c nothing is beyond the centers, and ``own`` is None.
+    """
+    phi = Kx @ spectrum.basis
+    beyond = 0.0 if own is None else np.maximum(own - (phi**2).sum(axis=1), 0.0) / alpha
+    centered = phi - spectrum.kernel_mean @ spectrum.basis
+    within = (centered**2) @ (1.0 / (spectrum.values + alpha))
+    variance: Array = within + beyond + (1.0 / spectrum.n if spectrum.intercept else 0.0)
+    return variance

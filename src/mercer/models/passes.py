@@ -1,0 +1,146 @@
+"""Fits that go over the rows in blocks: targets of blocks, and the state from which a fit goes on."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from mercer.gram.moments import Moments, MomentsOf
+from mercer.rows import Block, Draw, Drawn, Rows
+from mercer.scores.relative import class_targets
+from mercer.tuning import Choice, Encoded
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Checks of the rows of a block that nobody has looked at: finite numbers in ``n_features`` columns."""
+
+    n_features: int
+
+    def __call__(self, X: Any) -> Any:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, and the first rows had {self.n_features}")
+        return X
+
+
+@dataclass(frozen=True)
+class ClassBlocks:
+    """Blocks of labels -> blocks of class targets, weighted by class.
+
+    ``factor`` (k,) is the weight of each class; ``counts``: weights are numbers of copies, of which one leaves.
+    """
+
+    classes: NDArray[Any]
+    factor: Array
+    counts: bool
+    columns: Columns | None
+
+    def __call__(self, block: Block) -> Block:
+        label = self.label(block.y, block.weight)
+        return _weighted(
+            replace(
+                block,
+                X=block.X if self.columns is None else self.columns(block.X),
+                y=class_targets(label, len(self.classes)),
+            ),
+            self.factor[label],
+            counts=self.counts,
+        )
+
+    def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
+        """Class numbers (b,); labels never seen are refused, unless their rows have no weight."""
+        if y is None:
+            raise ValueError("the rows carry no labels; a classifier requires y to be passed")
+        y = np.asarray(y)
+        label: NDArray[np.intp] = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        strange = self.classes[label] != y
+        if weight is not None:
+            strange &= weight > 0
+        if strange.any():
+            raise ValueError(
+                f"label {y[strange][0]!r} is not among the classes {self.classes.tolist()}; "
+                "give all of them to the first partial_fit with classes=[...]"
+            )
+        return label
+
+
+@dataclass(frozen=True)
+class ValueBlocks:
+    """Blocks of numbers -> blocks of targets (b, q) in float64."""
+
+    counts: bool
+    columns: Columns | None
+
+    def __call__(self, block: Block) -> Block:
+        if block.y is None:
+            raise ValueError("the rows carry no targets; a regressor requires y to be passed")
+        y = check_array(block.y, ensure_2d=False, dtype=np.float64, input_name="y")
+        X = block.X if self.columns is None else self.columns(block.X)
+        return _weighted(replace(block, X=X, y=y.reshape(len(y), -1)), None, counts=self.counts)
+
+
+Encoder = ClassBlocks | ValueBlocks
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where a fit stands: what was chosen, the moments of all rows so far, and a sample of them."""
+
+    choice: Choice
+    moments: Moments
+    drawn: Drawn
+    draw: Draw
+    encode: Encoder
+
+    def joined(self, rows: Rows, decay: float) -> "Stream":
+        """With more rows; what was there before counts ``decay`` times as much."""
+        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw))
+        encode = replace(self.encode, counts=self.encode.counts and drawn.whole and decay == 1.0)
+        more = rows.reduce(Encoded(encode, self._fold()))
+        old, kept = self.moments, self.drawn
+        if decay != 1.0:
+            old, kept = old.scaled(decay), kept.scaled(decay)
+        return replace(self, moments=old + more, drawn=(kept + drawn).least(), encode=encode)
+
+    def left(self, rows: Rows) -> "Stream":
+        """Without rows that had joined."""
+        less = rows.reduce(Encoded(self.encode, self._fold()))
+        if less.n > self.moments.n:
+            raise ValueError(
+                f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"
+            )
+        drawn = self.drawn
+        for block in rows.blocks():
+            drawn = drawn.without(block)
+        return replace(self, moments=self.moments - less, drawn=drawn)
+
+    def _fold(self) -> MomentsOf:
+        return MomentsOf(self.choice.kernel, self.choice.centers.rows)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """The fold on blocks whose rows are numbered from ``first`` on."""
+
+    first: int
+    fold: Draw
+
+    def __call__(self, block: Block) -> Drawn:
+        return self.fold(replace(block, first=self.first + block.first))
+
+
+def _weighted(block: Block, factor: Array | None, *, counts: bool) -> Block:
+    """The block with its weights times the factor (b,) of each row; of counted rows one copy leaves."""
+    if factor is not None and (factor == 1.0).all():
+        factor = None
+    if block.weight is None:
+        return replace(block, weight=factor)
+    one = (block.weight > 0).astype(np.float64) if counts else block.weight
+    if factor is None:
+        return replace(block, unit=one)
+    return replace(block, weight=block.weight * factor, unit=one * factor)

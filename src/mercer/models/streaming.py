@@ -1,0 +1,215 @@
+"""Fits in passes over blocks of rows, that can be continued: what the large models share."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import n_rows
+from mercer.gram.moments import Moments
+from mercer.kernels import as_kernel
+from mercer.models.base import KernelModel, Training
+from mercer.models.passes import Columns, Encoder, Stream
+from mercer.models.report import FitReport, fit_report
+from mercer.models.validation import (
+    as_plan,
+    loo_size,
+    penalty_of,
+    positive_or_loo,
+    warn_of_indefinite,
+    warn_of_scales,
+)
+from mercer.rows import Block, Draw, Drawn, ParquetRows, Rows, elsewhere, survey
+from mercer.scores.criteria import CriterionFor
+from mercer.tuning import Task, Tuned, choose, finish, gather
+
+Array = NDArray[np.float64]
+
+# More rows than this are not all made centers unless asked for: a decomposition of so many takes half a minute.
+EXACT_ROWS = 5000
+# Left-out outputs kept for each alpha, over rows and targets, unless all rows are asked for.
+LOO_OUTPUTS = 2**19
+LEAST_LOO_ROWS = 2048
+# What more rows do not change.
+CHOSEN = {"kernel_", "X_fit_", "support_", "classes_", "n_features_in_", "feature_names_in_"}
+
+
+class StreamModel(KernelModel):
+    """A model that can be fitted with m centers, in blocks of rows from anywhere, and go on; abstract."""
+
+    centers: Any
+    loo_rows: int | None
+    verbose: int
+
+    @abstractmethod
+    def _encoder(self, drawn: Drawn, columns: Columns | None) -> Encoder:
+        """Targets of blocks, once the rows were looked at."""
+
+    @abstractmethod
+    def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp] | None:
+        """Class numbers (n,) of rows, None where there are no classes."""
+
+    @abstractmethod
+    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+        """What leave-one-out minimizes."""
+
+    @abstractmethod
+    def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
+        """Set what this model makes of a fit; rows of ``training`` are those left out."""
+
+    @property
+    @abstractmethod
+    def _has_intercept(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def _has_classes(self) -> bool: ...
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes of a fit that has rows it was not solved for: solving waits until it is asked for."""
+        if name.endswith("_") and not name.startswith("__") and self.__dict__.get("_stale", False):
+            self._solve()
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _start_anew(self) -> None:
+        """Nothing of an earlier fit is left."""
+        for name in ("_stream", "_stale", "_told_classes"):
+            self.__dict__.pop(name, None)
+
+    def _in_passes(self, X: Any, *, together: bool) -> bool:
+        """Whether the fit goes over blocks of rows; ``together``: rows leave in groups."""
+        kernel = as_kernel(self.kernel)
+        if isinstance(self.centers, str) and self.centers == "auto" and not elsewhere(X):
+            return not together and kernel.takes != "values" and n_rows(X) > EXACT_ROWS
+        if isinstance(self.centers, str) and self.centers == "all":
+            if elsewhere(X):
+                raise ValueError('centers="all" needs the rows in memory; give a number of centers')
+            return False
+        if together:
+            raise ValueError(
+                'with fewer centers than rows each row leaves alone; use cv and groups with centers="all"'
+            )
+        return True
+
+    def _fit_rows(self, rows: Rows, *, checked: bool) -> None:
+        """Fit from anew."""
+        self._begin(rows, checked)
+        self._solve()
+
+    def _begin(self, rows: Rows, checked: bool) -> None:
+        """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
+        rng = check_random_state(self.random_state)
+        draw = Draw(self._n_drawn(rows), rng.randint(2**31), labels=self._has_classes)
+        drawn = survey(rows, draw, verbose=self.verbose)
+        encode = self._encoder(drawn, self._columns(rows, drawn, checked))
+        task, _ = self._task(encode, drawn)
+        kernel = as_kernel(self.kernel)
+        if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
+            warn_of_scales(task.sample.X)
+        choice = choose(kernel, task, rng)
+        moments = gather(rows, encode, choice, task)
+        indices = choice.centers.indices
+        self.kernel_ = choice.kernel
+        self.X_fit_ = choice.centers.rows
+        self.support_ = None if indices is None else drawn.sample().index[indices]
+        self._stream = Stream(choice, moments, drawn, draw, encode)
+        self._stale = True
+
+    def _columns(self, rows: Rows, drawn: Drawn, checked: bool) -> Columns | None:
+        """The check of later blocks; rows that were checked as a whole need none."""
+        if checked or as_kernel(self.kernel).takes != "vectors":
+            return None
+        self.n_features_in_ = int(drawn.sample().X.shape[1])
+        if isinstance(rows, ParquetRows):
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return Columns(self.n_features_in_)
+
+    def _task(self, encode: Encoder, drawn: Drawn) -> tuple[Task, Training]:
+        """The sample with its targets, and what to do with it."""
+        sample = drawn.sample()
+        raw = Block(sample.X, sample.y, sample.weight, 0)
+        block, label = encode(raw), self._labels_of(encode, raw)
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        unit = weight if block.unit is None else block.unit
+        count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
+        training = Training(block.X, block.y, weight, count, None)
+        selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X)
+        return Task(
+            sample=block,
+            label=label,
+            criterion=self._criterion(training, label),
+            selector=selector,
+            n_centers=n_centers,
+            alpha=positive_or_loo("alpha", self.alpha),
+            penalty=penalty_of(self.penalty),
+            intercept=self._has_intercept,
+            budget=self._budget(),
+            verbose=self.verbose,
+        ), training
+
+    def _solve(self) -> None:
+        """Choose alpha, and set what follows from it."""
+        self._stale = False
+        stream = self._stream
+        drawn = self._left_out_of(stream)
+        task, training = self._task(stream.encode, drawn)
+        tuned = finish(stream.choice, stream.moments, task)
+        warn_of_indefinite(tuned.kernel, tuned.negative)
+        self._store(training.X, tuned)
+        self.loo_index_ = drawn.sample().index
+        self._conclude(training, tuned, stream.moments)
+
+    def _left_out_of(self, stream: Stream) -> Drawn:
+        """The rows that are left out: so few that outputs for all targets and alphas can be kept."""
+        if self.loo_rows is None or self.kernel_.takes == "values":
+            return stream.drawn
+        most = max(LEAST_LOO_ROWS, LOO_OUTPUTS // len(stream.moments.t))
+        return replace(stream.drawn, size=min(stream.drawn.size, most)).least()
+
+    def _n_drawn(self, rows: Rows) -> int:
+        """How many rows are held: all where the kernel is a matrix."""
+        size = loo_size(self.loo_rows)
+        if size is None or as_kernel(self.kernel).takes == "values":
+            return rows.n_rows or 2**62
+        return size
+
+    def _report(self, tuned: Tuned, training: Training, loo: str, criterion: str) -> FitReport:
+        stream = self.__dict__.get("_stream")
+        return fit_report(
+            self,
+            tuned,
+            loo,
+            criterion,
+            n_rows=len(training.Y) if stream is None else stream.moments.n_rows,
+            centers="the distinct rows" if stream is None else stream.choice.words,
+            fold=training.fold,
+        )
+
+    def _partial_fit(self, rows: Rows, *, checked: bool, decay: float) -> Self:
+        if not 0 < decay <= 1:
+            raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
+        if "_stream" in self.__dict__:
+            self._stream = self._stream.joined(rows, decay)
+        else:
+            self._begin(rows, checked)
+        self._forget_solution()
+        return self
+
+    def _remove(self, rows: Rows) -> Self:
+        check_is_fitted(
+            self, "_stream", msg="there are no rows to take out: %(name)s was fitted with every row a center"
+        )
+        self._stream = self._stream.left(rows)
+        self._forget_solution()
+        return self
+
+    def _forget_solution(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") and name not in CHOSEN]:
+            delattr(self, name)
+        self._stale = True

@@ -1,0 +1,20 @@
+"""Kernel and penalty by leave-one-out, on every row or with m centers."""
+
+from mercer.tuning.exact import Problem, at_points, tune
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, gather
+from mercer.tuning.path import ALPHAS, Path, Tuned
+
+__all__ = [
+    "ALPHAS",
+    "Choice",
+    "Encoded",
+    "Path",
+    "Problem",
+    "Task",
+    "Tuned",
+    "at_points",
+    "choose",
+    "finish",
+    "gather",
+    "tune",
+]

@@ -1,0 +1,202 @@
+"""Fits with m centers: kernel and centers chosen on a sample, moments of all rows, alpha by leave-one-out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.centers import Centers, CenterSelector
+from mercer.centers import Sample as Candidates
+from mercer.gram import Budget, combine, gram, n_rows, take
+from mercer.gram.moments import Moments, MomentsOf
+from mercer.kernels.base import Kernel
+from mercer.rows.base import Block, Rows
+from mercer.rows.memory import HeldRows
+from mercer.scores.criteria import CriterionFor
+from mercer.solvers.leaving import LeftOutOf
+from mercer.solvers.ridge import MomentSpectrum, decompose_moments
+from mercer.solvers.spectrum import Penalty
+from mercer.tuning.exact import Problem, at_points, search
+from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# The best kernels are compared on at most so many rows of the sample, with at most so many centers.
+RACE_ROWS = 10_000
+RACE_CENTERS = 1000
+# Moments held at once: the sum, one for each of two blocks in flight a thread, and what LAPACK makes of them.
+MOMENTS_HELD = 8
+# Outputs judged at once: several alphas of few rows, one alpha of many.
+JUDGED = 2**21
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The fold block -> fold(encode(block))."""
+
+    encode: Callable[[Block], Block]
+    fold: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> Any:
+        return self.fold(self.encode(block))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel without words, centers for it, what was tried on the way, and who chose in words."""
+
+    kernel: Kernel
+    centers: Centers
+    paths: tuple[Path, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A sample of rows with targets, and how fits are made and judged.
+
+    ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
+    ``criterion`` judges some of its rows; ``alpha`` is a number, or None for leave-one-out.
+    """
+
+    sample: Block
+    label: Indices | None
+    criterion: CriterionFor
+    selector: CenterSelector
+    n_centers: int | None
+    alpha: float | None
+    penalty: Penalty
+    intercept: bool
+    budget: Budget
+    verbose: int = 0
+
+    @property
+    def weight(self) -> Array:
+        """Weights (n,) of the sample."""
+        return np.ones(self.sample.n_rows) if self.sample.weight is None else self.sample.weight
+
+    def some(self, kernel: Kernel, rows: Indices) -> "Task":
+        """The task on some rows of the sample."""
+        if len(rows) == self.sample.n_rows:
+            return self
+        label = None if self.label is None else self.label[rows]
+        part = replace(self.sample.take(rows), X=take(kernel, self.sample.X, rows))
+        return replace(self, sample=part, label=label, criterion=lambda few: self.criterion(rows[few]))
+
+
+def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
+    """Settle the words of the kernel on the sample, and choose centers among its rows."""
+    order = rng.permutation(task.sample.n_rows)
+    few = task.some(kernel, np.sort(order[:FINAL_POINTS]))
+    kernels = kernel.candidates(few.sample.X, few.weight)
+    paths: tuple[Path, ...] = ()
+    if len(kernels) > 1:
+        first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[:SCREEN_POINTS]))))
+        racers = task.some(kernel, np.sort(order[:RACE_ROWS]))
+        paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, rng))
+    chosen = paths[-1].kernels[paths[-1].best[0]] if paths else kernels[0]
+    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
+    return Choice(chosen, _centers(chosen, task, task.n_centers, rng), paths, words)
+
+
+def gather(rows: Rows, encode: Callable[[Block], Block], choice: Choice, task: Task) -> Moments:
+    """Moments of all rows, in one pass."""
+    m = n_rows(choice.centers.rows)
+    task.budget.require(MOMENTS_HELD * 8.0 * m * m, f"the moments of {m} centers")
+    fold = MomentsOf(choice.kernel, choice.centers.rows)
+    moments: Moments = rows.reduce(Encoded(encode, fold), phase="moments", verbose=task.verbose)
+    return moments
+
+
+def finish(choice: Choice, moments: Moments, task: Task) -> Tuned:
+    """Choose alpha by leaving out the rows of the sample, one by one, from the fit to all rows."""
+    kernel, centers = choice.kernel, choice.centers.rows
+    spectrum = _spectrum(kernel, centers, moments, task)
+    alphas = np.array([task.alpha]) if task.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
+    outputs = _left_out(kernel, centers, spectrum, alphas, task)
+    path = Path([kernel], alphas[None], _judge(task, outputs)[None], task.sample.n_rows, n_centers=n_rows(centers))
+    best = path.best[1]
+    coef, intercept = spectrum.solve(float(alphas[best]))
+    return Tuned(
+        kernel=kernel,
+        alpha=float(alphas[best]),
+        coef=coef,
+        intercept=intercept,
+        fitted=combine(kernel, task.sample.X, centers, coef) + intercept,
+        loo=np.asarray(outputs[best], dtype=np.float64),
+        degrees_of_freedom=float(spectrum.degrees_of_freedom(alphas[best : best + 1])[0]),
+        rank=spectrum.rank,
+        negative=spectrum.negative,
+        paths=(*choice.paths, path),
+    )
+
+
+def _every_row(kernel: Kernel, task: Task) -> Problem:
+    """The exact problem on all rows of the sample, for a first look at many kernels."""
+    block = task.sample
+    unit = task.weight if block.unit is None else block.unit
+    X, observations = at_points(kernel, block.X, block.y, task.weight, unit)
+    return Problem(
+        X=X,
+        observations=observations,
+        criterion=task.criterion,
+        alpha=task.alpha,
+        penalty=task.penalty,
+        intercept=task.intercept,
+        budget=task.budget,
+    )
+
+
+def _race(kernels: list[Kernel], task: Task, rng: np.random.RandomState) -> Path:
+    """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
+    most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
+    tried = [_lap(kernel, task, most, rng) for kernel in kernels]
+    alphas, scores = (np.array([lap[part] for lap in tried]) for part in (0, 1))
+    return Path(kernels, alphas, scores, task.sample.n_rows, n_centers=tried[0][2])
+
+
+def _lap(
+    kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState
+) -> tuple[Array, Array, int]:
+    """Alphas, their scores, and the number of centers for one kernel."""
+    centers = _centers(kernel, task, n_centers, rng).rows
+    moments = HeldRows(task.sample).reduce(MomentsOf(kernel, centers))
+    spectrum = _spectrum(kernel, centers, moments, task)
+    alphas = np.array([task.alpha]) if task.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
+    return alphas, _judge(task, _left_out(kernel, centers, spectrum, alphas, task)), n_rows(centers)
+
+
+def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState) -> Centers:
+    held = HeldRows(task.sample)
+    return task.selector.select(
+        kernel,
+        Candidates(task.sample.X, task.sample.y, task.weight, task.label),
+        n_centers,
+        np.random.default_rng(rng.randint(2**31)),
+        moments=lambda centers: held.reduce(MomentsOf(kernel, centers)),
+    )
+
+
+def _spectrum(kernel: Kernel, centers: Any, moments: Moments, task: Task) -> MomentSpectrum:
+    K = gram(kernel, centers, budget=task.budget) if task.penalty == "rkhs" else None
+    return decompose_moments(moments, K, intercept=task.intercept)
+
+
+def _left_out(
+    kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task
+) -> NDArray[np.floating]:
+    """Outputs (a, n, q) of the rows of the sample for the models without them."""
+    a, n, q = len(alphas), task.sample.n_rows, task.sample.y.shape[1]
+    task.budget.require(16.0 * a * n * q, f"left-out outputs of {n} rows for {a} alphas and {q} targets")
+    return HeldRows(task.sample).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+
+
+def _judge(task: Task, outputs: NDArray[np.floating]) -> Array:
+    """The criterion (a,) of outputs (a, n, q)."""
+    judge = task.criterion(np.arange(outputs.shape[1]))
+    step = max(1, JUDGED // (outputs.shape[1] * outputs.shape[2]))
+    parts = [outputs[start : start + step] for start in range(0, len(outputs), step)]
+    return np.concatenate([judge(np.asarray(part, dtype=np.float64)) for part in parts])

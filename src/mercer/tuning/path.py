@@ -1,0 +1,85 @@
+"""What was tried and what was chosen, whoever tried it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels.base import Composition, Kernel
+
+Array = NDArray[np.float64]
+
+# alpha="loo" tries these multiples of the trace of the centered kernel matrix.
+ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
+# Kernels are compared on at most so many points: all of them on the first number, then the best and their
+# neighbors in the grid on the second; the penalty is chosen on all points.
+SCREEN_POINTS = 1000
+FINAL_POINTS = 3000
+FINALISTS = 3
+
+
+@dataclass(frozen=True)
+class Path:
+    """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points.
+
+    ``n_centers`` is the number of centers where not every point was one.
+    """
+
+    kernels: list[Kernel]
+    alphas: Array
+    scores: Array
+    n_points: int
+    n_centers: int | None = None
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """Position of the least score; among equals (to nine digits) the largest alpha, then the first kernel."""
+        if not np.isfinite(self.scores).any():
+            raise ValueError(
+                "the leave-one-out criterion is not finite for any alpha; scale the inputs and targets"
+            )
+        least = np.nanmin(self.scores)
+        g, a = np.nonzero(self.scores <= least + 1e-9 * abs(least))
+        chosen = np.lexsort((g, -a))[0]
+        return int(g[chosen]), int(a[chosen])
+
+    def leaders(self) -> set[int]:
+        """Positions of the best few kernels."""
+        return {int(g) for g in np.argsort(self.scores.min(axis=1), kind="stable")[:FINALISTS]}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The chosen kernel and alpha, coef (m, q), intercept (q,), outputs of n rows fitted and left out (n, q).
+
+    ``negative`` is the clipped negative part in units of the largest eigenvalue. ``paths`` ends with the chosen
+    kernel alone; kernels that were compared come before.
+    """
+
+    kernel: Kernel
+    alpha: float
+    coef: Array
+    intercept: Array
+    fitted: Array
+    loo: Array
+    degrees_of_freedom: float
+    rank: int
+    negative: float
+    paths: tuple[Path, ...]
+
+
+def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]], Path]) -> Path:
+    """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
+    tried: dict[int, tuple[Array, Array]] = {}
+    # Candidates of a sum or product are a grid of several dimensions: their numbers are no neighbors.
+    in_line = not isinstance(kernels[0], Composition)
+    wanted = start
+    while wanted:
+        path = search([kernels[g] for g in sorted(wanted)])
+        tried |= dict(zip(sorted(wanted), zip(path.alphas, path.scores)))
+        best = min(tried, key=lambda g: tried[g][1].min())
+        wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys() if in_line else set()
+    order = sorted(tried)
+    alphas, scores = (np.array([tried[g][part] for g in order]) for part in (0, 1))
+    return Path([kernels[g] for g in order], alphas, scores, path.n_points, path.n_centers)
