@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.centers import Uniform
 from mercer.kernels import RBF
 
 # One kernel, of which leave-one-out chooses alpha: what is tested of these is not the search.
@@ -20,7 +21,12 @@ ESTIMATORS = [
     KernelFisherClassifier(MEDIAN, criterion="squared"),
     KernelFisherClassifier(MEDIAN, class_weight="balanced"),
     KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0),
+    KernelFisherClassifier(MEDIAN, centers=15),
+    KernelFisherClassifier(centers=Uniform(), loo_rows=None),
+    KernelFisherClassifier(MEDIAN, centers=15, penalty="coef", calibration="isotonic"),
     KernelRidgeRegressor(),
+    KernelRidgeRegressor(MEDIAN, centers=15),
+    KernelRidgeRegressor(MEDIAN, centers=40, fit_intercept=False),
     KernelRidgeRegressor("linear"),
     KernelRidgeRegressor("laplacian"),
     KernelRidgeRegressor(MEDIAN, penalty="coef"),

@@ -196,16 +196,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """
         self._check_words()
         self._start_anew()
+        together = self.cv is not None or groups is not None
         if elsewhere(X):
-            self._in_passes(X, together=self.cv is not None or groups is not None)
-            self._fit_rows(as_rows(X, y, sample_weight), checked=False)
-            return self
+            self._in_passes(X, together=together)
+            return self._fit_elsewhere(as_rows(X, y, sample_weight))
         X, y, weight = self._table(X, y, sample_weight, reset=True)
-        if self._in_passes(X, together=self.cv is not None or groups is not None):
-            self._fit_rows(MemoryRows(X, y, None if sample_weight is None else weight), checked=True)
-            return self
+        fold = fold_of_rows(self.cv, X, y, groups)
+        if self._in_passes(X, together=together):
+            return self._fit_table(X, y, None if sample_weight is None else weight, fold)
         label = self._classes(y, weight)
-        training = self._training(X, label, weight, fold_of_rows(self.cv, X, y, groups))
+        training = self._training(X, label, weight, fold)
         tuned, _ = self._fit(training, self._criterion(training, label), intercept=True)
         share = np.bincount(label, training.weight) / training.weight.sum()
         scatter = Scatter.of(tuned.fitted, training.Y, training.weight)

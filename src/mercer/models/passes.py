@@ -96,6 +96,12 @@ class Stream:
     drawn: Drawn
     draw: Draw
     encode: Encoder
+    fold: NDArray[np.intp] | None = None
+
+    def moments_of(self, rows: Rows) -> Moments:
+        """Moments of some rows against the centers."""
+        moments: Moments = rows.reduce(Encoded(self.encode, self._fold()))
+        return moments
 
     def joined(self, rows: Rows, decay: float) -> "Stream":
         """With more rows; what was there before counts ``decay`` times as much."""
@@ -105,11 +111,11 @@ class Stream:
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
-        return replace(self, moments=old + more, drawn=(kept + drawn).least(), encode=encode)
+        return replace(self, moments=old + more, drawn=(kept + drawn).least(), encode=encode, fold=None)
 
     def left(self, rows: Rows) -> "Stream":
         """Without rows that had joined."""
-        less = rows.reduce(Encoded(self.encode, self._fold()))
+        less = self.moments_of(rows)
         if less.n > self.moments.n:
             raise ValueError(
                 f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"

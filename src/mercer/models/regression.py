@@ -145,15 +145,14 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             Rows that leave together.
         """
         self._start_anew()
+        together = self.cv is not None or groups is not None
         if elsewhere(X):
-            self._in_passes(X, together=self.cv is not None or groups is not None)
-            self._fit_rows(as_rows(X, y, sample_weight), checked=False)
-            return self
+            self._in_passes(X, together=together)
+            return self._fit_elsewhere(as_rows(X, y, sample_weight))
         X, targets, weight = self._table(X, y, sample_weight, reset=True)
-        if self._in_passes(X, together=self.cv is not None or groups is not None):
-            self._fit_rows(MemoryRows(X, targets, None if sample_weight is None else weight), checked=True)
-            return self
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
+        if self._in_passes(X, together=together):
+            return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
         training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
         tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
         used = training.weight > 0

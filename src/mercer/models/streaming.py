@@ -1,6 +1,7 @@
 """Fits in passes over blocks of rows, that can be continued: what the large models share."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,10 +21,9 @@ from mercer.models.validation import (
     loo_size,
     penalty_of,
     positive_or_loo,
-    warn_of_indefinite,
     warn_of_scales,
 )
-from mercer.rows import Block, Draw, Drawn, ParquetRows, Rows, elsewhere, survey
+from mercer.rows import Block, Draw, Drawn, MemoryRows, ParquetRows, Rows, elsewhere, survey
 from mercer.scores.criteria import CriterionFor
 from mercer.tuning import Task, Tuned, choose, finish, gather
 
@@ -85,30 +85,40 @@ class StreamModel(KernelModel):
     def _in_passes(self, X: Any, *, together: bool) -> bool:
         """Whether the fit goes over blocks of rows; ``together``: rows leave in groups."""
         kernel = as_kernel(self.kernel)
+        if together and elsewhere(X):
+            raise ValueError("cv and groups need the rows in memory; of rows elsewhere each leaves alone")
         if isinstance(self.centers, str) and self.centers == "auto" and not elsewhere(X):
-            return not together and kernel.takes != "values" and n_rows(X) > EXACT_ROWS
+            return kernel.takes != "values" and n_rows(X) > EXACT_ROWS
         if isinstance(self.centers, str) and self.centers == "all":
             if elsewhere(X):
                 raise ValueError('centers="all" needs the rows in memory; give a number of centers')
             return False
-        if together:
-            raise ValueError(
-                'with fewer centers than rows each row leaves alone; use cv and groups with centers="all"'
-            )
         return True
 
-    def _fit_rows(self, rows: Rows, *, checked: bool) -> None:
-        """Fit from anew."""
-        self._begin(rows, checked)
-        self._solve()
+    def _fit_table(self, X: Any, y: NDArray[Any], weight: Array | None, fold: NDArray[np.intp] | None) -> Self:
+        """Fit to rows in memory; rows of a fold leave together."""
+        self._begin(MemoryRows(X, y, weight), checked=True, fold=fold)
 
-    def _begin(self, rows: Rows, checked: bool) -> None:
+        def part(f: int) -> Moments:
+            members = np.flatnonzero(fold == f)
+            return self._stream.moments_of(MemoryRows(X, y, weight).some(members))
+
+        self._solve(None if fold is None else part)
+        return self
+
+    def _fit_elsewhere(self, rows: Rows) -> Self:
+        """Fit to rows that are read block by block."""
+        self._begin(rows, checked=False)
+        self._solve()
+        return self
+
+    def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(rows), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
         encode = self._encoder(drawn, self._columns(rows, drawn, checked))
-        task, _ = self._task(encode, drawn)
+        task, _ = self._task(encode, drawn, fold)
         kernel = as_kernel(self.kernel)
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(task.sample.X)
@@ -118,7 +128,7 @@ class StreamModel(KernelModel):
         self.kernel_ = choice.kernel
         self.X_fit_ = choice.centers.rows
         self.support_ = None if indices is None else drawn.sample().index[indices]
-        self._stream = Stream(choice, moments, drawn, draw, encode)
+        self._stream = Stream(choice, moments, drawn, draw, encode, fold)
         self._stale = True
 
     def _columns(self, rows: Rows, drawn: Drawn, checked: bool) -> Columns | None:
@@ -130,7 +140,7 @@ class StreamModel(KernelModel):
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return Columns(self.n_features_in_)
 
-    def _task(self, encode: Encoder, drawn: Drawn) -> tuple[Task, Training]:
+    def _task(self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None) -> tuple[Task, Training]:
         """The sample with its targets, and what to do with it."""
         sample = drawn.sample()
         raw = Block(sample.X, sample.y, sample.weight, 0)
@@ -138,11 +148,13 @@ class StreamModel(KernelModel):
         weight = np.ones(block.n_rows) if block.weight is None else block.weight
         unit = weight if block.unit is None else block.unit
         count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
-        training = Training(block.X, block.y, weight, count, None)
+        some_fold = None if fold is None else fold[sample.index]
+        training = Training(block.X, block.y, weight, count, some_fold)
         selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X)
         return Task(
             sample=block,
             label=label,
+            fold=some_fold,
             criterion=self._criterion(training, label),
             selector=selector,
             n_centers=n_centers,
@@ -153,14 +165,13 @@ class StreamModel(KernelModel):
             verbose=self.verbose,
         ), training
 
-    def _solve(self) -> None:
-        """Choose alpha, and set what follows from it."""
+    def _solve(self, part: Callable[[int], Moments] | None = None) -> None:
+        """Choose alpha, and set what follows from it; ``part`` gives the moments of rows that leave together."""
         self._stale = False
         stream = self._stream
         drawn = self._left_out_of(stream)
-        task, training = self._task(stream.encode, drawn)
-        tuned = finish(stream.choice, stream.moments, task)
-        warn_of_indefinite(tuned.kernel, tuned.negative)
+        task, training = self._task(stream.encode, drawn, stream.fold)
+        tuned = finish(stream.choice, stream.moments, task, part)
         self._store(training.X, tuned)
         self.loo_index_ = drawn.sample().index
         self._conclude(training, tuned, stream.moments)
@@ -192,12 +203,14 @@ class StreamModel(KernelModel):
         )
 
     def _partial_fit(self, rows: Rows, *, checked: bool, decay: float) -> Self:
+        if self.cv is not None:
+            raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
         if not 0 < decay <= 1:
             raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
         if "_stream" in self.__dict__:
             self._stream = self._stream.joined(rows, decay)
         else:
-            self._begin(rows, checked)
+            self._begin(rows, checked=checked)
         self._forget_solution()
         return self
 

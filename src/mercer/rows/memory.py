@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mercer.rows.base import (
     BLOCK_ROWS,
     Block,
@@ -59,6 +62,12 @@ class MemoryRows(LocalRows):
     @property
     def n_rows(self) -> int:
         return count(self.X)
+
+    def some(self, rows: NDArray[np.intp]) -> "MemoryRows":
+        """Some of the rows, of arrays and sparse matrices."""
+        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        X = self.X[rows] if hasattr(self.X, "shape") else [self.X[i] for i in rows]
+        return MemoryRows(X, y, weight, block_rows=self.block_rows)
 
     def blocks(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):

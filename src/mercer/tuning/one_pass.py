@@ -15,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.rows.base import Block, Rows
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
+from mercer.solvers import Observations
 from mercer.solvers.leaving import LeftOutOf
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
@@ -23,6 +24,8 @@ from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned,
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+# The moments of the rows of a fold.
+PartOf = Callable[[int], Moments]
 
 # The best kernels are compared on at most so many rows of the sample, with at most so many centers.
 RACE_ROWS = 10_000
@@ -59,11 +62,13 @@ class Task:
     """A sample of rows with targets, and how fits are made and judged.
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
-    ``criterion`` judges some of its rows; ``alpha`` is a number, or None for leave-one-out.
+    ``fold`` (n,) names rows that leave together; ``criterion`` judges some of its rows; ``alpha`` is a number,
+    or None for leave-one-out.
     """
 
     sample: Block
     label: Indices | None
+    fold: Indices | None
     criterion: CriterionFor
     selector: CenterSelector
     n_centers: int | None
@@ -82,16 +87,21 @@ class Task:
         """The task on some rows of the sample."""
         if len(rows) == self.sample.n_rows:
             return self
-        label = None if self.label is None else self.label[rows]
-        part = replace(self.sample.take(rows), X=take(kernel, self.sample.X, rows))
-        return replace(self, sample=part, label=label, criterion=lambda few: self.criterion(rows[few]))
+        return replace(
+            self,
+            sample=replace(self.sample.take(rows), X=take(kernel, self.sample.X, rows)),
+            label=None if self.label is None else self.label[rows],
+            fold=None if self.fold is None else self.fold[rows],
+            criterion=lambda few: self.criterion(rows[few]),
+        )
 
 
 def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     """Settle the words of the kernel on the sample, and choose centers among its rows."""
     order = rng.permutation(task.sample.n_rows)
     few = task.some(kernel, np.sort(order[:FINAL_POINTS]))
-    kernels = kernel.candidates(few.sample.X, few.weight)
+    points, observed = _points(kernel, few)
+    kernels = kernel.candidates(points, observed.point_weight)
     paths: tuple[Path, ...] = ()
     if len(kernels) > 1:
         first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[:SCREEN_POINTS]))))
@@ -111,13 +121,20 @@ def gather(rows: Rows, encode: Callable[[Block], Block], choice: Choice, task: T
     return moments
 
 
-def finish(choice: Choice, moments: Moments, task: Task) -> Tuned:
-    """Choose alpha by leaving out the rows of the sample, one by one, from the fit to all rows."""
+def finish(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> Tuned:
+    """Choose alpha by leaving out the rows of the sample, one by one or by folds, from the fit to all rows.
+
+    ``part`` gives the moments of a fold, where rows leave together.
+    """
     kernel, centers = choice.kernel, choice.centers.rows
     spectrum = _spectrum(kernel, centers, moments, task)
-    alphas = np.array([task.alpha]) if task.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
-    outputs = _left_out(kernel, centers, spectrum, alphas, task)
-    path = Path([kernel], alphas[None], _judge(task, outputs)[None], task.sample.n_rows, n_centers=n_rows(centers))
+    alphas = _alphas(spectrum, task)
+    if task.fold is not None and part is not None:
+        outputs = _folds_left_out(kernel, centers, moments, alphas, task, part)
+    else:
+        outputs = _left_out(kernel, centers, spectrum, alphas, task)
+    scores = _judge(task, outputs)
+    path = Path([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
     best = path.best[1]
     coef, intercept = spectrum.solve(float(alphas[best]))
     return Tuned(
@@ -134,15 +151,23 @@ def finish(choice: Choice, moments: Moments, task: Task) -> Tuned:
     )
 
 
-def _every_row(kernel: Kernel, task: Task) -> Problem:
-    """The exact problem on all rows of the sample, for a first look at many kernels."""
+def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
+    """The distinct rows of the sample that have a weight, and what was observed there."""
+    task = task.some(kernel, np.flatnonzero(task.weight > 0))
     block = task.sample
     unit = task.weight if block.unit is None else block.unit
-    X, observations = at_points(kernel, block.X, block.y, task.weight, unit)
+    return at_points(kernel, block.X, block.y, task.weight, unit)
+
+
+def _every_row(kernel: Kernel, task: Task) -> Problem:
+    """The exact problem on all rows of the sample, for a first look at many kernels."""
+    used = np.flatnonzero(task.weight > 0)
+    X, observations = _points(kernel, task)
     return Problem(
         X=X,
         observations=observations,
-        criterion=task.criterion,
+        criterion=lambda rows: task.criterion(used[rows]),
+        fold=None if task.fold is None else task.fold[used],
         alpha=task.alpha,
         penalty=task.penalty,
         intercept=task.intercept,
@@ -163,10 +188,15 @@ def _lap(
 ) -> tuple[Array, Array, int]:
     """Alphas, their scores, and the number of centers for one kernel."""
     centers = _centers(kernel, task, n_centers, rng).rows
-    moments = HeldRows(task.sample).reduce(MomentsOf(kernel, centers))
-    spectrum = _spectrum(kernel, centers, moments, task)
-    alphas = np.array([task.alpha]) if task.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
-    return alphas, _judge(task, _left_out(kernel, centers, spectrum, alphas, task)), n_rows(centers)
+    fold = MomentsOf(kernel, centers)
+    moments = HeldRows(task.sample).reduce(fold)
+    path = finish(
+        Choice(kernel, Centers(centers), (), ""),
+        moments,
+        task,
+        lambda f: HeldRows(task.sample.take(np.flatnonzero(task.fold == f))).reduce(fold),
+    ).paths[-1]
+    return path.alphas[0], path.scores[0], n_rows(centers)
 
 
 def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState) -> Centers:
@@ -185,6 +215,15 @@ def _spectrum(kernel: Kernel, centers: Any, moments: Moments, task: Task) -> Mom
     return decompose_moments(moments, K, intercept=task.intercept)
 
 
+def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
+    """The penalties to be tried: none below the rounding error of the moments, unless it was asked for."""
+    if task.alpha is not None:
+        return np.array([task.alpha])
+    low, high = np.array([ALPHAS[0], ALPHAS[-1]]) * (spectrum.trace or 1.0)
+    error = spectrum.negative * spectrum.values.max(initial=0.0)
+    return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
+
+
 def _left_out(
     kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task
 ) -> NDArray[np.floating]:
@@ -192,6 +231,21 @@ def _left_out(
     a, n, q = len(alphas), task.sample.n_rows, task.sample.y.shape[1]
     task.budget.require(16.0 * a * n * q, f"left-out outputs of {n} rows for {a} alphas and {q} targets")
     return HeldRows(task.sample).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+
+
+def _folds_left_out(
+    kernel: Kernel, centers: Any, moments: Moments, alphas: Array, task: Task, part: PartOf
+) -> NDArray[np.floating]:
+    """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
+    n, fold = task.sample.n_rows, np.asarray(task.fold)
+    outputs = np.empty((len(alphas), n, task.sample.y.shape[1]))
+    for f in np.unique(fold):
+        members = np.flatnonzero(fold == f)
+        spectrum = _spectrum(kernel, centers, moments - part(f), task)
+        # These rows are gone already: nothing of them leaves.
+        block = replace(task.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
+        outputs[:, members] = HeldRows(block).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+    return outputs
 
 
 def _judge(task: Task, outputs: NDArray[np.floating]) -> Array:
