@@ -24,13 +24,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
+from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.rank import RankFactor, rank_factor
 
 Array = NDArray[np.float64]
 
-# Centers whose squared distance from the span of the others is below this share of their norm are dropped.
-DEPENDENT = 1e-8
 # Rows leave in float32 while this share of their coordinates, at most, is rounding.
 MOST_NOISE = 1e-2
 
