@@ -1,18 +1,24 @@
 """Hot paths against the bare engine, interleaved in one run; best times, which a busy machine moves least."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import scipy.linalg
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier
 from mercer.datasets import make_ringnorm
 from mercer.expansion import Expansion
+from mercer.gram import combine
+from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
-from mercer.rows import every_row
+from mercer.rows import MemoryRows, every_row
 from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers.leaving import LeftOutOf
+from mercer.solvers.ridge import decompose_moments
 from mercer.tuning import ALPHAS
 
 pytestmark = pytest.mark.ratio
@@ -59,3 +65,72 @@ def test_prediction_costs_little_more_than_its_kernel_block():
     X, _ = make_ringnorm(3000, random_state=0)
     expansion = Expansion(RBF(gamma=0.05), X[:1000], np.ones((1000, 1)), np.zeros(1))
     assert best_ratio(lambda: expansion(X), lambda: expansion.kernel.block(X, X[:1000]) @ expansion.coef) < 1.5
+
+
+D, M, BLOCK = 20, 600, 4096
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Rows, labels and centers in float32."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(16 * BLOCK, D)).astype(np.float32)
+    return X, np.sign(X[:, 0] * X[:, 1]), X[:M].copy()
+
+
+def bare_values(X, Z):
+    """The Gaussian kernel as one product and one exponential, and nothing checked."""
+    gamma = np.float32(0.05)
+    left = np.column_stack([2 * gamma * X, -gamma * (X**2).sum(axis=1), np.ones(len(X), X.dtype)])
+    right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -gamma * (Z**2).sum(axis=1)])
+    K = left @ right.T
+    return np.exp(K, out=K)
+
+
+def bare_pass(fold, X):
+    """fold(rows) for blocks of rows in two threads with one BLAS thread each, the results summed by each."""
+    parts = [slice(i, i + BLOCK) for i in range(0, len(X), BLOCK)]
+
+    def work(own):
+        total = fold(own[0])
+        for rows in own[1:]:
+            total += fold(rows)
+        return total
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, (parts[::2], parts[1::2])))
+
+
+def bare_moments(X, y, Z):
+    def fold(rows):
+        K = bare_values(X[rows], Z)
+        return np.column_stack([K.T @ K, K.sum(axis=0), y[rows] @ K]).astype(np.float64)
+
+    return bare_pass(fold, X)
+
+
+def test_moments_cost_little_more_than_their_bare_loop(many):
+    X, y, Z = many
+    rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
+    with threadpool_limits(2, user_api="blas"):
+        assert best_ratio(lambda: rows.reduce(fold), lambda: bare_moments(X, y, Z)) < 1.3
+
+
+def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(many):
+    X, y, Z = many
+    rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
+    spectrum = decompose_moments(rows.reduce(fold), RBF(gamma=0.05).block(Z, Z))
+    leave = LeftOutOf(RBF(gamma=0.05), Z, spectrum, spectrum.trace * np.logspace(-8, 0, 30))
+    with threadpool_limits(2, user_api="blas"):
+        assert best_ratio(lambda: rows.reduce(leave), lambda: rows.reduce(fold)) < 2.5
+
+
+def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):
+    X, _, Z = many
+    coef = np.ones((M, 1), np.float32)
+    with threadpool_limits(2, user_api="blas"):
+        ratio = best_ratio(
+            lambda: combine(RBF(gamma=0.05), X, Z, coef),
+            lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
+        )
+    assert ratio < 1.3

@@ -64,15 +64,30 @@ def test_repeated_centers_are_dropped(problem):
     )
 
 
-@pytest.mark.parametrize("alpha", [1e-12, 1e-8, 1e-4, 1.0])
-def test_float32_rows_never_blow_up(rng, alpha):
-    X = rng.normal(size=(4000, 2)).astype(np.float32)
-    y = np.sin(2 * X[:, :1]) + 0.1 * rng.normal(size=(4000, 1)).astype(np.float32)
-    kernel, Z = RBF(gamma=0.3), X[:300]
-    coef, intercept = spectrum_of(X, y, None, Z, kernel).solve(alpha)
-    new = rng.normal(size=(2000, 2)).astype(np.float32)
-    error = kernel.block(new, Z) @ coef + intercept - np.sin(2 * new[:, :1])
-    assert np.sqrt(np.mean(error**2)) < 0.1
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("d", "gamma"), [(1, 1.0), (2, 0.3), (3, 0.1)])
+def test_no_alpha_is_too_small(rng, d, gamma, dtype):
+    X = rng.normal(size=(4000, d)).astype(dtype)
+    y = np.sin(2 * X[:, :1]) + 0.1 * rng.normal(size=(4000, 1))
+    kernel, Z = RBF(gamma=gamma), X[:300]
+    spectrum = spectrum_of(X, y, None, Z, kernel)
+    assert spectrum.negative == 0.0
+    new = rng.normal(size=(2000, d)).astype(dtype)
+    for share in (1e-16, 1e-12, 1e-8, 1e-6):
+        coef, intercept = spectrum.solve(share * spectrum.trace)
+        error = kernel.block(new, Z) @ coef + intercept - np.sin(2 * new[:, :1])
+        assert np.sqrt(np.mean(error**2)) < 0.2
+
+
+def test_constant_kernel_leaves_the_intercept(problem):
+    X, Y, w, Z = problem
+    spectrum = spectrum_of(X, Y, w, Z, RBF(gamma=0.0))
+    coef, intercept = spectrum.solve(1.0)
+    assert spectrum.rank == 0
+    assert_array_equal(coef, np.zeros((12, 2)))
+    assert_allclose(intercept, w @ Y / w.sum())
+    left = spectrum.left_out(np.ones((60, 12)), Y, w, [1.0])[0]
+    assert_allclose(left, (w @ Y - w[:, None] * Y) / (w.sum() - w)[:, None])
 
 
 def test_float32_products_are_what_blows_up(rng):

@@ -1,10 +1,13 @@
 """Kernel blocks, the one place where kernels are evaluated, and the memory they need."""
 
-from mercer.gram.blocks import centers_of, combine, gram, gram_bytes, kernel_blocks, n_rows, self_similarity, take
+from mercer.gram.blocks import centers_of, gram, gram_bytes, kernel_blocks, n_rows, self_similarity, take
 from mercer.gram.budget import Budget
+from mercer.gram.products import apply, apply_transposed, combine
 
 __all__ = [
     "Budget",
+    "apply",
+    "apply_transposed",
     "centers_of",
     "combine",
     "gram",

@@ -1,4 +1,4 @@
-"""The loop over rows: a Gram matrix, and kernel blocks times coefficients."""
+"""Gram matrices and kernel blocks, checked."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -39,11 +39,16 @@ def kernel_blocks(
     """Slices of rows and k(rows, centers) for m centers, so few that (rows, width) fits a bounded block."""
     n = n_rows(X)
     step = max(1, BLOCK_SIZE // max(width or m, 1))
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        K = np.asarray(kernel.block(X[rows], centers))
-        _check_block(kernel, K, (rows.stop - rows.start, m))
+    values = evaluator(kernel, centers)
+    for rows in cuts(n, step):
+        K = values(X[rows])
+        check_finite(kernel, K)
         yield rows, K
+
+
+def cuts(n: int, step: int) -> list[slice]:
+    """Rows 0 to n - 1, ``step`` at a time."""
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def evaluator(kernel: Kernel, centers: Any) -> Callable[[Any], NDArray[np.floating]]:
@@ -66,14 +71,6 @@ def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
     K = np.asarray(kernel.block(X, centers))
     _check_block(kernel, K, (n_rows(X), n_rows(centers)))
     return K
-
-
-def combine(kernel: Kernel, X: Any, centers: Any, coef: NDArray[np.floating]) -> NDArray[np.floating]:
-    """k(X, centers) @ coef (n, q): O(n m) time, bounded memory."""
-    out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
-    for rows, K in kernel_blocks(kernel, X, centers, len(coef)):
-        out[rows] = K @ coef
-    return out
 
 
 def self_similarity(kernel: Kernel, X: Any) -> NDArray[np.floating]:

@@ -1,5 +1,6 @@
 """Inner products and distances between the rows of two matrices, dense or CSR."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,26 +66,45 @@ def squared_norms(X: Matrix, gamma: float | Array = 1.0) -> Array:
 
 
 def squared_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
-    """-sum_j gamma_j (x_j - z_j)^2 <= 0 for all pairs, (n, m): the squared distances of the library.
-
-    Norms are folded into one product, [2g x, -g|x|^2, 1] [z, 1, -g|z|^2]', O(n m d). Dense rows are first
-    moved to the mean of Z: norms that dwarf the distances would cost digits. CSR rows stay where they are.
-    """
+    """-sum_j gamma_j (x_j - z_j)^2 <= 0 for all pairs, (n, m): the squared distances of the library."""
     if is_sparse(X) or is_sparse(Z):
         T = _sparse_exponents(X, Z, gamma)
-    else:
-        left, right = _folded(X, Z, gamma)
-        T = left @ right.T
-    return np.minimum(T, 0.0, out=T)
+        return np.minimum(T, 0.0, out=T)
+    return FoldedCenters.of(Z, gamma).exponents(X)
 
 
-def _folded(X: Array, Z: Array, gamma: float | Array) -> tuple[Array, Array]:
-    """(n, d + 2) and (m, d + 2) factors of the matrix of exponents."""
-    origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
-    X, Z = X - origin, Z - origin
-    left = np.column_stack([X * (2.0 * gamma), -squared_norms(X, gamma), np.ones(len(X), X.dtype)])
-    right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
-    return left, right
+@dataclass(frozen=True)
+class FoldedCenters:
+    """Centers of squared distances: -sum_j gamma_j (x_j - z_j)^2 = [2g x, -g|x|^2, 1] [z, 1, -g|z|^2]'.
+
+    Norms are folded into one product, O(n m d). Rows are first moved to the mean of the centers: norms that dwarf
+    the distances would cost digits. ``right`` is the second factor, (d + 2, m).
+    """
+
+    origin: Array
+    right: Array
+    gamma: float | Array
+
+    @classmethod
+    def of(cls, Z: Array, gamma: float | Array) -> "FoldedCenters":
+        origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+        Z = Z - origin
+        right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
+        return cls(origin, np.ascontiguousarray(right.T), gamma)
+
+    def exponents(self, X: Array) -> Array:
+        """The product, (n, m), without the positive numbers that rounding makes of zeros."""
+        T = self._left(X) @ self.right
+        return np.minimum(T, 0.0, out=T)
+
+    def _left(self, X: Array) -> Array:
+        """The first factor, (n, d + 2)."""
+        X = X - self.origin
+        left = np.empty((len(X), X.shape[1] + 2), X.dtype)
+        np.multiply(X, 2.0 * self.gamma, out=left[:, :-2])
+        np.negative(squared_norms(X, self.gamma), out=left[:, -2])
+        left[:, -1] = 1.0
+        return left
 
 
 def _sparse_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:

@@ -1,6 +1,8 @@
 """Kernels on real vectors, dense or CSR."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import (
     Array,
     Exponents,
+    FoldedCenters,
     Matrix,
     absolute_exponents,
     as_matrices,
@@ -181,6 +184,18 @@ class Stationary(Kernel):
         if X is Z:
             np.fill_diagonal(mirror(K), 1.0)
         return K
+
+    def at(self, Z: Matrix) -> Callable[[Matrix], Array]:
+        Z = as_matrix(Z)
+        if self._exponents is not squared_exponents or is_sparse(Z):
+            return super().at(Z)
+        return partial(self._at, Z, FoldedCenters.of(Z, _feature_gamma(self, self.gamma, Z)))
+
+    def _at(self, Z: Array, folded: FoldedCenters, X: Matrix) -> Array:
+        if is_sparse(X):
+            return self.block(X, Z)
+        X, _ = as_matrices(X, Z)
+        return self._profile(folded.exponents(X))
 
     def diag(self, X: Matrix) -> Array:
         X = as_matrix(X)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LeftOutputs:
-    """Outputs of rows left out, block by block; ``+`` appends the rows of the other."""
+    """Outputs (a, b, q) of rows left out, block by block; ``+`` appends those of the other."""
 
     parts: list[NDArray[np.floating]]
 

@@ -1,0 +1,127 @@
+"""Products with the matrix K = k(rows, centers), of which a few rows exist at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram import blocks
+from mercer.gram.blocks import check_finite, cuts, evaluator, n_rows, overflow
+from mercer.kernels.base import Kernel
+from mercer.linalg.threads import map_in_threads
+from mercer.rows.base import Block, Rows
+from mercer.rows.memory import MemoryRows
+
+Values = NDArray[np.floating]
+
+# So many pieces share the numbers of a block: each stays in a processor's cache, and as many threads have one.
+PIECES = 16
+
+
+def combine(kernel: Kernel, X: Any, centers: Any, coef: Values) -> Values:
+    """k(X, centers) @ coef (n, q) in the precision of coef, for rows in memory.
+
+    O(n m) time, in threads beyond one block; memory is bounded, and no bit of the result depends on the number
+    of threads.
+    """
+    out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
+    values = evaluator(kernel, centers)
+
+    def fill(rows: slice) -> None:
+        K = values(X[rows])
+        out[rows] = K @ coef
+        if not np.isfinite(out[rows]).all():
+            check_finite(kernel, K)
+
+    step = max(1, blocks.BLOCK_SIZE // max(len(coef), 1))
+    if len(out) <= step:
+        fill(slice(0, len(out)))
+    else:
+        map_in_threads(fill, cuts(len(out), max(1, step // PIECES)), most=PIECES)
+    return out
+
+
+def apply(kernel: Kernel, rows: Any, centers: Any, v: Values) -> Values:
+    """K v (n,) or (n, q) for rows in memory or from any source; v (m,) or (m, q)."""
+    coef = v if v.ndim == 2 else v[:, None]
+    if isinstance(rows, Rows):
+        product = rows.reduce(ProductOf(kernel, centers, coef)).joined
+    else:
+        product = combine(kernel, rows, centers, coef)
+    return product.reshape(-1, *v.shape[1:])
+
+
+def apply_transposed(kernel: Kernel, rows: Any, centers: Any, u: Values) -> NDArray[np.float64]:
+    """K'u (m,) or (m, q) for rows in memory or from any source; u (n,) or (n, q).
+
+    Blocks are multiplied in the precision of their values and summed in float64, in the order of the rows.
+    """
+    source = rows if isinstance(rows, Rows) else MemoryRows(rows)
+    return source.reduce(TransposedOf(kernel, centers, u))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Arrays of rows, block by block; ``+`` appends those of the other."""
+
+    parts: list[Values]
+
+    def __add__(self, other: "Parts") -> "Parts":
+        return Parts([*self.parts, *other.parts])
+
+    def __iadd__(self, other: "Parts") -> "Parts":
+        """Append to the list of this object, which must belong to nobody else."""
+        self.parts.extend(other.parts)
+        return self
+
+    @property
+    def joined(self) -> Values:
+        """All rows in one array; a copy."""
+        return np.concatenate(self.parts)
+
+
+@dataclass(frozen=True)
+class ProductOf:
+    """The fold block -> k(block, centers) @ coef."""
+
+    kernel: Kernel
+    centers: Any
+    coef: Values
+
+    def __call__(self, block: Block) -> Parts:
+        K = self.values(block.X)
+        product = K @ self.coef
+        if not np.isfinite(product).all():
+            check_finite(self.kernel, K)
+        return Parts([product.astype(self.coef.dtype, copy=False)])
+
+    @cached_property
+    def values(self) -> Callable[[Any], Values]:
+        """X -> k(X, centers)."""
+        return evaluator(self.kernel, self.centers)
+
+
+@dataclass(frozen=True)
+class TransposedOf:
+    """The fold block -> k(block, centers)' u[block], in float64; u (n, ...) are values for all rows."""
+
+    kernel: Kernel
+    centers: Any
+    u: Values
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        K = self.values(block.X)
+        u = np.asarray(self.u[block.first : block.first + len(K)], dtype=K.dtype)
+        product = (K.T @ u).astype(np.float64)
+        if not np.isfinite(product).all():
+            check_finite(self.kernel, K)
+            raise overflow(self.kernel, K.dtype)
+        return product
+
+    @cached_property
+    def values(self) -> Callable[[Any], Values]:
+        """X -> k(X, centers)."""
+        return evaluator(self.kernel, self.centers)
