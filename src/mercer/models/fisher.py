@@ -156,7 +156,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         threshold: str = "bayes",
         calibration: str = "logistic",
         cv: Any = None,
-        loo_rows: int | None = 50_000,
+        loo_rows: int | None = 20_000,
         max_memory: float | None = None,
         random_state: Any = None,
         verbose: int = 0,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from mercer.gram.moments import Moments, MomentsOf
+from mercer.gram.precision import Precision
 from mercer.rows import Block, Draw, Drawn, Rows
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
@@ -88,34 +89,45 @@ Encoder = ClassBlocks | ValueBlocks
 
 
 @dataclass(frozen=True)
+class Gatherer:
+    """Moments of rows: how targets are made of blocks, against which centers, in which precision."""
+
+    choice: Choice
+    encode: Encoder
+    precision: Precision
+
+    def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
+        """Moments of the rows, in one pass."""
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype)
+        moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
+        return moments
+
+
+@dataclass(frozen=True)
 class Stream:
     """Where a fit stands: what was chosen, the moments of all rows so far, and a sample of them."""
 
-    choice: Choice
+    gather: Gatherer
     moments: Moments
     drawn: Drawn
     draw: Draw
-    encode: Encoder
     fold: NDArray[np.intp] | None = None
-
-    def moments_of(self, rows: Rows) -> Moments:
-        """Moments of some rows against the centers."""
-        moments: Moments = rows.reduce(Encoded(self.encode, self._fold()))
-        return moments
 
     def joined(self, rows: Rows, decay: float) -> "Stream":
         """With more rows; what was there before counts ``decay`` times as much."""
         drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw))
-        encode = replace(self.encode, counts=self.encode.counts and drawn.whole and decay == 1.0)
-        more = rows.reduce(Encoded(encode, self._fold()))
+        encode = self.gather.encode
+        encode = replace(encode, counts=encode.counts and drawn.whole and decay == 1.0)
+        gather = replace(self.gather, encode=encode)
+        more = gather(rows)
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
-        return replace(self, moments=old + more, drawn=(kept + drawn).least(), encode=encode, fold=None)
+        return replace(self, gather=gather, moments=old + more, drawn=(kept + drawn).least(), fold=None)
 
     def left(self, rows: Rows) -> "Stream":
         """Without rows that had joined."""
-        less = self.moments_of(rows)
+        less = self.gather(rows)
         if less.n > self.moments.n:
             raise ValueError(
                 f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"
@@ -124,9 +136,6 @@ class Stream:
         for block in rows.blocks():
             drawn = drawn.without(block)
         return replace(self, moments=self.moments - less, drawn=drawn)
-
-    def _fold(self) -> MomentsOf:
-        return MomentsOf(self.choice.kernel, self.choice.centers.rows)
 
 
 @dataclass(frozen=True)

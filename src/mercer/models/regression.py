@@ -111,7 +111,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         penalty: str = "rkhs",
         fit_intercept: bool = True,
         cv: Any = None,
-        loo_rows: int | None = 50_000,
+        loo_rows: int | None = 20_000,
         max_memory: float | None = None,
         random_state: Any = None,
         verbose: int = 0,

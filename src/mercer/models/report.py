@@ -27,6 +27,7 @@ class FitReport:
     degrees_of_freedom: float
     rank: int
     negative: float
+    products: str
 
     def __str__(self) -> str:
         lines = {
@@ -39,12 +40,22 @@ class FitReport:
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
         }
+        if self.products:
+            lines["products"] = self.products
         width = max(map(len, lines)) + 2
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
 def fit_report(
-    model: Any, tuned: Tuned, loo: str, criterion: str, *, n_rows: int, centers: str, fold: NDArray[np.intp] | None
+    model: Any,
+    tuned: Tuned,
+    loo: str,
+    criterion: str,
+    *,
+    n_rows: int,
+    centers: str,
+    products: str,
+    fold: NDArray[np.intp] | None,
 ) -> FitReport:
     """The report of a model that has just been fitted."""
     return FitReport(
@@ -61,6 +72,7 @@ def fit_report(
         degrees_of_freedom=model.degrees_of_freedom_,
         rank=tuned.rank,
         negative=tuned.negative,
+        products=products,
     )
 
 

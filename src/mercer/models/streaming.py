@@ -14,7 +14,7 @@ from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.base import KernelModel, Training
-from mercer.models.passes import Columns, Encoder, Stream
+from mercer.models.passes import Columns, Encoder, Gatherer, Stream
 from mercer.models.report import FitReport, fit_report
 from mercer.models.validation import (
     as_plan,
@@ -25,7 +25,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, ParquetRows, Rows, elsewhere, survey
 from mercer.scores.criteria import CriterionFor
-from mercer.tuning import Task, Tuned, choose, finish, gather
+from mercer.tuning import Task, Tuned, choose, finish, precision_of
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class StreamModel(KernelModel):
 
         def part(f: int) -> Moments:
             members = np.flatnonzero(fold == f)
-            return self._stream.moments_of(MemoryRows(X, y, weight).some(members))
+            return self._stream.gather(MemoryRows(X, y, weight).some(members))
 
         self._solve(None if fold is None else part)
         return self
@@ -123,12 +123,13 @@ class StreamModel(KernelModel):
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(task.sample.X)
         choice = choose(kernel, task, rng)
-        moments = gather(rows, encode, choice, task)
+        gather = Gatherer(choice, encode, precision_of(choice, task))
+        moments = gather(rows, verbose=self.verbose)
         indices = choice.centers.indices
         self.kernel_ = choice.kernel
         self.X_fit_ = choice.centers.rows
         self.support_ = None if indices is None else drawn.sample().index[indices]
-        self._stream = Stream(choice, moments, drawn, draw, encode, fold)
+        self._stream = Stream(gather, moments, drawn, draw, fold)
         self._stale = True
 
     def _columns(self, rows: Rows, drawn: Drawn, checked: bool) -> Columns | None:
@@ -170,8 +171,8 @@ class StreamModel(KernelModel):
         self._stale = False
         stream = self._stream
         drawn = self._left_out_of(stream)
-        task, training = self._task(stream.encode, drawn, stream.fold)
-        tuned = finish(stream.choice, stream.moments, task, part)
+        task, training = self._task(stream.gather.encode, drawn, stream.fold)
+        tuned = finish(stream.gather.choice, stream.moments, task, part)
         self._store(training.X, tuned)
         self.loo_index_ = drawn.sample().index
         self._conclude(training, tuned, stream.moments)
@@ -198,7 +199,8 @@ class StreamModel(KernelModel):
             loo,
             criterion,
             n_rows=len(training.Y) if stream is None else stream.moments.n_rows,
-            centers="the distinct rows" if stream is None else stream.choice.words,
+            centers="the distinct rows" if stream is None else stream.gather.choice.words,
+            products="" if stream is None else stream.gather.precision.words,
             fold=training.fold,
         )
 

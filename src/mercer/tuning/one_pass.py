@@ -11,8 +11,9 @@ from mercer.centers import Centers, CenterSelector
 from mercer.centers import Sample as Candidates
 from mercer.gram import Budget, combine, gram, n_rows, take
 from mercer.gram.moments import Moments, MomentsOf
+from mercer.gram.precision import Precision, product_precision
 from mercer.kernels.base import Kernel
-from mercer.rows.base import Block, Rows
+from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
@@ -26,6 +27,11 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 # The moments of the rows of a fold.
 PartOf = Callable[[int], Moments]
+
+# The least alpha that is tried, as a share of the trace: moments know half of the digits of a kernel matrix.
+LEAST_SHARE = 1e-7
+# Rows that tell which precision is enough.
+PROBE_ROWS = 4096
 
 # The best kernels are compared on at most so many rows of the sample, with at most so many centers.
 RACE_ROWS = 10_000
@@ -112,13 +118,18 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     return Choice(chosen, _centers(chosen, task, task.n_centers, rng), paths, words)
 
 
-def gather(rows: Rows, encode: Callable[[Block], Block], choice: Choice, task: Task) -> Moments:
-    """Moments of all rows, in one pass."""
-    m = n_rows(choice.centers.rows)
+def precision_of(choice: Choice, task: Task) -> Precision:
+    """In which precision the products of the pass are computed, told by rows of the sample."""
+    kernel, centers = choice.kernel, choice.centers.rows
+    m, n = n_rows(centers), task.sample.n_rows
     task.budget.require(MOMENTS_HELD * 8.0 * m * m, f"the moments of {m} centers")
-    fold = MomentsOf(choice.kernel, choice.centers.rows)
-    moments: Moments = rows.reduce(Encoded(encode, fold), phase="moments", verbose=task.verbose)
-    return moments
+    if getattr(task.sample.X, "dtype", None) != np.float32 or task.penalty != "rkhs":
+        return Precision(np.float64, np.nan, "float64")
+    if m > PROBE_ROWS // 2:
+        return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
+    probe = np.unique(np.linspace(0, n - 1, max(PROBE_ROWS // 2, 2 * m)).astype(np.intp))
+    K = _among(kernel, centers, task)
+    return product_precision(kernel, centers, K, task.sample.X[probe], alpha_share=LEAST_SHARE)
 
 
 def finish(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> Tuned:
@@ -211,15 +222,21 @@ def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.R
 
 
 def _spectrum(kernel: Kernel, centers: Any, moments: Moments, task: Task) -> MomentSpectrum:
-    K = gram(kernel, centers, budget=task.budget) if task.penalty == "rkhs" else None
+    K = _among(kernel, centers, task) if task.penalty == "rkhs" else None
     return decompose_moments(moments, K, intercept=task.intercept)
+
+
+def _among(kernel: Kernel, centers: Any, task: Task) -> NDArray[np.floating]:
+    """k(centers, centers) in float64, whatever the rows are: fits with small alpha need its digits."""
+    precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
+    return gram(kernel, precise, budget=task.budget)
 
 
 def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
     """The penalties to be tried: none below the rounding error of the moments, unless it was asked for."""
     if task.alpha is not None:
         return np.array([task.alpha])
-    low, high = np.array([ALPHAS[0], ALPHAS[-1]]) * (spectrum.trace or 1.0)
+    low, high = np.array([LEAST_SHARE, ALPHAS[-1]]) * (spectrum.trace or 1.0)
     error = spectrum.negative * spectrum.values.max(initial=0.0)
     return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
 
