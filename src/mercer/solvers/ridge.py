@@ -18,9 +18,9 @@ errors in % for alpha = 1e-8, 1e-4, 1e-2, 0.1, 1, 10, and CPU seconds of the pas
 
     m      values   products                                             seconds
     2000   float64  float64    2.77   2.77   2.78   2.83   3.18   4.53      8.8
-    2000   float32  float64    2.77   2.77   2.78   2.83   3.18   4.53      7.4    the choice: eta = 1.0
+    2000   float32  float64    2.77   2.77   2.78   2.83   3.18   4.53      7.4    the choice: eta = 2.4
     2000   float32  float32    2.78   2.78   2.78   2.82   3.19   4.53      4.5
-    6000   float32  float64    1.92   1.92   1.91   2.04   2.42   3.91       54    the choice: eta = ETA6
+    6000   float32  float64    1.92   1.92   1.91   2.04   2.42   3.91       54    the choice: eta = 19
     6000   float32  float32   15.78  32.98   5.89   3.80   2.42   3.91       31    indefinite up to alpha = 0.1
 
 Centers that depend on others to half of the digits are dropped, since the errors of G grow by what is left of
