@@ -57,8 +57,10 @@ def product_precision(
 ) -> Precision:
     """float32 where products in float32 are safe for all alphas of at least ``alpha_share`` times trace A.
 
-    ``X_probe`` are rows as the pass has them, at random, best 2 m of them or a block. Otherwise float64: G is
-    then a Gram matrix, if of slightly other features, and nothing can fail. O(p m² + m³) for p rows.
+    ``X_probe`` are rows of the data at random, best one block of them. Otherwise float64: G is then a Gram matrix,
+    if of slightly other features, and nothing can fail. With fewer than 2 m rows the answer is float64: to know
+    more would cost what float32 could save. O(p m² + m³) for p rows, about 2 % of a pass over a million with
+    1000 centers.
     """
     p, m = n_rows(X_probe), len(K_zz)
     if evaluator(kernel, centers)(X_probe[:1]).dtype != np.float32:
