@@ -1,5 +1,6 @@
 """What all kernel models share: reading rows as their kernel wants them, and one fit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.expansion import Expansion
 from mercer.gram import Budget, take
 from mercer.kernels import Kernel, as_kernel
+from mercer.models.passes import Columns
 from mercer.models.validation import (
     penalty_of,
     positive_or_loo,
@@ -70,6 +72,7 @@ class KernelModel(BaseEstimator):
     max_memory: float | None
     random_state: Any
     support_: NDArray[np.intp] | None
+    n_features_in_: int
     dual_coef_: NDArray[np.floating]
     intercept_: NDArray[np.floating]
 
@@ -164,10 +167,14 @@ class KernelModel(BaseEstimator):
         """f at new rows (n, q)."""
         check_is_fitted(self)
         if elsewhere(X):
-            f = self._expansion()
-            return np.concatenate([f(self._read(block.X, reset=False)) for block in self._rows(X).blocks()])
+            f, read = self._expansion(), self._read_block()
+            return np.concatenate([f(read(block.X)) for block in self._rows(X).blocks()])
         X = self._read(X, reset=False)
         return self._expansion()(X)
+
+    def _read_block(self) -> Callable[[Any], Any]:
+        """How blocks of rows elsewhere are read: as in fit, by position, not by name."""
+        return Columns(self.n_features_in_) if self.kernel_.takes == "vectors" else lambda X: X
 
     def _rows(self, X: Any) -> Rows:
         """Rows of a source; of Parquet files the columns that the model was fitted on."""

@@ -64,7 +64,7 @@ class ClassBlocks:
             strange &= weight > 0
         if strange.any():
             raise ValueError(
-                f"label {y[strange][0]!r} is not among the classes {self.classes.tolist()}; "
+                f"label {y[strange].tolist()[0]!r} is not among the classes {self.classes.tolist()}; "
                 "give all of them to the first partial_fit with classes=[...]"
             )
         return label

@@ -1,6 +1,6 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self, cast
 
 import numpy as np
@@ -35,8 +35,7 @@ from mercer.scores import (
     squared_criterion,
 )
 from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers import Observations, Smoother, make_smoother, posterior_variance
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers import CenterVariance, Observations, Smoother, center_variance, make_smoother
 from mercer.tuning import Tuned
 
 Array = NDArray[np.float64]
@@ -227,26 +226,23 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _variance(self, X: Any) -> Array:
         """Variance (n,) of f at rows in memory, in units of that of the noise."""
-        of_rows = self._variance_in_span() if self.left_out_.point is None else self._smoother().variance
+        with_centers = self.left_out_.point is None
+        of_rows = self._variance_with_centers() if with_centers else self._smoother().variance
         parts = []
         for rows, K in self._blocks(X):
             parts.append(of_rows(K, np.asarray(self_similarity(self.kernel_, X[rows]), np.float64)))
         return np.concatenate(parts)
 
-    def _variance_in_span(self) -> Callable[[Array, Array], Array]:
-        """Kernel rows (n, m) and k(x, x) (n,) -> variances (n,)."""
-        rkhs = penalty_of(self.penalty) == "rkhs"
-        K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if rkhs else None
-        spectrum = decompose_moments(self._stream.moments, K, intercept=self.fit_intercept)
-        return lambda K, own: posterior_variance(spectrum, K, own if rkhs else None, self.alpha_)
+    def _variance_with_centers(self) -> CenterVariance:
+        if self.kernel_.takes == "values":
+            raise _no_kernel_values()
+        K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if penalty_of(self.penalty) == "rkhs" else None
+        return center_variance(self._stream.moments, K, self.alpha_, intercept=self.fit_intercept)
 
     def _smoother(self) -> Smoother:
         """Factor the kernel matrix of the centers: what a prediction takes from each of them."""
         if self.kernel_.takes == "values":
-            raise ValueError(
-                'uncertainty needs kernel values among the training rows, which kernel="precomputed" does not '
-                "keep; pass the kernel itself"
-            )
+            raise _no_kernel_values()
         if self.report_.negative > 0:
             raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_!r} is none")
         K = np.asarray(gram(self.kernel_, self.X_fit_, budget=self._budget()), dtype=np.float64)
@@ -314,7 +310,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             share=None,
             fold=None,
         )
-        self._store_loo(training, tuned, float(moments.n_rows), one_target=self._one_target)
+        # Of counted rows each copy is one.
+        n = moments.n if self._stream.gather.encode.counts else float(moments.n_rows)
+        self._store_loo(training, tuned, n, one_target=self._one_target)
 
     @property
     def _has_intercept(self) -> bool:
@@ -330,6 +328,13 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
+
+
+def _no_kernel_values() -> ValueError:
+    return ValueError(
+        'uncertainty needs kernel values among the training rows, which kernel="precomputed" does not '
+        "keep; pass the kernel itself"
+    )
 
 
 def _share(observations: Observations, fold: NDArray[np.intp] | None) -> Array:

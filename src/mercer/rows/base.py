@@ -4,7 +4,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
@@ -35,6 +35,10 @@ class Block:
     @property
     def n_rows(self) -> int:
         return count(self.X)
+
+    def with_weight(self) -> "Block":
+        """The same with weights of one where there were none."""
+        return self if self.weight is not None else replace(self, weight=np.ones(self.n_rows))
 
     def cut(self, start: int, stop: int) -> "Block":
         """Rows start to stop - 1 of the block."""
@@ -115,6 +119,8 @@ def join(blocks: Sequence[Block]) -> Block:
     """One block of the rows of several."""
     if len(blocks) == 1:
         return blocks[0]
+    if any(block.weight is not None for block in blocks):
+        blocks = [block.with_weight() for block in blocks]
     names = ("X", "y", "weight", "unit")
     X, y, weight, unit = (_stack([getattr(block, name) for block in blocks]) for name in names)
     return Block(X, y, weight, blocks[0].first, unit)

@@ -2,7 +2,7 @@
 
 from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
 from mercer.solvers.left_out import leave_out
-from mercer.solvers.smoother import Smoother, make_smoother, posterior_variance
+from mercer.solvers.smoother import CenterVariance, Smoother, center_variance, make_smoother
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
@@ -15,11 +15,13 @@ from mercer.solvers.spectrum import (
 )
 
 __all__ = [
+    "CenterVariance",
     "Coefficients",
     "Directions",
     "Observations",
     "Smoother",
     "Spectrum",
+    "center_variance",
     "decompose",
     "degrees_of_freedom",
     "discriminant_directions",
@@ -27,7 +29,6 @@ __all__ = [
     "gcv",
     "leave_out",
     "make_smoother",
-    "posterior_variance",
     "solve",
     "variance_shares",
 ]

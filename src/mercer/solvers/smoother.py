@@ -13,10 +13,13 @@ intercept and noise sigma²/w, the posterior variance of f(x) is
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.gram.moments import Moments
+from mercer.gram.precision import DEPENDENT
 from mercer.linalg import CholeskyFactor, factor_spd
-from mercer.solvers.ridge import MomentSpectrum
+from mercer.linalg.rank import RankFactor, rank_factor
 from mercer.solvers.spectrum import Penalty
 
 Array = NDArray[np.float64]
@@ -73,16 +76,47 @@ def make_smoother(
     return Smoother(factor, alpha, ones, None if penalty == "rkhs" else K)
 
 
-def posterior_variance(spectrum: MomentSpectrum, Kx: Array, own: Array | None, alpha: float) -> Array:
-    """Posterior variance of f (n,) with m centers, in units of sigma², for kernel rows Kx (n, m); O(n m r).
+@dataclass(frozen=True)
+class CenterVariance:
+    """Posterior variance of f with m centers, in units of sigma².
 
-    phi_c'(Lambda + alpha)^-1 phi_c + 1/n, and with k(x, x) (n,) the part of the prior that the centers can not
-    express, (k(x, x) - |phi|²) / alpha: the deterministic training conditional of Quiñonero-Candela and Rasmussen
-    (2005), section 5. For the penalty c'c nothing is beyond the centers, and ``own`` is None.
+    For kernel rows k (m,) less their mean, k_c'(G + alpha K)^-1 k_c + 1/n, and for the penalty c'Kc what the
+    centers can not express of the prior, (k(x, x) - k'K^-1 k) / alpha: the deterministic training conditional of
+    Quiñonero-Candela and Rasmussen (2005), section 5. For c'c nothing is beyond the centers.
     """
-    phi = Kx @ spectrum.basis
-    beyond = 0.0 if own is None else np.maximum(own - (phi**2).sum(axis=1), 0.0) / alpha
-    centered = phi - spectrum.kernel_mean @ spectrum.basis
-    within = (centered**2) @ (1.0 / (spectrum.values + alpha))
-    variance: Array = within + beyond + (1.0 / spectrum.n if spectrum.intercept else 0.0)
-    return variance
+
+    penalized: CholeskyFactor
+    among: RankFactor | None
+    kept: NDArray[np.intp]
+    kernel_mean: Array
+    constant: float
+    alpha: float
+
+    def __call__(self, Kx: Array, own: Array) -> Array:
+        """(n,) for kernel rows Kx (n, m) and k(x, x) (n,); O(n m²)."""
+        Kx = Kx[:, self.kept]
+        within = (self.penalized.half_solve((Kx - self.kernel_mean).T) ** 2).sum(axis=0)
+        variance: Array = within + self.constant
+        if self.among is not None:
+            known = scipy.linalg.solve_triangular(self.among.R, Kx.T, trans="T", check_finite=False)
+            variance += np.maximum(own - (known**2).sum(axis=0), 0.0) / self.alpha
+        return variance
+
+
+def center_variance(
+    moments: Moments, K: NDArray[np.floating] | None, alpha: float, *, intercept: bool
+) -> CenterVariance:
+    """The variance of the fit with the penalty c'Kc, K (m, m) of the centers, or c'c for None; O(m³)."""
+    m = len(moments.s)
+    among = None if K is None else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+    kept = np.arange(m) if among is None else among.kept
+    used = (moments if intercept else moments.without_means()).restricted(kept)
+    penalty = np.eye(m) if among is None else among.R.T @ among.R
+    return CenterVariance(
+        penalized=factor_spd(used.centered()[0] + alpha * penalty),
+        among=among,
+        kept=kept,
+        kernel_mean=used.s / used.n,
+        constant=1.0 / used.n if intercept else 0.0,
+        alpha=alpha,
+    )

@@ -13,6 +13,7 @@ from mercer.gram import Budget, combine, gram, n_rows, take
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision, product_precision
 from mercer.kernels.base import Kernel
+from mercer.linalg import limit_threads
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
@@ -228,6 +229,8 @@ def _spectrum(kernel: Kernel, centers: Any, moments: Moments, task: Task) -> Mom
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> NDArray[np.floating]:
     """k(centers, centers) in float64, whatever the rows are: fits with small alpha need its digits."""
+    if kernel.takes == "values":
+        return gram(kernel, take(kernel, task.sample.X, centers), budget=task.budget)
     precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
     return gram(kernel, precise, budget=task.budget)
 
@@ -270,4 +273,5 @@ def _judge(task: Task, outputs: NDArray[np.floating]) -> Array:
     judge = task.criterion(np.arange(outputs.shape[1]))
     step = max(1, JUDGED // (outputs.shape[1] * outputs.shape[2]))
     parts = [outputs[start : start + step] for start in range(0, len(outputs), step)]
-    return np.concatenate([judge(np.asarray(part, dtype=np.float64)) for part in parts])
+    with limit_threads(1):
+        return np.concatenate([judge(np.asarray(part, dtype=np.float64)) for part in parts])

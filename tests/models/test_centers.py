@@ -1,0 +1,312 @@
+"""Models with m centers: the same from every source of rows, in any batching, and honest about rows left out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
+from mercer.datasets import make_banana, make_sinc, make_waveform
+from mercer.kernels import RBF, FromCallable
+from mercer.rows import MemoryRows, ParquetRows, StreamRows
+
+# Centers so far apart that their kernel matrix has a condition number of a hundred: sums in another order then
+# change the last digits only.
+KERNEL = RBF(gamma=2.0)
+GRID = np.stack(np.meshgrid(np.linspace(-2, 2, 5), np.linspace(-2, 2, 5)), axis=-1).reshape(-1, 2)
+LINE = np.linspace(-9, 9, 13)[:, None]
+
+
+@pytest.fixture(scope="module")
+def banana():
+    return make_banana(900, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def sinc():
+    return make_sinc(900, random_state=0)
+
+
+def batches(X, y, size):
+    return [(X[i : i + size], y[i : i + size]) for i in range(0, len(X), size)]
+
+
+def parquet(tmp_path, X, y, files=3):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for k, rows in enumerate(np.array_split(np.arange(len(X)), files)):
+        columns = {f"x{j}": X[rows, j] for j in range(X.shape[1])}
+        pq.write_table(pa.table({**columns, "label": y[rows]}), tmp_path / f"part{k}.parquet")
+    return str(tmp_path)
+
+
+def memory_map(tmp_path, X):
+    np.save(tmp_path / "X.npy", X)
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+def assert_same_classifier(found, expected, X, tolerance=1e-10):
+    assert_allclose(found.decision_function(X), expected.decision_function(X), rtol=tolerance, atol=tolerance)
+    assert_array_equal(found.predict(X), expected.predict(X))
+
+
+def test_every_row_a_center_is_the_exact_fit(banana):
+    X, y = banana[0][:80], banana[1][:80]
+    exact = KernelFisherClassifier(KERNEL, alpha=0.5).fit(X, y)
+    passes = KernelFisherClassifier(KERNEL, alpha=0.5, centers=Uniform()).fit(X, y)
+    # Moments square the condition of the kernel matrix; alpha keeps what is left of its digits.
+    assert_allclose(passes.transform(X), exact.transform(X), rtol=1e-6, atol=1e-6)
+    assert_allclose(passes.loo_outputs_, exact.loo_outputs_, rtol=1e-6, atol=1e-6)
+    assert_allclose(passes.predict_proba(X), exact.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_outputs_left_out_are_those_of_refitting(sinc, alpha, intercept):
+    X, y = sinc[0][:40], sinc[1][:40]
+    Z = np.linspace(-8, 8, 12)[:, None]
+    model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=alpha, centers=Z, fit_intercept=intercept)
+    left_out = model.fit(X, y).loo_prediction_
+    for i in range(40):
+        without = np.arange(40) != i
+        assert_allclose(left_out[i], model.fit(X[without], y[without]).predict(X[i : i + 1])[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("source", ["map", "parquet", "stream", "function", "rows", "csr", "frame", "list"])
+def test_every_source_gives_the_same_model(banana, tmp_path, source):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, centers=GRID).fit(X, y)
+    other = KernelFisherClassifier(KERNEL, centers=GRID)
+    if source == "map":
+        other.fit(memory_map(tmp_path, X), y)
+    elif source == "parquet":
+        other.fit(parquet(tmp_path, X, y), "label")
+    elif source == "stream":
+        other.fit(batches(X, y, 77))
+    elif source == "function":
+        other.fit(lambda: iter(batches(X, y, 130)))
+    elif source == "rows":
+        other.fit(MemoryRows(X, y, block_rows=50))
+    elif source == "csr":
+        other.set_params(centers=sparse.csr_matrix(GRID)).fit(sparse.csr_matrix(X), y)
+    elif source == "frame":
+        other.fit(pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"]), y)
+    else:
+        other.fit(X.tolist(), y.tolist())
+    new = X[:50] + 0.1
+    new = sparse.csr_matrix(new) if source == "csr" else new
+    if source in ("frame", "parquet"):
+        new = pytest.importorskip("pandas").DataFrame(new, columns=list(other.feature_names_in_))
+    assert_allclose(other.predict_proba(new), model.predict_proba(X[:50] + 0.1), atol=1e-10)
+
+
+def test_shuffled_rows_give_the_same_model(banana, rng):
+    X, y = banana
+    order = rng.permutation(len(X))
+    model = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X, y)
+    shuffled = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X[order], y[order])
+    assert_same_classifier(shuffled, model, X)
+
+
+@pytest.mark.parametrize("size", [7, 300, 900])
+def test_partial_fit_in_any_batching_is_fit(banana, size):
+    X, y = banana
+    for alpha, tolerance in (("loo", 1e-10), (0.1, 1e-10)):
+        model = KernelFisherClassifier(KERNEL, alpha=alpha, centers=GRID).fit(X, y)
+        parts = KernelFisherClassifier(KERNEL, alpha=alpha, centers=GRID)
+        for rows, labels in batches(X, y, size):
+            parts.partial_fit(rows, labels, classes=[-1, 1])
+        assert_same_classifier(parts, model, X, tolerance)
+        assert_allclose(parts.loo_outputs_, model.loo_outputs_, atol=tolerance)
+        assert parts.report_.n_rows == 900
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_joined_can_leave_again(sinc, rng, weighted):
+    X, y = sinc
+    w = rng.integers(1, 4, 900).astype(float) if weighted else None
+    some, more = slice(None, 600), slice(600, None)
+    model = KernelRidgeRegressor(RBF(gamma=0.3), centers=LINE)
+    model.fit(X[some], y[some], None if w is None else w[some])
+    before, residuals = model.predict(X), model.loo_prediction_.copy()
+    model.partial_fit(X[more], y[more], None if w is None else w[more])
+    assert np.abs(model.predict(X) - before).max() > 1e-4
+    model.remove(X[more], y[more], None if w is None else w[more])
+    assert_allclose(model.predict(X), before, rtol=1e-8, atol=1e-8)
+    assert_allclose(model.loo_prediction_, residuals, rtol=1e-8, atol=1e-8)
+
+
+def test_fit_can_be_continued(banana):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X, y)
+    two = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X[:500], y[:500])
+    two.partial_fit(X[500:], y[500:])
+    assert_same_classifier(two, model, X)
+
+
+def test_decay_weighs_what_was_before(sinc):
+    X, y = sinc
+    weight = np.r_[np.full(450, 0.25), np.ones(450)]
+    model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, centers=LINE).fit(X, y, weight)
+    stream = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, centers=LINE)
+    stream.partial_fit(X[:450], y[:450]).partial_fit(X[450:], y[450:], decay=0.25)
+    assert_allclose(stream.predict(X), model.predict(X), rtol=1e-9, atol=1e-10)
+    assert_allclose(stream.loo_prediction_, model.loo_prediction_, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef"])
+def test_folds_that_leave_are_left_out_of_the_fit(banana, penalty):
+    X, y = banana[0][:200], banana[1][:200]
+    groups = np.arange(200) % 4
+    model = KernelFisherClassifier(KERNEL, alpha=0.3, centers=X[:20], penalty=penalty)
+    outputs = model.fit(X, y, groups=groups).loo_outputs_
+    for g in range(4):
+        model.fit(X[groups != g], y[groups != g])
+        assert_allclose(outputs[groups == g], model.transform(X[groups == g]), rtol=1e-8, atol=1e-8)
+
+
+def test_weights_are_counts(sinc, rng):
+    X, y = sinc[0][:200], sinc[1][:200]
+    count = rng.integers(0, 4, 200)
+    model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, centers=LINE)
+    weighted = clone(model).fit(X, y, count)
+    repeated = clone(model).fit(X.repeat(count, 0), y.repeat(count))
+    assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-8, atol=1e-8)
+    assert_allclose(weighted.loo_prediction_.repeat(count), repeated.loo_prediction_, rtol=1e-8, atol=1e-8)
+    assert_allclose(weighted.noise_std_, repeated.noise_std_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("centers", [20, ForwardSelection(), KMeans(), RPCholesky(), Uniform()], ids=str)
+def test_classes_are_told_apart_whoever_chooses(centers):
+    X, y = make_blobs(600, centers=3, n_features=4, cluster_std=2.0, random_state=0)
+    model = KernelFisherClassifier(centers=centers, random_state=0).fit(X[:400], y[:400])
+    assert model.score(X[400:], y[400:]) > 0.9
+    assert model.transform(X).shape == (600, 2)
+    assert "centers" in str(model.report_)
+
+
+def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
+    monkeypatch.setattr("mercer.models.streaming.EXACT_ROWS", 300)
+    model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
+    assert "ForwardSelection" in model.report_.centers
+    assert len(KernelFisherClassifier(KERNEL, centers="all").fit(*banana).X_fit_) == 900
+
+
+def test_left_out_rows_may_be_a_sample(banana):
+    X, y = banana
+    every = KernelFisherClassifier(KERNEL, alpha=1.0, centers=GRID).fit(X, y)
+    some = KernelFisherClassifier(KERNEL, alpha=1.0, centers=GRID, loo_rows=200, random_state=0).fit(X, y)
+    assert len(some.loo_index_) == 200 == len(some.loo_outputs_)
+    assert_allclose(some.loo_outputs_, every.loo_outputs_[some.loo_index_], atol=1e-12)
+    assert "each of 200 rows out" in str(some.report_)
+
+
+def test_rare_classes_are_in_every_sample(rng):
+    X, y = rng.normal(size=(3000, 2)), np.zeros(3000, int)
+    y[:4], X[:4, 0] = 2, 6.0
+    y[4:1500], X[4:1500, 1] = 1, X[4:1500, 1] + 4.0
+    model = KernelFisherClassifier(KERNEL, centers=40, loo_rows=60, random_state=0).fit(X, y)
+    assert (model.predict(X[:4]) == 2).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_single_precision_is_close(banana):
+    X, y = banana
+    double = KernelFisherClassifier(KERNEL, centers=GRID).fit(X, y)
+    single = KernelFisherClassifier(KERNEL, centers=GRID).fit(X.astype(np.float32), y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-3)
+
+
+def test_predictions_for_rows_elsewhere(banana, tmp_path):
+    X, y = banana
+    folder = parquet(tmp_path, X, y)
+    model = KernelFisherClassifier(KERNEL, centers=GRID).fit(folder, "label")
+    assert list(model.feature_names_in_) == ["x0", "x1"]
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["x0", "x1"])
+    assert_array_equal(model.predict(folder), model.predict(frame))
+    assert_array_equal(model.predict(ParquetRows(folder, columns=["x0", "x1"])), model.predict(frame))
+
+
+def test_objects_as_rows():
+    words = [f"{'ab'[i % 2] * (i % 7 + 1)}{i % 5}" for i in range(60)]
+    y = np.arange(60) % 2
+
+    def shared(a, b):
+        return np.array([[len(set(s) & set(t)) + 1.0 * (s == t) for t in b] for s in a])
+
+    model = KernelFisherClassifier(FromCallable(shared, psd=True), alpha=0.1, centers=10, random_state=0)
+    model.fit(words, y)
+    assert model.score(words, y) == 1.0
+    assert set(model.X_fit_) <= set(words)
+
+
+def test_precomputed_kernels_take_positions(banana):
+    X, y = banana[0][:150], banana[1][:150]
+    K = KERNEL.block(X, X)
+    direct = KernelFisherClassifier(KERNEL, alpha=0.2, centers=X[[3, 40, 77, 90]]).fit(X, y)
+    model = KernelFisherClassifier("precomputed", alpha=0.2, centers=np.array([3, 40, 77, 90])).fit(K, y)
+    assert_allclose(model.transform(K), direct.transform(X), atol=1e-10)
+    chosen = KernelFisherClassifier("precomputed", centers=12, random_state=0).fit(K, y)
+    assert_array_equal(chosen.X_fit_, chosen.support_)
+    assert chosen.score(K, y) > 0.8
+
+
+def test_uncertainty_with_centers_is_that_of_all_rows_where_all_are(sinc):
+    X, y = sinc[0][:60], sinc[1][:60]
+    exact = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1).fit(X, y)
+    passes = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1, centers=Uniform()).fit(X, y)
+    new = np.linspace(-12, 12, 9)[:, None]
+    for found, expected in zip(passes.predict(new, return_std=True), exact.predict(new, return_std=True)):
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_intervals_with_centers_cover(sinc):
+    X, y = sinc
+    model = KernelRidgeRegressor(centers=20, random_state=0).fit(X[:600], y[:600])
+    low, high = model.predict_interval(X[600:], coverage=0.8).T
+    # 300 rows: a standard deviation of 0.023.
+    assert abs(((y[600:] >= low) & (y[600:] <= high)).mean() - 0.8) < 0.08
+
+
+def test_leave_one_out_of_chosen_centers_is_honest():
+    X, y = make_waveform(3000, random_state=1)
+    model = KernelFisherClassifier(centers=40, random_state=0).fit(X[:1000], y[:1000])
+    # Standard deviation 0.01 of both; centers chosen by the same labels may add a little.
+    assert model.loo_score_ - model.score(X[1000:], y[1000:]) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call", "words"),
+    [
+        ({"centers": 0}, "fit", "centers=0"),
+        ({"centers": "some"}, "fit", "centers='some'"),
+        ({"centers": 10, "loo_rows": 1}, "fit", "loo_rows=1"),
+        ({"centers": 10, "class_weight": "balanced"}, "partial_fit", "balanced"),
+        ({"centers": 10, "cv": 3}, "partial_fit", "cv=3"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_is_named(banana, arguments, call, words):
+    with pytest.raises(ValueError, match=words):
+        getattr(KernelFisherClassifier(**arguments), call)(*banana)
+
+
+def test_sources_refuse_what_they_can_not_do(banana, tmp_path):
+    X, y = banana
+    with pytest.raises(ValueError, match="in memory"):
+        KernelFisherClassifier(centers="all").fit(batches(X, y, 100))
+    with pytest.raises(ValueError, match="cv and groups"):
+        KernelFisherClassifier(cv=3).fit(batches(X, y, 100))
+    with pytest.raises(ValueError, match="function that returns"):
+        KernelFisherClassifier(KERNEL, centers=X[:5]).fit(iter(batches(X, y, 100)))
+    with pytest.raises(ValueError, match="no labels"):
+        KernelFisherClassifier(KERNEL, centers=X[:5]).fit([(X,)])
+    with pytest.raises(ValueError, match="label 7"):
+        KernelFisherClassifier(KERNEL, centers=X[:5]).fit(X, y).partial_fit(X[:3], [7, 7, 7])
+    with pytest.raises(ValueError, match="can not be taken out"):
+        KernelFisherClassifier(KERNEL, centers=X[:5]).fit(X[:50], y[:50]).remove(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        KernelFisherClassifier(KERNEL, centers=X[:5]).fit(StreamRows([(np.where(X > 1, np.nan, X), y)]))
