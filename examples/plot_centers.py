@@ -9,8 +9,8 @@ is the fit: least squares on the 16 kernel functions, with alpha by leave-one-ou
 * ``Uniform`` draws rows, most of them where most rows are.
 * ``KMeans`` spreads means evenly over the rows, whatever their class.
 * ``RPCholesky`` draws rows that the kernel can not yet represent: far ones, too.
-* ``ForwardSelection`` looks at the labels, and adds the row or the mean that lowers the squared error most. Here it
-  covers one arm, and leaves the other to the intercept.
+* ``ForwardSelection`` looks at the labels, and adds the row or the mean that lowers the squared error most. Here
+  it covers one arm, and leaves the other to the intercept.
 """
 
 import matplotlib.pyplot as plt
