@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from mercer.centers import CenterSelector, ForwardSelection, KMeans, RPCholesky, Sample, Uniform
 from mercer.centers.forward import moments_of_sample
 from mercer.datasets import make_clusters, make_ringnorm, read_digits
-from mercer.gram.blocks import combine, cross
+from mercer.gram import combine
+from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import RBF
 from mercer.solvers.ridge import decompose_moments
