@@ -56,3 +56,11 @@ def test_cost_prints_one_line_for_each_size():
 def test_tuning_speed_prints_one_line_for_each_size():
     last = run("tuning_speed.py", "--sizes", 40, "--repeats", 1, "--quick").splitlines()[-1]
     assert last.split()[0] == "40"
+
+
+def test_centers_counts_the_centers_others_need(tmp_path):
+    arguments = ("--data", tmp_path, "--sets", "ringnorm", "--max-rows", 300, "--quick", "--keep", tmp_path)
+    lines = run("centers.py", *arguments).splitlines()
+    assert [line.split()[0] for line in lines[-2:]] == ["ringnorm", "mean"]
+    assert (tmp_path / "ringnorm-0.json").exists()
+    assert run("centers.py", *arguments).splitlines()[-1] == lines[-1]

@@ -142,6 +142,61 @@ def test_all_rows_of_the_data_count_not_only_the_sample():
     assert rss <= centers.path.rss[-1] <= 1.01 * rss
 
 
+def without_own_votes(sample, drawn, m, alpha):
+    """Greedy refitting on the rows that are not drawn, with centers among those that are."""
+    voters = Sample(
+        sample.X, sample.Y, np.where(np.isin(np.arange(len(sample.weight)), drawn), 0.0, sample.weight)
+    )
+    S = []
+    for _ in range(m):
+        left = [j for j in drawn if j not in S]
+        S.append(min(left, key=lambda j: refit(voters, [*S, j], alpha)[1]))
+    return S
+
+
+@every_sample
+def test_candidates_have_no_vote_if_they_are_few(sample):
+    selector = ForwardSelection(n_candidates=40, n_means=0, alpha=ALPHA)
+    centers = selector.select(KERNEL, sample, 6, seeded())
+    assert len(centers.unseen) == 40
+    assert_array_equal(centers.indices, without_own_votes(sample, centers.unseen, 6, ALPHA))
+
+
+@every_sample
+def test_every_row_votes_if_most_are_candidates(sample):
+    assert len(ForwardSelection(n_candidates=50).select(KERNEL, sample, 6, seeded()).unseen) == 0
+
+
+def test_copies_of_a_candidate_have_no_vote_either():
+    sample = classes(2)
+    twice = np.repeat(np.arange(90), 2)
+    copies = Sample(sample.X[twice], sample.Y[twice], sample.weight[twice], sample.label[twice])
+    centers = ForwardSelection(n_candidates=40, n_means=0).select(KERNEL, copies, 6, seeded())
+    assert_array_equal(np.bincount(centers.unseen // 2, minlength=90) % 2, 0)
+    assert len(centers.unseen) == 80
+
+
+def test_leave_one_out_without_a_vote_knows_the_noise():
+    """Labels are noise: whatever is chosen, the squared error of new rows is at least their variance."""
+    X, y = seeded(0).normal(size=(1200, 5)), seeded(1).choice([-1.0, 1.0], 1200)
+    sample, kernel = Sample(X, y[:, None], np.ones(1200)), RBF(gamma=0.5)
+    blind, voting = (
+        ForwardSelection(n_candidates=c, n_means=0, criterion="loo", cost=1.0).select(kernel, sample, 60, seeded())
+        for c in (400, 1200)
+    )
+    assert blind.path.score[-1] > 0.98 > 0.95 > voting.path.score[-1]
+
+
+def test_means_are_chosen_where_they_help_and_said_not_to_be_rows():
+    X, y = make_clusters(1000, random_state=0)
+    sample = Sample(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
+    centers = ForwardSelection(n_candidates=200, n_means=60).select(RBF(gamma=0.03), sample, 30, seeded())
+    assert centers.indices is None
+    of_rows = centers.path.order >= 0
+    assert 0 < of_rows.sum() < 30
+    assert_array_equal(centers.rows[of_rows], X[centers.path.order[of_rows]])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_candidates_that_add_nothing_but_noise_are_not_chosen(dtype):
     X, y = make_sinc(300, random_state=0, dtype=dtype)

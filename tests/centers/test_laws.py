@@ -28,9 +28,9 @@ OF_ROWS = [
     Leverage(),
     Leverage(alpha=0.1),
     ForwardSelection(),
-    ForwardSelection(criterion="loo", n_candidates=50),
+    ForwardSelection(criterion="loo", n_candidates=50, n_means=0),
 ]
-ALL = [*OF_ROWS, KMeans(), KMeans(per_class=True)]
+ALL = [*OF_ROWS, ForwardSelection(n_candidates=30, n_means=10), KMeans(), KMeans(per_class=True)]
 
 every_selector = pytest.mark.parametrize("selector", ALL, ids=repr)
 every_selector_of_rows = pytest.mark.parametrize("selector", OF_ROWS, ids=repr)

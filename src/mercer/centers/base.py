@@ -37,13 +37,15 @@ class Centers:
 
     ``rows`` (m) as the kernel takes them, ``indices`` (m,) their positions in the sample, None if they are
     not rows of it; ``trace`` (m,) what each contributed in the selector's own measure, None if it has none;
-    ``path`` what a supervised selector knows of every other number of centers.
+    ``path`` what a supervised selector knows of every other number of centers; ``unseen`` (u,) the positions of
+    rows of the sample whose targets had no part in the choice, at which leave-one-out is honest; None: of all.
     """
 
     rows: Any
     indices: NDArray[np.intp] | None = None
     trace: Array | None = None
     path: Path | None = None
+    unseen: NDArray[np.intp] | None = None
 
 
 class CenterSelector(BaseEstimator, ABC):

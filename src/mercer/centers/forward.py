@@ -1,7 +1,7 @@
 """Centers chosen by the targets, one after another, from moments."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.centers.base import Centers, CenterSelector, Pass, Sample, at_least_one
+from mercer.centers.kmeans import KMeans
 from mercer.centers.path import Path, Problem, Score, gcv, loo, scored_path
-from mercer.centers.pool import draw_stratified, pool_of
+from mercer.centers.pool import Pool, draw_stratified, pool_of
 from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels import Kernel
@@ -27,6 +28,9 @@ ALPHA_OF_SELECTION = 1e-4
 ALPHAS = 10.0 ** np.arange(1, -6, -1)
 # Least part of its diagonal that must be left of a candidate: the noise in moments of such blocks.
 TOLERANCES = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# Rounds of k-means for means among the candidates, and one of so many is that of a large cluster.
+ROUNDS = 20
+LARGE_CLUSTERS = 5
 # Centers of the first path when their number is not given.
 FIRST_LENGTH = 64
 ROWS_IN_BLOCK = 4096
@@ -45,6 +49,11 @@ class ForwardSelection(CenterSelector):
     the number of rows. All targets and classes share the centers. Mika (2002), section 3.4.3; Andelić (2007),
     section 3.4.2, there with n rows for the c candidates here.
 
+    If the sample has at least 2 c different rows, two things are better. No row has a vote on itself: the sums
+    that choose are those of the rows that are no candidates, otherwise a narrow kernel would choose rows
+    because of their own labels; and at the candidates leave-one-out is honest, as the choice does not know
+    their labels. And means of clusters of each class are candidates too, where rows are dense vectors.
+
     The path over all numbers of centers comes with it, and n_centers=None takes the number with the least
     criterion; the path ends when it is twice as long as that. Centers chosen by the targets spend more degrees
     of freedom than given ones: they are counted as df = 1 + cost tr (H_SS^-1 G_SS). ``trace`` of the centers
@@ -54,12 +63,15 @@ class ForwardSelection(CenterSelector):
     ----------
     n_candidates : int
         Number of candidates c, at least the number of centers.
+    n_means : int
+        Number of means that are candidates besides; ``indices`` of the centers are None if one is chosen.
     criterion : "gcv" or "loo"
         What the path is scored by: generalized cross-validation, n rss / (n - df)², or the leave-one-out
-        residuals of the rows of the sample, O(c m (m + q)) for a sample of c rows.
+        residuals of the rows that had no vote, of all rows of the sample if every one had;
+        O(b m (m + q)) for b such rows.
     cost : float
         How many degrees of freedom a chosen slope counts for a given one; 1 does as if the labels had not
-        been looked at, and takes too many centers.
+        been looked at, and takes too many centers. Rows without a vote need no such charge.
     alpha : float or None
         The penalty. None: the selection, which hardly depends on it, uses 1e-4 tr G / tr K, and the path the
         one of seven that has the best criterion.
@@ -83,12 +95,14 @@ class ForwardSelection(CenterSelector):
     def __init__(
         self,
         n_candidates: int = 2000,
+        n_means: int = 500,
         criterion: Literal["gcv", "loo"] = "gcv",
         cost: float = 2.5,
         alpha: float | None = None,
         tolerance: float | None = None,
     ) -> None:
         self.n_candidates = n_candidates
+        self.n_means = n_means
         self.criterion = criterion
         self.cost = cost
         self.alpha = alpha
@@ -104,29 +118,50 @@ class ForwardSelection(CenterSelector):
     ) -> Centers:
         pool = pool_of(sample)
         c = max(self.n_candidates, 1 if n_centers is None else at_least_one(n_centers))
-        candidates = pool.index[draw_stratified(pool, c, rng)]
-        rows = pick(kernel, sample.X, candidates)
-        K = _among(kernel, sample.X, candidates)
-        problem = Problem.of(
-            moments_of_sample(kernel, sample, rows) if moments is None else moments(rows),
-            K.astype(np.float64),
-        )
-        path = self._path(problem, K.dtype, self._score(kernel, sample, candidates), n_centers)
+        candidates = self._candidates(kernel, sample, pool, draw_stratified(pool, c, rng), rng)
+        K = _among(kernel, candidates)
+        rows = candidates.rows
+        everyone = moments_of_sample(kernel, sample, rows) if moments is None else moments(rows)
+        problem = voters = Problem.of(everyone, K.astype(np.float64))
+        if candidates.silent is not None:
+            own = _part(sample, candidates.silent)
+            voters = Problem.of(everyone - moments_of_sample(kernel, own, rows), problem.K)
+        score = self._score(kernel, sample, candidates)
+        path = self._path(problem, self._order(voters, K.dtype), score, n_centers)
         if path is None:
-            return Centers(pick(kernel, sample.X, candidates[:1]), candidates[:1])
-        path = replace(path, order=candidates[path.order])
+            return Centers(pick(kernel, sample.X, candidates.index[:1]), candidates.index[:1])
         m = len(path.order) if n_centers is not None else _best_number(path, problem)
-        indices = path.order[:m]
-        return Centers(pick(kernel, sample.X, indices), indices, path.gain[:m] / (problem.total or 1.0), path)
+        chosen, path = path.order[:m], replace(path, order=candidates.index[path.order])
+        indices = path.order[:m] if (path.order[:m] >= 0).all() else None
+        unseen = np.empty(0, dtype=np.intp) if candidates.silent is None else candidates.silent
+        return Centers(candidates.take(chosen), indices, path.gain[:m] / (problem.total or 1.0), path, unseen)
 
-    def _path(self, problem: Problem, dtype: Any, score: Score, n_centers: int | None) -> Path | None:
+    def _candidates(
+        self, kernel: Kernel, sample: Sample, pool: Pool, drawn: Indices, rng: np.random.Generator
+    ) -> "Candidates":
+        """The points drawn, without a vote and with means besides if they are half of the points or fewer."""
+        index = pool.index[drawn]
+        rows, square = pick(kernel, sample.X, index), take(kernel, sample.X, index)
+        if 2 * len(drawn) > pool.n_points:
+            return Candidates(rows, square, index, None)
+        silent = pool.members(drawn)
+        if self.n_means < 1 or kernel.takes != "vectors" or not isinstance(sample.X, np.ndarray):
+            return Candidates(rows, square, index, silent)
+        large = self.n_means // LARGE_CLUSTERS
+        clusters = KMeans(per_class=True, max_iter=ROUNDS)
+        means = [clusters.select(kernel, sample, k, rng).rows for k in (self.n_means - large, large) if k]
+        rows = np.concatenate([rows, *means])
+        index = np.concatenate([index, np.full(len(rows) - len(index), -1)])
+        return Candidates(rows, rows, index, silent)
+
+    def _path(self, problem: Problem, pivots: Iterator[int], score: Score, n_centers: int | None) -> Path | None:
         """The best path in numbers of candidates; None if no candidate is different from a constant."""
         alphas = [self.alpha] if self.alpha is not None else list(ALPHAS * problem.unit)
 
         def paths(order: Indices) -> list[Path | None]:
             return map_in_threads(lambda alpha: scored_path(problem, order, alpha, score, self.cost), alphas)
 
-        return grow(self._order(problem, dtype), paths, n_centers)
+        return grow(pivots, paths, n_centers)
 
     def _order(self, problem: Problem, dtype: Any) -> Iterator[int]:
         """Numbers of the candidates as they are chosen, until what is left of them is noise."""
@@ -135,16 +170,39 @@ class ForwardSelection(CenterSelector):
         floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
         return supervised_pivots(problem.penalized(alpha), problem.C, floor)
 
-    def _score(self, kernel: Kernel, sample: Sample, candidates: Indices) -> Score:
+    def _score(self, kernel: Kernel, sample: Sample, candidates: "Candidates") -> Score:
         if self.criterion == "gcv":
             return gcv(self.cost)
         if self.criterion != "loo":
             raise ValueError(f'criterion is {self.criterion!r}; it must be "gcv" or "loo"')
+        if candidates.silent is None:
+            return loo(kernel, sample.X, sample.Y, sample.weight, candidates.take, self.cost)
+        silent = _part(sample, candidates.silent)
+        return loo(kernel, silent.X, silent.Y, silent.weight, candidates.take, 1.0)
 
-        def centers(order: Indices) -> Any:
-            return pick(kernel, sample.X, candidates[order])
 
-        return loo(kernel, sample.X, sample.Y, sample.weight, centers, self.cost)
+@dataclass(frozen=True)
+class Candidates:
+    """Candidates as centers, their values with themselves if those are given, and where they are in the sample.
+
+    ``index`` is -1 for means. ``silent`` are the positions of rows without a vote, those that are candidates;
+    None if all vote.
+    """
+
+    rows: Any
+    square: Any
+    index: Indices
+    silent: Indices | None
+
+    def take(self, order: Indices) -> Any:
+        """Some of the candidates as centers."""
+        return self.rows[order] if hasattr(self.rows, "shape") else [self.rows[i] for i in order]
+
+
+def _part(sample: Sample, rows: Indices) -> Sample:
+    """Some rows of the sample."""
+    X = sample.X[rows] if hasattr(sample.X, "shape") else [sample.X[i] for i in rows]
+    return Sample(X, sample.Y[rows], sample.weight[rows], None)
 
 
 def moments_of_sample(kernel: Kernel, sample: Sample, centers: Any) -> Moments:
@@ -198,8 +256,7 @@ def _best_number(path: Path, problem: Problem) -> int:
     return int(path.score.argmin()) + 1
 
 
-def _among(kernel: Kernel, X: Any, points: Indices) -> NDArray[Any]:
-    """Kernel values of some rows with each other, float32 or float64."""
-    some = take(kernel, X, points)
-    K = cross(kernel, some, centers_of(kernel, some))
+def _among(kernel: Kernel, candidates: Candidates) -> NDArray[Any]:
+    """Kernel values of the candidates with each other, float32 or float64."""
+    K = cross(kernel, candidates.square, centers_of(kernel, candidates.square))
     return K if K.dtype in TOLERANCES else K.astype(np.float64)

@@ -79,7 +79,7 @@ class KMeans(CenterSelector):
 
 def _of_class(pool: Pool, k: int) -> Pool:
     here = pool.label == k
-    return Pool(pool.index[here], pool.weight[here], pool.label[here])
+    return Pool(pool.index[here], pool.weight[here], pool.label[here], pool.point)
 
 
 def _dense_vectors(kernel: Kernel, X: Any) -> NDArray[Any]:

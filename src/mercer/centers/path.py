@@ -31,9 +31,9 @@ CACHED = 2**16
 class Path:
     """The centers 1 … p in the order of their choice, and the fit with the first m of them, for every m.
 
-    ``order`` (p,): positions in the sample. ``objective`` (p,): the penalized sum of squares J at ``alpha``;
-    ``gain`` (p,): its decrease by each center; ``rss`` (p,): the sum of squares without the penalty;
-    ``degrees_of_freedom`` (p,): with the charge for the selection; ``score`` (p,): the criterion.
+    ``order`` (p,): positions in the sample, -1 for means of its rows. ``objective`` (p,): the penalized sum of
+    squares J at ``alpha``; ``gain`` (p,): its decrease by each center; ``rss`` (p,): the sum of squares without
+    the penalty; ``degrees_of_freedom`` (p,): with the charge for the selection; ``score`` (p,): the criterion.
     """
 
     order: Indices

@@ -15,15 +15,23 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Pool:
-    """Distinct rows with weight: where each first stands in the sample, its total weight, its class (all (u,))."""
+    """Distinct rows with weight: where each first stands in the sample, its total weight, its class (all (u,)).
+
+    ``point`` (c,) is the number of the point that each row of the sample is, -1 for rows without weight.
+    """
 
     index: Indices
     weight: Array
     label: Indices
+    point: Indices
 
     @property
     def n_points(self) -> int:
         return len(self.index)
+
+    def members(self, points: Indices) -> Indices:
+        """The rows of the sample that are one of these points."""
+        return np.flatnonzero(np.isin(self.point, points))
 
 
 def pool_of(sample: Sample) -> Pool:
@@ -37,7 +45,9 @@ def pool_of(sample: Sample) -> Pool:
     weight = np.bincount(rows.point, sample.weight[kept], minlength=rows.n_points).astype(np.float64)
     index = kept[rows.first]
     label = np.zeros(len(index), dtype=np.intp) if sample.label is None else sample.label[index]
-    return Pool(index, weight, label)
+    point = np.full(len(sample.weight), -1, dtype=np.intp)
+    point[kept] = rows.point
+    return Pool(index, weight, label, point)
 
 
 def draw_stratified(pool: Pool, m: int, rng: np.random.Generator) -> Indices:

@@ -1,0 +1,51 @@
+"""
+Which rows become centers
+=========================
+
+A model with few centers is fast to evaluate, and which centers it has matters. Four selectors choose 16 each, for
+two classes on interleaved spirals that are dense inside and thin outside. The kernel is the same for all, and so
+is the fit: least squares on the 16 kernel functions, with alpha by leave-one-out.
+
+* ``Uniform`` draws rows, most of them where most rows are.
+* ``KMeans`` spreads means evenly over the rows, whatever their class.
+* ``RPCholesky`` draws rows that the kernel can not yet represent: far ones, too.
+* ``ForwardSelection`` looks at the labels, and adds the row or the mean that lowers the squared error most. Here
+  it covers one arm, and leaves the other to the intercept.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.inspection import DecisionBoundaryDisplay
+
+from mercer import KernelFisherClassifier
+from mercer.centers import ForwardSelection, KMeans, RPCholesky, Sample, Uniform
+from mercer.kernels import RBF
+
+
+def spirals(n, rng):
+    """n rows on two arms, and their classes."""
+    label = rng.integers(0, 2, n)
+    turn = 0.4 + 2.4 * np.pi * rng.uniform(size=n) ** 1.5
+    X = np.column_stack([turn * np.cos(turn + np.pi * label), turn * np.sin(turn + np.pi * label)])
+    return X + 0.45 * rng.standard_normal((n, 2)), label
+
+
+rng = np.random.default_rng(0)
+(X, y), new = spirals(6000, rng), spirals(6000, rng)
+sample = Sample(X, np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(y)), y)
+kernel = RBF(gamma=0.2)
+
+# %%
+# Shares are those of new rows; the dots are some of the rows, in the color of their class.
+
+fig, axes = plt.subplots(2, 2, figsize=(9, 9), layout="constrained", sharex=True, sharey=True)
+for ax, selector in zip(axes.flat, [Uniform(), KMeans(), RPCholesky(), ForwardSelection()]):
+    centers = selector.select(kernel, sample, 16, np.random.default_rng(0)).rows
+    model = KernelFisherClassifier(kernel, centers=centers).fit(X, y)
+    DecisionBoundaryDisplay.from_estimator(
+        model, X, response_method="predict", plot_method="pcolormesh", cmap="RdBu", alpha=0.25, ax=ax
+    )
+    ax.scatter(*X[:800].T, c=y[:800], cmap="RdBu", s=4, alpha=0.6)
+    ax.scatter(*centers.T, s=70, facecolor="gold", edgecolor="black", lw=1.2)
+    ax.set(title=f"{type(selector).__name__}: {model.score(*new):.1%} right", aspect="equal", xlabel="", ylabel="")
+plt.show()
