@@ -199,9 +199,9 @@ def remove(recursion: Recursion, state: StreamState, gone: NDArray[np.intp]) -> 
     kept = np.setdiff1d(np.arange(state.m), gone)
     upper, Q = keep_columns(state.L.T, kept)
     turned = np.hstack([state.R[:, :1], state.R[:, 1 : 1 + state.m] @ Q, state.R[:, 1 + state.m :]])
-    (R,) = scipy.linalg.qr(turned, mode="r", check_finite=False)
+    (triangle,) = scipy.linalg.qr(turned, mode="r", check_finite=False)
     centers = take(recursion.kernel, state.centers, kept)
-    R = np.asfortranarray(R[: turned.shape[1]], dtype=np.float64)
+    R: Array = np.asfortranarray(triangle[: turned.shape[1]], dtype=np.float64)
     return replace(state, centers=centers, L=np.asfortranarray(upper.T), R=R, a=_coordinates(R, 1 + len(kept)))
 
 
@@ -390,6 +390,6 @@ def _joined(centers: Any, more: Any) -> Any:
     """Rows of any kind, one after the other."""
     if centers is None:
         return more
-    if scipy.sparse.issparse(more):
-        return scipy.sparse.vstack([centers, more]).tocsr()
-    return np.concatenate([centers, more]) if hasattr(more, "shape") else [*centers, *more]
+    if isinstance(more, np.ndarray):
+        return np.concatenate([centers, more])
+    return scipy.sparse.vstack([centers, more]).tocsr() if hasattr(more, "shape") else [*centers, *more]
