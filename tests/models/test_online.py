@@ -5,14 +5,15 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import brier_score_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, OnlineKernelRegressor
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_waveform
+from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, FromCallable, Linear, pairwise
-from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
 
 GAMMA = RBF(gamma=0.5)
 
@@ -241,3 +242,16 @@ def test_later_calls_keep_classes_and_targets(two_classes):
     regressor = OnlineKernelRegressor(GAMMA).partial_fit(X, y)
     with pytest.raises(ValueError, match="y has 2 targets, and the rows before had 1"):
         regressor.partial_fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize(
+    "estimator", [OnlineFisherClassifier(budget=20), OnlineKernelRegressor(budget=20)], ids=repr
+)
+def test_a_stream_goes_on_from_a_file(estimator):
+    X, y = make_banana(700, random_state=0)
+    estimator.partial_fit(X[:300], y[:300])
+    loaded = skops.io.loads(skops.io.dumps(estimator), trusted=TRUSTED_TYPES)
+    for model in (estimator, loaded):
+        model.partial_fit(X[300:], y[300:])
+    assert_array_equal(loaded.predict(X), estimator.predict(X))
+    assert loaded.recent_error_ == estimator.recent_error_

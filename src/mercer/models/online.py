@@ -154,7 +154,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
 
     Examples
     --------
-    >>> from mercer.models.online import OnlineFisherClassifier
+    >>> from mercer import OnlineFisherClassifier
     >>> from mercer.datasets import make_banana
     >>> X, y = make_banana(1000, random_state=0)
     >>> model = OnlineFisherClassifier()
@@ -368,7 +368,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
 
     Examples
     --------
-    >>> from mercer.models.online import OnlineKernelRegressor
+    >>> from mercer import OnlineKernelRegressor
     >>> from mercer.datasets import make_sinc
     >>> X, y = make_sinc(2000, random_state=0)
     >>> model = OnlineKernelRegressor()
