@@ -255,3 +255,12 @@ def test_a_stream_goes_on_from_a_file(estimator):
         model.partial_fit(X[300:], y[300:])
     assert_array_equal(loaded.predict(X), estimator.predict(X))
     assert loaded.recent_error_ == estimator.recent_error_
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, scipy.sparse.csr_array])
+def test_rows_without_content_leave_the_intercept(as_rows):
+    X, y = as_rows(np.zeros((20, 3))), np.arange(20) % 4 == 0
+    model = OnlineFisherClassifier("linear").partial_fit(X, y)
+    assert_allclose(model.decision_function(X), model.decision_function(X)[0])
+    assert_array_equal(model.predict(X), False)
+    assert_allclose(OnlineKernelRegressor("linear").fit(X, y).predict(X), 0.25)

@@ -73,7 +73,8 @@ class OnlineModel(KernelModel):
         """Learn rows of positive weight; what each was predicted before (n, q)."""
         self.state_, outputs = learn(self._recursion(), self.state_, X, Y, weight)
         self.dual_coef_, self.intercept_ = self.state_.solve()
-        self.X_fit_ = self.state_.centers
+        # Rows that are all zero to the kernel make no centers: the intercept is the model.
+        self.X_fit_ = X[:0] if self.state_.m == 0 else self.state_.centers
         return outputs
 
     def _record(self, loss: Array, weight: Array) -> None:
@@ -449,7 +450,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         return self
 
     def _expansion(self) -> Expansion:
-        coef: NDArray[np.floating] = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        coef: NDArray[np.floating] = self.dual_coef_.reshape(-1, self.state_.a.shape[1])
         return Expansion(self.kernel_, self.X_fit_, coef, np.atleast_1d(self.intercept_))
 
 
