@@ -40,7 +40,7 @@ class OnlineModel(KernelModel):
         tags.input_tags.pairwise = False
         return tags
 
-    def _rows(self, X: Any, *, reset: bool) -> Any:
+    def _read_block(self, X: Any, *, reset: bool) -> Any:
         """X in float64: approximate dependence is a matter of small differences."""
         if as_kernel(self.kernel).takes == "values":
             raise ValueError(f"kernel={self.kernel!r} knows no values for rows to come; pass the kernel itself")
@@ -85,7 +85,7 @@ class OnlineModel(KernelModel):
 
     def _outputs(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
-        return self._expansion()(self._rows(X, reset=False))
+        return self._expansion()(self._read_block(X, reset=False))
 
 
 class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
@@ -255,7 +255,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> tuple[Any, NDArray[Any], Array]:
         """Rows of positive weight, with their labels."""
-        X = self._rows(X, reset=reset)
+        X = self._read_block(X, reset=reset)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         labels = np.asarray(column_or_1d(y, warn=True))
@@ -432,7 +432,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         return tags
 
     def _learn_targets(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, first: bool) -> Self:
-        X = self._rows(X, reset=first)
+        X = self._read_block(X, reset=first)
         targets = _targets(y)
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
