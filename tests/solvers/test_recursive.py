@@ -15,6 +15,7 @@ from mercer.solvers.recursive import (
     CHUNK,
     Recursion,
     costs_of_removal,
+    forward_gains,
     learn,
     left_out,
     remove,
@@ -211,6 +212,31 @@ def test_removed_centers_leave_the_fit_of_all_rows_on_the_others(rng):
     exact = fit_on_centers(kernel, X, Y, np.ones(len(X)), 0.1, kept, X)
     assert_allclose(fewer.centers, kept)
     assert_allclose(evaluate(recursion, fewer, X), exact, atol=1e-8)
+
+
+def test_gains_are_what_the_best_coordinate_takes_off_the_objective(rng):
+    A, E = rng.normal(size=(12, 5)), rng.normal(size=(12, 2))
+    S, weight = A @ A.T, rng.uniform(0.5, 2.0, size=12)
+
+    def best_gain(S, E):
+        """By regression on each row's coordinate alone; the winner, its gain, and what is left."""
+        found = []
+        for j in range(12):
+            s = S[:, j] / np.sqrt(max(S[j, j], 1e-9))
+            c = (weight * s) @ E / (0.3 + weight @ s**2)
+            left = E - np.outer(s, c)
+            rest = (weight[:, None] * left**2).sum() + 0.3 * (c**2).sum()
+            found.append(((weight[:, None] * E**2).sum() - rest, j, S - np.outer(s, s), left))
+        return max(found, key=lambda gain: gain[0])
+
+    tolerance = np.full(12, 1e-6)
+    rows, gains = forward_gains(S, E, weight, penalty=0.3, tolerance=tolerance, least=0.0, most=3)
+    for row, gain in zip(rows, gains):
+        expected, j, S, E = best_gain(S, E)
+        assert row == j
+        assert_allclose(gain, expected, rtol=1e-8)
+    few, _ = forward_gains(A @ A.T, E, weight, penalty=0.3, tolerance=tolerance, least=1e9, most=3)
+    assert len(few) == 0
 
 
 def test_left_out_outputs_are_those_of_refitting(rng):

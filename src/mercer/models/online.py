@@ -101,8 +101,8 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     nothing of centers that come after it, which neglects at most nu of it while the budget is not reached.
 
     Every row is predicted before it is learned, which gives honest errors and, from a window of the last scores,
-    calibrated probabilities. O(m²) time a row and O(m²) memory for m <= budget centers: at 500 centers about 0.2
-    milliseconds a row in blocks of some hundred, 3 in calls of one row. Predicting costs O(m d) a row.
+    calibrated probabilities. O(m²) time a row and O(m²) memory for m <= budget centers: at 500 centers about 0.15
+    milliseconds a row in blocks of some hundred, 4 in calls of one row. Predicting costs O(m d) a row.
 
     Parameters
     ----------
