@@ -7,12 +7,14 @@ direction. ``OnlineFisherClassifier`` has 500 centers at most; "tuned" means ker
 as they must, standardized on the way where it helps; they see the first --peer-rows rows. All errors of a table
 are over the same rows, the first 1000 left out.
 
---rows 1000000 is the full run. Times are those of the process, so that other work on the machine counts little.
+--rows 1000000 is the full run. Times are those of the process. --flat compares what a row costs after a tenth of
+the rows and after all of them, in turns and best of seven, so that other work on the machine counts little.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -106,13 +108,42 @@ def mercer_step(forget: float, *, tuned: bool) -> Step:
 
     def step(X: np.ndarray, y: np.ndarray) -> float:
         if tuned and not hasattr(model, "state_"):
-            batch = KernelFisherClassifier(random_state=0).fit(X, y)
-            model.set_params(kernel=batch.kernel_, alpha=batch.alpha_)
+            tune(model, X, y)
         before = model.prequential_.total_loss if hasattr(model, "state_") else 0.0
         model.partial_fit(X, y, classes=[0, 1])
         return (model.prequential_.total_loss - before) / len(y)
 
     return step
+
+
+def tune(model: OnlineFisherClassifier, X: np.ndarray, y: np.ndarray) -> None:
+    """Kernel and alpha by leave-one-out on these rows."""
+    batch = KernelFisherClassifier(random_state=0).fit(X, y)
+    model.set_params(kernel=batch.kernel_, alpha=batch.alpha_)
+
+
+def flatness(stream: Callable[[int], Iterator[Block]], n_blocks: int) -> list[object]:
+    """Milliseconds a row after a tenth of the blocks and after all, their ratio, and the memory at both times."""
+    model, kept, memory = OnlineFisherClassifier(budget=BUDGET, forget=0.9998), [], []
+    for number, (X, y) in enumerate(stream(n_blocks + 2)):
+        if number == 0:
+            tune(model, X, y)
+        if number in (n_blocks // 10, n_blocks):
+            kept.append((deepcopy(model), [(X, y)]))
+            memory.append(resident())
+        elif number in (n_blocks // 10 + 1, n_blocks + 1):
+            kept[-1][1].append((X, y))
+        model.partial_fit(X, y, classes=[0, 1])
+    seconds = np.array([[seconds_of(deepcopy(early), rows) for early, rows in kept] for _ in range(7)])
+    first, last = 1e3 * seconds.min(axis=0) / (2 * BLOCK)
+    return [f"{first:.3f}", f"{last:.3f}", last / first, f"{memory[0]:.0f} -> {memory[1]:.0f}"]
+
+
+def seconds_of(model: OnlineFisherClassifier, blocks: list[Block]) -> float:
+    start = time.process_time()
+    for X, y in blocks:
+        model.partial_fit(X, y)
+    return time.process_time() - start
 
 
 def river_step(model) -> Step:
@@ -172,9 +203,18 @@ def main() -> None:
     parser.add_argument(
         "--no-forest", action="store_true", help="without river's forest, which takes 20 times as long"
     )
+    parser.add_argument("--flat", action="store_true", help="only whether time and memory stay")
     args = parser.parse_args()
     n_blocks, peer_blocks = max(2, args.rows // BLOCK), max(2, min(args.rows, args.peer_rows) // BLOCK)
     print(heading())
+    if args.flat:
+        rows = [[name, n_blocks * BLOCK, *flatness(STREAMS[name], n_blocks)] for name in args.streams]
+        print(
+            table(
+                rows, ["mercer, tuned, forget=0.9998", "rows", "ms/row at a tenth", "at the end", "ratio", "MiB"]
+            )
+        )
+        return
     header = ["model", "rows", "error %", "at its end", "ms/row first", "last", "ratio", "MiB"]
     for name in args.streams:
         rows = []
