@@ -1,7 +1,18 @@
 """Kernel discriminants for scikit-learn users: exact, self-tuning, with honest probabilities."""
 
-from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.models import (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+)
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["KernelFisherClassifier", "KernelRidgeRegressor", "__version__"]
+__all__ = [
+    "KernelFisherClassifier",
+    "KernelRidgeRegressor",
+    "OnlineFisherClassifier",
+    "OnlineKernelRegressor",
+    "__version__",
+]

@@ -1,6 +1,7 @@
 """scikit-learn estimators: they validate, call one function, and store."""
 
 from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
 from mercer.models.regression import KernelRidgeRegressor
 
-__all__ = ["KernelFisherClassifier", "KernelRidgeRegressor"]
+__all__ = ["KernelFisherClassifier", "KernelRidgeRegressor", "OnlineFisherClassifier", "OnlineKernelRegressor"]

@@ -1,0 +1,89 @@
+"""What is known from rows that were predicted before they were learned: errors and scores, in bounded memory."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.scores.probabilities import Posterior, calibrate
+from mercer.scores.relative import relative
+from mercer.scores.rule import Rule
+
+Array = NDArray[np.float64]
+
+# Isotonic and logistic do without rows of a class; normal densities do not.
+ONLINE_CALIBRATIONS = ("logistic", "isotonic")
+# Scores are calibrated anew when this share of the window is new.
+RENEWED = 1 / 16
+
+
+def _nothing() -> Array:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Prequential:
+    """Losses and weights (w,) of the last rows, and sums over all rows."""
+
+    loss: Array = field(default_factory=_nothing)
+    weight: Array = field(default_factory=_nothing)
+    total_loss: float = 0.0
+    total_weight: float = 0.0
+
+    def extended(self, loss: Array, weight: Array, window: int) -> "Prequential":
+        """With more rows, of which at most ``window`` are kept one by one."""
+        return Prequential(
+            np.concatenate([self.loss, loss])[-window:],
+            np.concatenate([self.weight, weight])[-window:],
+            self.total_loss + float(weight @ loss),
+            self.total_weight + float(weight.sum()),
+        )
+
+    @property
+    def error(self) -> float:
+        """Mean loss of all rows; nan before there is one."""
+        return self.total_loss / self.total_weight if self.total_weight > 0 else float("nan")
+
+    @property
+    def recent(self) -> float:
+        """Mean loss of the last rows."""
+        return float(self.weight @ self.loss / self.weight.sum()) if len(self.loss) > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class ScoreWindow:
+    """Outputs (w, q), class numbers and weights (w,) of the last rows; ``new`` came since a calibration."""
+
+    outputs: Array
+    label: NDArray[np.intp]
+    weight: Array
+    new: int
+
+    @classmethod
+    def empty(cls, n_outputs: int) -> "ScoreWindow":
+        return cls(np.zeros((0, n_outputs)), np.zeros(0, dtype=np.intp), np.zeros(0), 0)
+
+    def extended(self, outputs: Array, label: NDArray[np.intp], weight: Array, window: int) -> "ScoreWindow":
+        """With more rows, and without the oldest."""
+        return ScoreWindow(
+            np.concatenate([self.outputs, outputs])[-window:],
+            np.concatenate([self.label, label])[-window:],
+            np.concatenate([self.weight, weight])[-window:],
+            self.new + len(label),
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether enough is new for another calibration: its cost is then bounded for each row."""
+        return self.new > 0 and self.new >= RENEWED * len(self.label)
+
+    def calibrated(self, method: str) -> tuple["ScoreWindow", Rule]:
+        """The window with nothing new, and the rule that its scores give; O(w)."""
+        posterior = calibrate(method, relative(self.outputs), self.label, self.weight)
+        return replace(self, new=0), Rule(None, posterior)
+
+
+def uncalibrated(n_outputs: int) -> Rule:
+    """The rule before any row was predicted: the largest output wins, two outputs that are equal are even."""
+    k = max(1, n_outputs - 1)
+    return Rule(None, Posterior(np.eye(k), np.zeros(k)))

@@ -1,0 +1,395 @@
+r"""Kernel recursive least squares: one row after the other, with at most ``budget`` centers.
+
+The problem after n rows, over coefficients c (m) and a free intercept b, for q targets at once:
+
+    min  sum_i forget^(n - i) w_i |y_i - c'k_i - b|²  +  alpha c'Kc,     K = k(centers, centers) = L L'
+
+Coordinates phi(x) = L^-1 k(centers, x) turn the penalty into a'a, a = L'c. What is kept is L and the upper
+triangle R of
+
+    R'R = A'A,    A = rows sqrt(forget^(n - i) w_i) [1, phi_i, y_i]  on top of  sqrt(alpha) [0, I, 0],
+
+by orthogonal transformations only (square-root information form), so errors grow with the condition of the
+rows and not with its square, and no matrix is ever inverted.
+
+A row becomes a center where its squared distance in feature space from the span of the centers exceeds
+nu k(x, x): approximate linear dependence, Engel, Mannor and Meir (2004). The new coordinate is zero for
+all rows before it: exact for rows that are centers and for their copies, and for any other row wrong by at most
+sqrt(nu k(x, x)), the length that approximate dependence neglects. Rows after it are exact. So
+
+* every row a center: this is kernel ridge regression on all rows,
+* centers that all came first: this is ridge regression on these centers, of all rows.
+
+Andelić (2007), Algorithms 3 and 4, run the recursion from P_0 = P_m, which counts every row twice in the
+matrix and once in the right side: half of the solution. Here every row enters R once. Their explicit inverse
+of K loses all digits at nu = 1e-8; L loses none.
+
+A full dictionary refuses new rows, or is revised every 256 rows: forward selection among these rows (Andelić
+2007, section 3.4.2, on what the centers leave of them) against backward elimination among the centers, pair by
+pair, while the objective gains more by the row than it loses by the center, and more than noise would give.
+Removing center j costs |c_j|² / (H^-1)_jj, H the Hessian in c, from the factors; the fit without it, of all rows
+so far, is exact. A row that comes in stands for no row so far, and learns from those that follow.
+
+Cost: O(m²) a row and O(m²) memory, m <= budget. b rows at once are b rows one by one; their predictions before
+they are learned are exact too, from a Cholesky factor of their covariance.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+
+from mercer.gram.blocks import cross, n_rows, self_similarity, take
+from mercer.kernels.base import Kernel
+from mercer.linalg.updates import (
+    border,
+    cheapest_columns,
+    independent_rows,
+    insert_columns,
+    keep_columns,
+    removal_costs,
+    stack_diagonal,
+    stack_rows,
+)
+
+Array = NDArray[np.float64]
+
+WHEN_FULL = ("replace", "refuse")
+
+# Rows learned together, and rows after which a full dictionary is revised.
+CHUNK = 256
+# Rows nearer to the span of the centers than this share of k(x, x) differ from it by rounding.
+DEPENDENT = 1e-10
+# Forgetting may take this share of the penalty before it is renewed.
+FADING = 0.1
+# A revision replaces at most so many centers, and half of them.
+MOST_REVISED = 64
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """What stays the same: kernel, penalty, tolerance nu, most centers, factor per row, what a full one does."""
+
+    kernel: Kernel
+    alpha: float
+    nu: float
+    budget: int
+    forget: float = 1.0
+    when_full: str = "replace"
+
+    @property
+    def period(self) -> int:
+        """Rows after which the penalty, which fades with the rows, is brought back to alpha."""
+        return max(1, int(FADING / (1.0 - self.forget))) if self.forget < 1.0 else CHUNK
+
+    def penalty(self, n: int) -> float:
+        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha where forget > 1 - FADING."""
+        return float(self.alpha * self.forget ** (n % self.period))
+
+    def next_rows(self, n: int) -> int:
+        """How many rows may follow n in one step: the first alone, none beyond a renewal or a revision."""
+        return 1 if n == 0 else min(CHUNK - n % CHUNK, self.period - n % self.period)
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """Rows X, targets Y (n, q), weights (n,)."""
+
+    X: Any
+    Y: Array
+    weight: Array
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """m centers, L (m, m) lower, R (1 + m + q, 1 + m + q) upper, a (1 + m, q), rows so far, and the last of them.
+
+    a are the intercept and L'c; ``recent`` are rows since the last revision, where there will be one.
+    """
+
+    centers: Any
+    L: Array
+    R: Array
+    a: Array
+    n_rows: int
+    recent: LabeledRows | None
+
+    @property
+    def m(self) -> int:
+        return len(self.L)
+
+    def solve(self) -> tuple[Array, Array]:
+        """coef (m, q) and intercept (q,); O(m²)."""
+        coef = scipy.linalg.solve_triangular(self.L, self.a[1:], lower=True, trans="T", check_finite=False)
+        return np.asarray(coef), self.a[0]
+
+    @property
+    def objective(self) -> Array:
+        """The minimum of the problem (q,)."""
+        k = 1 + self.m
+        least: Array = (self.R[k:, k:] ** 2).sum(axis=0)
+        return least
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, as far as they are not forgotten."""
+        return float(self.R[0, 0] ** 2)
+
+
+@dataclass(frozen=True)
+class _Chunk(LabeledRows):
+    """Rows with their coordinates Phi (b, m), what of k(x, x) these leave (b,), and how much that may be (b,)."""
+
+    Phi: Array
+    left: Array
+    tolerance: Array
+
+    @property
+    def novel(self) -> NDArray[np.bool_]:
+        return self.left > self.tolerance
+
+    def features(self) -> Array:
+        return np.column_stack([np.ones(len(self.Y)), self.Phi])
+
+
+def start(n_targets: int) -> StreamState:
+    """Before the first row: no centers."""
+    q = n_targets
+    return StreamState(None, np.zeros((0, 0)), np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None)
+
+
+def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> tuple[StreamState, Array]:
+    """The state after rows X with targets Y (n, q) and positive weights (n,), and outputs (n, q).
+
+    The output of a row is that of the model of all rows before it; of the very first row it is nan. O(m²) a row.
+    """
+    outputs = np.full(Y.shape, np.nan)
+    first, n = 0, n_rows(X)
+    while first < n:
+        rows = slice(first, min(n, first + recursion.next_rows(state.n_rows)))
+        labeled = LabeledRows(X[rows], Y[rows], weight[rows])
+        state, outputs[rows] = _step(recursion, state, labeled)
+        first = rows.stop
+    return state, outputs
+
+
+def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> Array:
+    """Outputs (n, q) of rows that were learned, for the model without ``weight`` (n,) of each; O(m²) a row.
+
+    nan where a row that entered as approximately dependent says more of later centers than they know.
+    """
+    A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
+    leverage = weight * (_whitened(state, A) ** 2).sum(axis=0)
+    residual = Y - A @ state.a
+    with np.errstate(divide="ignore"):
+        outputs: Array = np.where((leverage < 1.0)[:, None], Y - residual / (1.0 - leverage)[:, None], np.nan)
+    return outputs
+
+
+def costs_of_removal(state: StreamState) -> Array:
+    """By how much the objective, summed over targets, rises without each center (m,); O(m³)."""
+    return removal_costs(*_dual_basis(state))
+
+
+def remove(recursion: Recursion, state: StreamState, gone: NDArray[np.intp]) -> StreamState:
+    """The state of the same rows without some centers; O(m³)."""
+    kept = np.setdiff1d(np.arange(state.m), gone)
+    upper, Q = keep_columns(state.L.T, kept)
+    turned = np.hstack([state.R[:, :1], state.R[:, 1 : 1 + state.m] @ Q, state.R[:, 1 + state.m :]])
+    (triangle,) = scipy.linalg.qr(turned, mode="r", check_finite=False)
+    centers = take(recursion.kernel, state.centers, kept)
+    R: Array = np.asfortranarray(triangle[: turned.shape[1]], dtype=np.float64)
+    return replace(state, centers=centers, L=np.asfortranarray(upper.T), R=R, a=_coordinates(R, 1 + len(kept)))
+
+
+def _step(recursion: Recursion, state: StreamState, rows: LabeledRows) -> tuple[StreamState, Array]:
+    """Admit, predict, learn, and revise where it is time."""
+    state, chunk = _admit(recursion, state, _read(recursion, state, rows))
+    # In units of the first row's time: all then fade together.
+    weight = rows.weight * recursion.forget ** -np.arange(1.0, 1.0 + len(rows.Y))
+    outputs = _predict_before(state, chunk, weight) if state.n_rows > 0 else np.full(rows.Y.shape, np.nan)
+    state = _absorb(recursion, state, chunk, weight)
+    if recursion.when_full == "replace":
+        state = replace(state, recent=_appended(state.recent, rows))
+        if state.n_rows % CHUNK == 0:
+            state = _revise(recursion, state)
+    return state, outputs
+
+
+def _read(recursion: Recursion, state: StreamState, rows: LabeledRows) -> _Chunk:
+    """Rows in the coordinates of the centers; O(b m²)."""
+    diag = np.asarray(self_similarity(recursion.kernel, rows.X), dtype=np.float64)
+    Phi: Array = np.zeros((len(diag), 0))
+    if state.m > 0:
+        K = np.asarray(cross(recursion.kernel, rows.X, state.centers), dtype=np.float64)
+        Phi = scipy.linalg.solve_triangular(state.L, K.T, lower=True, check_finite=False).T
+    tolerance = max(recursion.nu, DEPENDENT) * diag
+    return _Chunk(rows.X, rows.Y, rows.weight, Phi, diag - (Phi**2).sum(axis=1), tolerance)
+
+
+def _admit(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[StreamState, _Chunk]:
+    """Make centers of the rows that the dictionary does not span, as far as there is room."""
+    room = recursion.budget - state.m
+    if room <= 0 or not chunk.novel.any():
+        return state, chunk
+    taken, V = independent_rows(_unexplained(recursion, chunk), chunk.tolerance, room)
+    grown = _with_centers(recursion, state, chunk, taken, V)
+    return grown, replace(chunk, Phi=np.hstack([chunk.Phi, V]), left=chunk.left - (V**2).sum(axis=1))
+
+
+def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:
+    """What the centers leave of the rows' own Gram matrix (b, b)."""
+    S: Array = np.asarray(cross(recursion.kernel, chunk.X, chunk.X), dtype=np.float64) - chunk.Phi @ chunk.Phi.T
+    return S
+
+
+def _with_centers(
+    recursion: Recursion, state: StreamState, chunk: _Chunk, taken: NDArray[np.intp], V: Array
+) -> StreamState:
+    """The state with rows ``taken`` as centers, V (b, r) their new coordinates: zero for all rows so far."""
+    r, k = len(taken), 1 + state.m
+    return replace(
+        state,
+        centers=_joined(state.centers, take(recursion.kernel, chunk.X, taken)),
+        L=border(state.L, chunk.Phi[taken], V[taken]),
+        R=insert_columns(state.R, k, np.full(r, np.sqrt(recursion.penalty(state.n_rows)))),
+        a=np.vstack([state.a, np.zeros((r, state.a.shape[1]))]),
+    )
+
+
+def _predict_before(state: StreamState, chunk: _Chunk, weight: Array) -> Array:
+    """Outputs (b, q), each row by the model of all rows before it: innovations of the chunk.
+
+    sqrt(w) (y - f) has the covariance I + B'B = CC'; C^-1 takes from each row what those before it say.
+    """
+    A, root = chunk.features(), np.sqrt(weight)[:, None]
+    B = _whitened(state, root * A)
+    C = scipy.linalg.cholesky(np.eye(len(A)) + B.T @ B, lower=True, check_finite=False)
+    scaled = root * (chunk.Y - A @ state.a)
+    innovation = scipy.linalg.solve_triangular(C, scaled, lower=True, check_finite=False)
+    outputs: Array = chunk.Y - np.diagonal(C)[:, None] * innovation / root
+    return outputs
+
+
+def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Array) -> StreamState:
+    """Rows into R."""
+    rows = np.sqrt(weight)[:, None] * np.hstack([chunk.features(), chunk.Y])
+    n = state.n_rows + len(rows)
+    R = stack_rows(state.R, rows)
+    if recursion.forget < 1.0:
+        R *= recursion.forget ** (0.5 * len(rows))
+        if n % recursion.period == 0:
+            R = stack_diagonal(R, _renewal(recursion, state.m, len(R)))
+    return replace(state, R=R, a=_coordinates(R, 1 + state.m), n_rows=n)
+
+
+def _renewal(recursion: Recursion, m: int, p: int) -> Array:
+    """What brings the penalty of the m coordinates back to alpha (p,)."""
+    d = np.zeros(p)
+    d[1 : 1 + m] = np.sqrt(recursion.alpha * (1.0 - recursion.forget**recursion.period))
+    return d
+
+
+def _revise(recursion: Recursion, state: StreamState) -> StreamState:
+    """Exchange centers for recent rows where that pays; O(m³), once in CHUNK rows."""
+    rows = state.recent
+    state = replace(state, recent=None)
+    if rows is None or state.m < recursion.budget:
+        return state
+    chunk = _read(recursion, state, rows)
+    wanted, gain = _forward(recursion, state, chunk)
+    if len(wanted) == 0:
+        return state
+    gone, cost = cheapest_columns(*_dual_basis(state), len(wanted))
+    better = int(np.cumprod(gain > cost + _chance(state)).sum())
+    if better == 0:
+        return state
+    state = remove(recursion, state, gone[:better])
+    chunk = _read(recursion, state, rows)
+    order = np.sort(wanted[:better])
+    some = replace(chunk, X=take(recursion.kernel, rows.X, order), Phi=chunk.Phi[order])
+    taken, V = independent_rows(_unexplained(recursion, some), chunk.tolerance[order], better)
+    return _with_centers(recursion, state, some, taken, V)
+
+
+def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[NDArray[np.intp], Array]:
+    """Rows of the chunk that would help the others most as centers, best first, and by how much."""
+    S = np.where(np.outer(chunk.novel, chunk.novel), _unexplained(recursion, chunk), 0.0)
+    return forward_gains(
+        S,
+        chunk.Y - chunk.features() @ state.a,
+        chunk.weight,
+        penalty=recursion.penalty(state.n_rows),
+        tolerance=chunk.tolerance,
+        least=_chance(state),
+        most=max(1, min(state.m // 2, MOST_REVISED)),
+    )
+
+
+def forward_gains(
+    S: Array, E: Array, weight: Array, *, penalty: float, tolerance: Array, least: float, most: int
+) -> tuple[NDArray[np.intp], Array]:
+    """Rows j, one after the other, whose coordinate s = S_j / sqrt(S_jj) explains most of the residuals E (b, q).
+
+    The gain is |sum_i w_i s_i e_i|² / (penalty + sum_i w_i s_i²); rows end where that is ``least``. O(b²) each.
+    """
+    S, E = S.copy(), E.copy()
+    chosen: list[int] = []
+    gains: list[float] = []
+    for _ in range(most):
+        free = np.diagonal(S) > tolerance
+        scale = np.where(free, np.diagonal(S), 1.0)
+        size = penalty * scale + weight @ S**2
+        gain = np.where(free, ((S.T @ (weight[:, None] * E)) ** 2).sum(axis=1) / size, 0.0)
+        j = int(gain.argmax())
+        if gain[j] <= least:
+            break
+        s = S[:, j] / np.sqrt(S[j, j])
+        E -= np.outer(s, (weight * s) @ E / (penalty + weight @ s**2))
+        S -= np.outer(s, s)
+        chosen.append(j)
+        gains.append(float(gain[j]))
+    return np.array(chosen, dtype=np.intp), np.array(gains)
+
+
+def _chance(state: StreamState) -> float:
+    """What noise alone may gain, two standard deviations squared; lower bars make stationary streams pay."""
+    return float(4.0 * state.objective.sum() / state.total_weight)
+
+
+def _dual_basis(state: StreamState) -> tuple[Array, Array]:
+    """U (1 + m, m) and Z (1 + m, q) with c = U'Z and H^-1 = U'U; O(m³)."""
+    k = 1 + state.m
+    B = np.zeros((state.m, k), order="C")
+    B[:, 1:] = scipy.linalg.solve_triangular(state.L, np.eye(state.m), lower=True, check_finite=False).T
+    return _whitened(state, B), state.R[:k, k:]
+
+
+def _whitened(state: StreamState, A: Array) -> Array:
+    """R^-T A' (1 + m, b) for rows A (b, 1 + m) of features."""
+    k = 1 + state.m
+    return np.asarray(scipy.linalg.solve_triangular(state.R[:k, :k], A.T, trans="T", check_finite=False))
+
+
+def _coordinates(R: Array, k: int) -> Array:
+    """The minimizer (k, q) of the first k columns for the others."""
+    return np.asarray(scipy.linalg.solve_triangular(R[:k, :k], R[:k, k:], check_finite=False))
+
+
+def _appended(recent: LabeledRows | None, rows: LabeledRows) -> LabeledRows:
+    if recent is None:
+        return rows
+    Y, weight = np.concatenate([recent.Y, rows.Y]), np.concatenate([recent.weight, rows.weight])
+    return LabeledRows(_joined(recent.X, rows.X), Y, weight)
+
+
+def _joined(centers: Any, more: Any) -> Any:
+    """Rows of any kind, one after the other."""
+    if centers is None:
+        return more
+    if isinstance(more, np.ndarray):
+        return np.concatenate([centers, more])
+    return scipy.sparse.vstack([centers, more]).tocsr() if hasattr(more, "shape") else [*centers, *more]

@@ -1,0 +1,266 @@
+"""Models that learn from a stream: what they promise beyond scikit-learn's contract."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+import skops.io
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import brier_score_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, OnlineKernelRegressor
+from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_waveform
+from mercer.files import TRUSTED_TYPES
+from mercer.kernels import RBF, FromCallable, Linear, pairwise
+
+GAMMA = RBF(gamma=0.5)
+
+
+# The check of array API input skips itself unless scipy was told to dispatch.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [
+        OnlineFisherClassifier(),
+        OnlineFisherClassifier("linear", when_full="refuse"),
+        OnlineFisherClassifier(calibration="isotonic", window=200),
+        OnlineFisherClassifier(GAMMA, budget=40),
+        OnlineKernelRegressor(),
+        OnlineKernelRegressor("laplacian", alpha=1.0),
+        OnlineKernelRegressor(Linear(), budget=40, when_full="refuse"),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def in_blocks(model, X, y, edges, **keywords):
+    for first, last in zip([0, *edges], [*edges, len(y)]):
+        model.partial_fit(X[first:last], y[first:last], **keywords)
+    return model
+
+
+@pytest.mark.parametrize("edges", [(), (1, 7, 100), range(1, 300)])
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_outputs_do_not_depend_on_how_a_stream_is_cut(rng, edges, name):
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 0] > 1 if name == "three" else 0)
+    labels = np.unique(y)
+    whole = OnlineFisherClassifier(GAMMA).partial_fit(X, y, classes=labels)
+    cut = in_blocks(OnlineFisherClassifier(GAMMA), X, y, edges, classes=labels)
+    assert_allclose(cut.X_fit_, whole.X_fit_)
+    assert_allclose(cut.intercept_, whole.intercept_, atol=1e-8)
+    assert_allclose(cut.scores_.outputs, whole.scores_.outputs, atol=1e-8)
+    assert cut.n_rows_seen_ == 300
+
+
+def test_every_row_a_center_is_the_batch_classifier(three_classes):
+    X, y = three_classes
+    batch = KernelFisherClassifier(GAMMA, alpha=0.3).fit(X, y)
+    online = OnlineFisherClassifier(GAMMA, alpha=0.3, nu=1e-9).fit(X, y)
+    # Centers that others span to rounding are left out, which changes the function by no more.
+    assert_allclose(online._outputs(X), batch._outputs(X), atol=1e-6)
+    assert_allclose(online.predict_proba(X), batch.predict_proba(X), atol=1e-3)
+
+
+def test_every_row_a_center_is_the_batch_regression(curve):
+    X, y = curve
+    batch = KernelRidgeRegressor(RBF(gamma=5.0), alpha=0.3).fit(X, y)
+    online = in_blocks(OnlineKernelRegressor(RBF(gamma=5.0), alpha=0.3, nu=1e-9), X, y, (1, 20))
+    assert_allclose(online.predict(X), batch.predict(X), atol=1e-6)
+
+
+def test_several_targets_are_learned_as_each_alone(curve):
+    X, y = curve
+    Y = np.column_stack([y, np.cos(y)])
+    both = OnlineKernelRegressor(GAMMA).fit(X, Y)
+    assert both.predict(X).shape == (50, 2)
+    for j in range(2):
+        assert_allclose(OnlineKernelRegressor(GAMMA).fit(X, Y[:, j]).predict(X), both.predict(X)[:, j], atol=1e-9)
+
+
+def test_the_prequential_error_is_that_of_rows_before_they_are_learned(curve):
+    X, y = curve
+    model, losses = OnlineKernelRegressor(GAMMA, window=10), []
+    model.partial_fit(X[:1], y[:1])
+    assert np.isnan(model.prequential_error_)
+    for i in range(1, len(y)):
+        losses.append((model.predict(X[i : i + 1])[0] - y[i]) ** 2)
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert_allclose(model.prequential_error_, np.mean(losses), rtol=1e-8)
+    assert_allclose(model.recent_error_, np.mean(losses[-10:]), rtol=1e-8)
+    whole = OnlineKernelRegressor(GAMMA, window=10).partial_fit(X, y)
+    assert_allclose(whole.prequential_error_, model.prequential_error_, rtol=1e-8)
+
+
+def test_the_prequential_error_of_labels_is_that_of_predict(rng):
+    X, y = make_banana(120, random_state=1)
+    model, wrong = OnlineFisherClassifier(GAMMA, window=30), []
+    model.partial_fit(X[:1], y[:1], classes=[-1, 1])
+    for i in range(1, len(y)):
+        wrong.append(model.predict(X[i : i + 1])[0] != y[i])
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert_allclose(model.prequential_error_, np.mean(wrong))
+    assert_allclose(model.recent_error_, np.mean(wrong[-30:]))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_probabilities_of_a_stream_are_honest(method):
+    X, y = make_waveform(2000, random_state=0)
+    X_new, y_new = make_waveform(4000, random_state=1)
+    model = getattr(OnlineFisherClassifier(budget=200), method)(X, y)
+    P = model.predict_proba(X_new)[:, 1]
+    sure = P > 0.8
+    assert sure.sum() > 200
+    assert abs(np.mean(y_new[sure] == 1) - P[sure].mean()) < 0.05
+    assert brier_score_loss(y_new, P) < 0.08
+    assert np.mean(model.predict(X_new) != y_new) < 0.11
+
+
+def test_a_moving_stream_is_followed_where_the_past_is_forgotten():
+    X, y = make_ringnorm(6000, random_state=0)
+    y = np.where(np.arange(6000) < 3000, y, -y)
+    keeps = OnlineFisherClassifier(budget=100).partial_fit(X, y)
+    follows = OnlineFisherClassifier(budget=100, forget=0.998).partial_fit(X, y)
+    assert follows.recent_error_ < 0.1
+    assert keeps.recent_error_ > 1.5 * follows.recent_error_
+
+
+def test_partial_fit_goes_on_after_fit(rng):
+    X, y = make_banana(400, random_state=0)
+    model = OnlineFisherClassifier(GAMMA).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    assert model.n_rows_seen_ == 400
+    assert_allclose(model._outputs(X), OnlineFisherClassifier(GAMMA).fit(X, y)._outputs(X), atol=1e-8)
+    assert OnlineFisherClassifier(GAMMA).fit(X, y).fit(X[:50], y[:50]).n_rows_seen_ == 50
+
+
+def test_a_row_of_weight_zero_is_not_learned(rng):
+    X, y = make_banana(200, random_state=0)
+    weight = rng.integers(0, 3, size=200)
+    model = OnlineFisherClassifier(GAMMA).partial_fit(X, y, sample_weight=weight)
+    fewer = OnlineFisherClassifier(GAMMA).partial_fit(
+        X[weight > 0], y[weight > 0], sample_weight=weight[weight > 0]
+    )
+    assert_allclose(model.predict_proba(X), fewer.predict_proba(X))
+
+
+def test_prediction_changes_nothing(rng):
+    X, y = make_banana(100, random_state=0)
+    model = OnlineFisherClassifier().fit(X, y)
+    before = pickle.dumps(model)
+    model.predict(X), model.predict_proba(X), model.decision_function(X), model.predict_log_proba(X)
+    assert pickle.dumps(model) == before
+
+
+def test_memory_does_not_grow_with_the_stream(rng):
+    model, sizes = OnlineFisherClassifier(GAMMA, budget=30, window=100), []
+    for _ in range(8):
+        X = rng.normal(size=(256, 4))
+        model.partial_fit(X, (X[:, 0] > 0).astype(int), classes=[0, 1])
+        sizes.append(len(pickle.dumps(model)))
+    assert max(sizes[2:]) <= min(sizes[2:]) + 100
+
+
+def test_labels_may_be_words_and_come_late():
+    X, y = make_banana(60, random_state=0)
+    words = np.where(y == 1, "one", "other")
+    first = np.flatnonzero(words == "one")[:3]
+    model = OnlineFisherClassifier(GAMMA).partial_fit(X[first], words[first], classes=["other", "one", "third"])
+    model.partial_fit(X, words)
+    assert_array_equal(model.classes_, ["one", "other", "third"])
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert P[:, 2].max() < 0.2
+
+
+def test_sparse_rows_and_objects_are_streams_too(rng):
+    X, y = make_banana(120, random_state=0)
+    dense = in_blocks(OnlineFisherClassifier(GAMMA), X, y, (50,), classes=[-1, 1])
+    sparse = in_blocks(OnlineFisherClassifier(GAMMA), scipy.sparse.csr_array(X), y, (50,), classes=[-1, 1])
+    assert_allclose(sparse.decision_function(scipy.sparse.csr_array(X)), dense.decision_function(X), atol=1e-6)
+    words = ["".join(rng.choice(list("abcd"), size=6)) for _ in range(90)]
+    label = np.array([word.count("a") > 1 for word in words])
+    shared = FromCallable(pairwise(lambda v, w: sum(v.count(c) * w.count(c) for c in "abcd")), psd=True)
+    model = in_blocks(OnlineFisherClassifier(shared), words, label, (40,), classes=[False, True])
+    assert np.mean(model.predict(words) == label) > 0.9
+    assert len(model.X_fit_) <= 4
+
+
+def test_a_parameter_may_change_between_calls(rng):
+    X, y = make_sinc(600, random_state=0)
+    model = OnlineKernelRegressor(RBF(gamma=1.0), budget=3).partial_fit(X[:300], y[:300])
+    few = model.recent_error_
+    model.set_params(budget=50, window=200).partial_fit(X[300:], y[300:])
+    assert len(model.X_fit_) > 3
+    assert model.recent_error_ < few
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.0}, "alpha=0.0; it must be a number above 0"),
+        ({"nu": 2.0}, "nu=2.0; it must be a number above 0 and at most 1"),
+        ({"budget": 0}, "budget=0; it must be a positive integer"),
+        ({"forget": 1.1}, r"forget=1.1; it must be a number above 0 and at most 1"),
+        ({"when_full": "panic"}, "when_full='panic' is not known"),
+        ({"window": 2.5}, "window=2.5; it must be a positive integer"),
+        ({"calibration": "gaussian"}, "calibration='gaussian' is not known"),
+        ({"kernel": "precomputed"}, "knows no values for rows to come"),
+        ({"kernel": RBF(gamma="loo")}, "stands for 15 kernels"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(two_classes, parameters, message):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=message):
+        OnlineFisherClassifier(**parameters).fit(X, y)
+
+
+def test_a_refused_first_call_begins_no_stream(two_classes):
+    X, y = two_classes
+    model = OnlineFisherClassifier(GAMMA, alpha=-1.0)
+    with pytest.raises(ValueError, match="alpha"):
+        model.partial_fit(X, y)
+    model.set_params(alpha=1.0)
+    with pytest.raises(ValueError, match=r"y holds .*1.*, which is not among the classes"):
+        model.partial_fit(X, y, classes=[0, 2])
+    assert_array_equal(model.partial_fit(X, y).classes_, [0, 1])
+
+
+def test_words_need_rows_that_differ(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match="begin with a few hundred rows"):
+        OnlineFisherClassifier().partial_fit(X[:1], y[:1], classes=[0, 1])
+
+
+def test_later_calls_keep_classes_and_targets(two_classes):
+    X, y = two_classes
+    model = OnlineFisherClassifier(GAMMA).partial_fit(X, y)
+    with pytest.raises(ValueError, match="differ from those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    regressor = OnlineKernelRegressor(GAMMA).partial_fit(X, y)
+    with pytest.raises(ValueError, match="y has 2 targets, and the rows before had 1"):
+        regressor.partial_fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize(
+    "estimator", [OnlineFisherClassifier(budget=20), OnlineKernelRegressor(budget=20)], ids=repr
+)
+def test_a_stream_goes_on_from_a_file(estimator):
+    X, y = make_banana(700, random_state=0)
+    estimator.partial_fit(X[:300], y[:300])
+    loaded = skops.io.loads(skops.io.dumps(estimator), trusted=TRUSTED_TYPES)
+    for model in (estimator, loaded):
+        model.partial_fit(X[300:], y[300:])
+    assert_array_equal(loaded.predict(X), estimator.predict(X))
+    assert loaded.recent_error_ == estimator.recent_error_
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, scipy.sparse.csr_array])
+def test_rows_without_content_leave_the_intercept(as_rows):
+    X, y = as_rows(np.zeros((20, 3))), np.arange(20) % 4 == 0
+    model = OnlineFisherClassifier("linear").partial_fit(X, y)
+    assert_allclose(model.decision_function(X), model.decision_function(X)[0])
+    assert_array_equal(model.predict(X), False)
+    assert_allclose(OnlineKernelRegressor("linear").fit(X, y).predict(X), 0.25)
