@@ -7,6 +7,7 @@ ORDER = [
     "loo_map",
     "calibration",
     "regression_intervals",
+    "centers",
     "online_drift",
     "kernels",
     "fisher_worst_case",

@@ -51,6 +51,8 @@ class Centers:
 class CenterSelector(BaseEstimator, ABC):
     """Which rows carry the model; parameters only, never fitted."""
 
+    n_centers: int | None
+
     @abstractmethod
     def select(
         self,
@@ -70,6 +72,7 @@ class CenterSelector(BaseEstimator, ABC):
 
 def required(n_centers: int | None, selector: CenterSelector) -> int:
     """The number of centers, at least 1, for a selector that cannot choose it."""
+    n_centers = selector.n_centers if n_centers is None else n_centers
     if n_centers is None:
         raise ValueError(
             f"{type(selector).__name__} cannot choose the number of centers; "

@@ -61,6 +61,8 @@ class ForwardSelection(CenterSelector):
 
     Parameters
     ----------
+    n_centers : int or None
+        Number of centers, where ``select`` is not told another; None chooses it by the criterion.
     n_candidates : int
         Number of candidates c, at least the number of centers.
     n_means : int
@@ -94,6 +96,8 @@ class ForwardSelection(CenterSelector):
 
     def __init__(
         self,
+        n_centers: int | None = None,
+        *,
         n_candidates: int = 2000,
         n_means: int = 500,
         criterion: Literal["gcv", "loo"] = "gcv",
@@ -101,6 +105,7 @@ class ForwardSelection(CenterSelector):
         alpha: float | None = None,
         tolerance: float | None = None,
     ) -> None:
+        self.n_centers = n_centers
         self.n_candidates = n_candidates
         self.n_means = n_means
         self.criterion = criterion
@@ -116,6 +121,7 @@ class ForwardSelection(CenterSelector):
         rng: np.random.Generator,
         moments: Pass | None = None,
     ) -> Centers:
+        n_centers = self.n_centers if n_centers is None else n_centers
         pool = pool_of(sample)
         c = max(self.n_candidates, 1 if n_centers is None else at_least_one(n_centers))
         candidates = self._candidates(kernel, sample, pool, draw_stratified(pool, c, rng), rng)

@@ -19,6 +19,9 @@ class Given(CenterSelector):
         What the kernel takes; for a precomputed kernel the positions of the centers among the columns.
     """
 
+    # As many as there are.
+    n_centers = None
+
     def __init__(self, rows: Any) -> None:
         self.rows = rows
 

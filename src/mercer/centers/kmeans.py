@@ -26,6 +26,8 @@ class KMeans(CenterSelector):
 
     Parameters
     ----------
+    n_centers : int or None
+        Number of centers, where ``select`` is not told another.
     per_class : bool
         Cluster every class by itself, each with its share of the centers.
     n_init : int
@@ -34,7 +36,10 @@ class KMeans(CenterSelector):
         Rounds at most.
     """
 
-    def __init__(self, per_class: bool = False, n_init: int = 1, max_iter: int = 100) -> None:
+    def __init__(
+        self, n_centers: int | None = None, *, per_class: bool = False, n_init: int = 1, max_iter: int = 100
+    ) -> None:
+        self.n_centers = n_centers
         self.per_class = per_class
         self.n_init = n_init
         self.max_iter = max_iter

@@ -31,6 +31,8 @@ class Leverage(CenterSelector):
 
     Parameters
     ----------
+    n_centers : int or None
+        Number of centers, where ``select`` is not told another.
     alpha : float or None
         Ridge parameter of the scores; None: where a smoother has half as many degrees of freedom, sum_i l_i,
         as there are centers.
@@ -38,7 +40,8 @@ class Leverage(CenterSelector):
         Rows s of the subset; not more than twice the number of centers are used.
     """
 
-    def __init__(self, alpha: float | None = None, n_subset: int = 2000) -> None:
+    def __init__(self, n_centers: int | None = None, *, alpha: float | None = None, n_subset: int = 2000) -> None:
+        self.n_centers = n_centers
         self.alpha = alpha
         self.n_subset = n_subset
 

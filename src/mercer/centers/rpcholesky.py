@@ -37,11 +37,14 @@ class RPCholesky(CenterSelector):
 
     Parameters
     ----------
+    n_centers : int or None
+        Number of centers, where ``select`` is not told another.
     block_size : int or None
         Pivots proposed at a time; None: a tenth of the centers, at least 16.
     """
 
-    def __init__(self, block_size: int | None = None) -> None:
+    def __init__(self, n_centers: int | None = None, *, block_size: int | None = None) -> None:
+        self.n_centers = n_centers
         self.block_size = block_size
 
     def select(

@@ -13,6 +13,11 @@ class Uniform(CenterSelector):
 
     Costs nothing but the search for equal rows, and is what other choices are measured by. Any kernel.
 
+    Parameters
+    ----------
+    n_centers : int or None
+        Number of centers, where ``select`` is not told another.
+
     Examples
     --------
     >>> import numpy as np
@@ -24,6 +29,9 @@ class Uniform(CenterSelector):
     >>> label[centers.indices]
     array([0, 1, 0])
     """
+
+    def __init__(self, n_centers: int | None = None) -> None:
+        self.n_centers = n_centers
 
     def select(
         self,

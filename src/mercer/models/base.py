@@ -167,12 +167,12 @@ class KernelModel(BaseEstimator):
         """f at new rows (n, q)."""
         check_is_fitted(self)
         if elsewhere(X):
-            f, read = self._expansion(), self._read_block()
+            f, read = self._expansion(), self._reader()
             return np.concatenate([f(read(block.X)) for block in self._rows(X).blocks()])
         X = self._read(X, reset=False)
         return self._expansion()(X)
 
-    def _read_block(self) -> Callable[[Any], Any]:
+    def _reader(self) -> Callable[[Any], Any]:
         """How blocks of rows elsewhere are read: as in fit, by position, not by name."""
         return Columns(self.n_features_in_) if self.kernel_.takes == "vectors" else lambda X: X
 

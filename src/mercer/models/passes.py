@@ -105,12 +105,16 @@ class Gatherer:
 
 @dataclass(frozen=True)
 class Stream:
-    """Where a fit stands: what was chosen, the moments of all rows so far, and a sample of them."""
+    """Where a fit stands: what was chosen, the moments of all rows so far, and a sample of them.
+
+    ``seen`` are the numbers of rows whose targets had a part in the choice of the centers.
+    """
 
     gather: Gatherer
     moments: Moments
     drawn: Drawn
     draw: Draw
+    seen: NDArray[np.intp]
     fold: NDArray[np.intp] | None = None
 
     def joined(self, rows: Rows, decay: float) -> "Stream":

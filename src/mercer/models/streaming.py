@@ -25,7 +25,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, ParquetRows, Rows, elsewhere, survey
 from mercer.scores.criteria import CriterionFor
-from mercer.tuning import Task, Tuned, choose, finish, precision_of
+from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
 Array = NDArray[np.float64]
 
@@ -125,11 +125,12 @@ class StreamModel(KernelModel):
         choice = choose(kernel, task, rng)
         gather = Gatherer(choice, encode, precision_of(choice, task))
         moments = gather(rows, verbose=self.verbose)
-        indices = choice.centers.indices
+        chosen, index = choice.centers, drawn.sample().index
         self.kernel_ = choice.kernel
-        self.X_fit_ = choice.centers.rows
-        self.support_ = None if indices is None else drawn.sample().index[indices]
-        self._stream = Stream(gather, moments, drawn, draw, fold)
+        self.X_fit_ = chosen.rows
+        self.support_ = None if chosen.indices is None else index[chosen.indices]
+        seen = index[:0] if chosen.unseen is None else np.delete(index, chosen.unseen)
+        self._stream = Stream(gather, moments, drawn, draw, seen, fold)
         self._stale = True
 
     def _columns(self, rows: Rows, drawn: Drawn, checked: bool) -> Columns | None:
@@ -172,9 +173,11 @@ class StreamModel(KernelModel):
         stream = self._stream
         drawn = self._left_out_of(stream)
         task, training = self._task(stream.gather.encode, drawn, stream.fold)
-        tuned = finish(stream.gather.choice, stream.moments, task, part)
+        index = drawn.sample().index
+        judges = enough(np.flatnonzero(~np.isin(index, stream.seen)))
+        tuned = finish(stream.gather.choice, stream.moments, task, judges=judges, part=part)
         self._store(training.X, tuned)
-        self.loo_index_ = drawn.sample().index
+        self.loo_index_ = index
         self._conclude(training, tuned, stream.moments)
 
     def _left_out_of(self, stream: Stream) -> Drawn:

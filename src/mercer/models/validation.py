@@ -66,7 +66,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any) -> tuple[CenterSelector, int |
         return ForwardSelection() if few else Uniform(), int(centers)
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
-        return centers, getattr(centers, "n_centers", None) or (None if chooses else AUTO_CENTERS)
+        return centers, centers.n_centers or (None if chooses else AUTO_CENTERS)
     given = as_selector(centers)
     if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.

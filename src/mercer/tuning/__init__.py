@@ -1,7 +1,7 @@
 """Kernel and penalty by leave-one-out, on every row or with m centers."""
 
 from mercer.tuning.exact import Problem, at_points, tune
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of
 from mercer.tuning.path import ALPHAS, Path, Tuned
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Tuned",
     "at_points",
     "choose",
+    "enough",
     "finish",
     "precision_of",
     "tune",

@@ -33,6 +33,8 @@ PartOf = Callable[[int], Moments]
 LEAST_SHARE = 1e-7
 # Rows that tell which precision is enough.
 PROBE_ROWS = 4096
+# Rows that had no part in the choice of the centers judge fits with them, if they are so many.
+LEAST_JUDGES = 1000
 
 # The best kernels are compared on at most so many rows of the sample, with at most so many centers.
 RACE_ROWS = 10_000
@@ -133,10 +135,13 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     return product_precision(kernel, centers, K, task.sample.X[probe], alpha_share=LEAST_SHARE)
 
 
-def finish(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> Tuned:
+def finish(
+    choice: Choice, moments: Moments, task: Task, *, judges: Indices | None = None, part: PartOf | None = None
+) -> Tuned:
     """Choose alpha by leaving out the rows of the sample, one by one or by folds, from the fit to all rows.
 
-    ``part`` gives the moments of a fold, where rows leave together.
+    ``judges`` are the rows of the sample at which alphas are compared, None: all; ``part`` gives the moments of a
+    fold, where rows leave together.
     """
     kernel, centers = choice.kernel, choice.centers.rows
     spectrum = _spectrum(kernel, centers, moments, task)
@@ -145,7 +150,7 @@ def finish(choice: Choice, moments: Moments, task: Task, part: PartOf | None = N
         outputs = _folds_left_out(kernel, centers, moments, alphas, task, part)
     else:
         outputs = _left_out(kernel, centers, spectrum, alphas, task)
-    scores = _judge(task, outputs)
+    scores = _judge(task, outputs, judges)
     path = Path([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
     best = path.best[1]
     coef, intercept = spectrum.solve(float(alphas[best]))
@@ -169,6 +174,11 @@ def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
     block = task.sample
     unit = task.weight if block.unit is None else block.unit
     return at_points(kernel, block.X, block.y, task.weight, unit)
+
+
+def enough(judges: Indices | None) -> Indices | None:
+    """Rows at which fits are compared, or None, all of them, where these are too few."""
+    return None if judges is None or len(judges) < LEAST_JUDGES else judges
 
 
 def _every_row(kernel: Kernel, task: Task) -> Problem:
@@ -199,16 +209,17 @@ def _lap(
     kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState
 ) -> tuple[Array, Array, int]:
     """Alphas, their scores, and the number of centers for one kernel."""
-    centers = _centers(kernel, task, n_centers, rng).rows
-    fold = MomentsOf(kernel, centers)
+    chosen = _centers(kernel, task, n_centers, rng)
+    fold = MomentsOf(kernel, chosen.rows)
     moments = HeldRows(task.sample).reduce(fold)
     path = finish(
-        Choice(kernel, Centers(centers), (), ""),
+        Choice(kernel, chosen, (), ""),
         moments,
         task,
-        lambda f: HeldRows(task.sample.take(np.flatnonzero(task.fold == f))).reduce(fold),
+        judges=enough(chosen.unseen),
+        part=lambda f: HeldRows(task.sample.take(np.flatnonzero(task.fold == f))).reduce(fold),
     ).paths[-1]
-    return path.alphas[0], path.scores[0], n_rows(centers)
+    return path.alphas[0], path.scores[0], n_rows(chosen.rows)
 
 
 def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState) -> Centers:
@@ -268,9 +279,11 @@ def _folds_left_out(
     return outputs
 
 
-def _judge(task: Task, outputs: NDArray[np.floating]) -> Array:
-    """The criterion (a,) of outputs (a, n, q)."""
-    judge = task.criterion(np.arange(outputs.shape[1]))
+def _judge(task: Task, outputs: NDArray[np.floating], judges: Indices | None) -> Array:
+    """The criterion (a,) of outputs (a, n, q), at some of the rows."""
+    if judges is not None:
+        outputs = outputs[:, judges]
+    judge = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
     step = max(1, JUDGED // (outputs.shape[1] * outputs.shape[2]))
     parts = [outputs[start : start + step] for start in range(0, len(outputs), step)]
     with limit_threads(1):
