@@ -1,6 +1,8 @@
 """Fitted models in files: the types that a safe loader must be told to trust."""
 
-from mercer import kernels
+from mercer import centers, kernels
+from mercer.gram.moments import Moments
+from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
 from mercer.models import (
     KernelFisherClassifier,
@@ -8,20 +10,26 @@ from mercer.models import (
     OnlineFisherClassifier,
     OnlineKernelRegressor,
 )
+from mercer.models.passes import ClassBlocks, Columns, Gatherer, Stream, ValueBlocks
 from mercer.models.report import FitReport
+from mercer.rows import Block, Draw, Drawn
+from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import Steps
 from mercer.solvers import Directions
 from mercer.solvers.recursive import LabeledRows, StreamState
-from mercer.tuning import Path
+from mercer.tuning import Choice, Path
 
 _MODELS = (KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, OnlineKernelRegressor)
-_STREAM = (StreamState, LabeledRows, Prequential, ScoreWindow)
-_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_STREAM)
+_ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
+_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision)
+_PASSES = (Stream, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
+_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES)
+_CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``: plain data and kernels.
-TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_KERNELS))
+TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS))
 
 __all__ = ["TRUSTED_TYPES"]

@@ -1,5 +1,7 @@
 """Models with m centers: the same from every source of rows, in any batching, and honest about rows left out."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -144,6 +146,17 @@ def test_fit_can_be_continued(banana):
     two = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X[:500], y[:500])
     two.partial_fit(X[500:], y[500:])
     assert_same_classifier(two, model, X)
+
+
+def test_lean_models_predict_and_can_not_go_on(banana):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, centers=GRID).fit(X[:500], y[:500]).partial_fit(X[500:], y[500:])
+    lean = model.lean()
+    assert_array_equal(lean.predict_proba(X), model.predict_proba(X))
+    assert len(pickle.dumps(lean)) < len(pickle.dumps(model))
+    with pytest.raises(AttributeError, match="moments_"):
+        lean.moments_
+    assert model.moments_.n_rows == 900
 
 
 def test_decay_weighs_what_was_before(sinc):

@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics.pairwise import linear_kernel
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.centers import ForwardSelection, KMeans
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Matern, Normalized, Polynomial
 
@@ -22,6 +23,8 @@ MODELS = [
     KernelFisherClassifier(Normalized(Polynomial(degree=2)) * Matern(gamma=0.3), penalty="coef"),
     KernelFisherClassifier((Linear() + Laplacian(gamma=1.0)) ** 2, cv=3, class_weight={0: 1.0, 1: 2.0}),
     KernelFisherClassifier(RBF(gamma=np.array([0.5, 1.0])), n_components=1, priors=[0.2, 0.3, 0.5]),
+    KernelFisherClassifier(RBF(gamma=0.5), centers=ForwardSelection(8), random_state=0),
+    KernelRidgeRegressor(RBF(gamma=0.5), centers=KMeans(8), random_state=0),
     KernelRidgeRegressor(),
     KernelRidgeRegressor("matern", fit_intercept=False),
     KernelRidgeRegressor(RBF(gamma=0.5) * Linear(), cv=3),

@@ -7,6 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier
+from mercer.datasets import make_banana
+from mercer.kernels import RBF
 from mercer.plots import LeaveOneOutDisplay
 
 
@@ -74,3 +76,10 @@ def test_scores_without_a_threshold_have_no_accuracy(two):
     model, X, y = two
     display = LeaveOneOutDisplay.from_predictions(y, model.transform(X)[:, 0], model.loo_outputs_[:, 0])
     assert display.ax_.get_legend().get_title().get_text() == ""
+
+
+def test_rows_left_out_may_be_some_of_those_fitted():
+    X, y = make_banana(300, random_state=0)
+    model = KernelFisherClassifier(RBF(gamma=1.0), centers=X[:20], loo_rows=100, random_state=0).fit(X, y)
+    display = LeaveOneOutDisplay.from_estimator(model, X, y)
+    assert len(display.train_scores) == len(display.loo_scores) == 100

@@ -59,7 +59,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
     Costs one eigendecomposition, O(n³), for each kernel tried: by default 15 on at most 1000
     distinct rows; of more, the best few on at most 3000; the chosen one on all. Memory 5 n²
-    numbers. Predicting costs O(n d) a row.
+    numbers. Predicting costs O(n d) a row. With m centers, chosen or given, one pass over the rows,
+    wherever they are: O(n m²) time, memory of O(m²) numbers, O(m d) a row to predict.
 
     Parameters
     ----------
@@ -68,6 +69,11 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         "precomputed". "rbf" is ``RBF(gamma="loo")``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by leave-one-out.
+    centers : "auto", "all", int, selector or array, default="auto"
+        Which rows carry the model. "all": every distinct row. A number of centers chosen by the
+        targets, up to 1000, or drawn at random; a selector of :mod:`mercer.centers`; the centers
+        themselves, m rows. "auto": all of up to 5000 rows, 1000 chosen by the targets of more.
+        With centers the fit is one pass over the rows: O(n m²) time, O(m²) memory.
     criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
         What leave-one-out minimizes: the Brier score or log-loss of the probabilities, the
         error of the labels, or the squared residuals of the targets.
@@ -88,10 +94,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         How leave-one-out scores become probabilities.
     cv : int, splitter or None, default=None
         Rows that leave together; None: each alone, or by the ``groups`` given to fit.
+    loo_rows : int or None, default=20000
+        With centers: rows drawn at random on which kernel and centers are chosen, and which are
+        then left out, one by one, from the fit to all rows. None: all of them.
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of what is free.
     random_state : int, RandomState or None, default=None
-        For the choice of rows on which kernels are compared, where there are more than 1000.
+        For the choice of rows on which kernels are compared, where there are more than 1000, and
+        for the choice of centers.
+    verbose : int, default=0
+        With centers: whether passes over the rows show how far they are.
 
     Attributes
     ----------
@@ -109,9 +121,13 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     loo_path_ : Path
         Kernels, alphas and criterion values that were tried.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
-        Centers (the distinct training rows), coefficients, intercept.
-    support_ : ndarray of shape (m,)
-        Which training row each center is.
+        Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
+    support_ : ndarray of shape (m,) or None
+        Which training row each center is; None where they are none.
+    loo_index_ : ndarray
+        Which training rows were left out: all, or with centers at most ``loo_rows``.
+    moments_ : Moments
+        With centers: the sums over all rows from which the model follows.
     scalings_, eigenvalues_, explained_variance_ratio_ : ndarray
         Optimal scores of the classes in each direction (n_classes, n_components), squared
         canonical correlations rho², and the shares of rho²/(1 - rho²), between-class over

@@ -48,7 +48,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     all targets at once. One eigendecomposition, O(n³), for each kernel tried gives the solution,
     the leave-one-out output of every row and the degrees of freedom for every alpha. By default
     15 kernels are tried on at most 1000 distinct rows; of more, the best few on at most 3000; the
-    chosen one on all. Memory 5 n² numbers.
+    chosen one on all. Memory 5 n² numbers. With m centers, chosen or given, one pass over the rows,
+    wherever they are: O(n m²) time, memory of O(m²) numbers.
 
     Parameters
     ----------
@@ -57,16 +58,27 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         "precomputed". "rbf" is ``RBF(gamma="loo")``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by leave-one-out.
+    centers : "auto", "all", int, selector or array, default="auto"
+        Which rows carry the model. "all": every distinct row. A number of centers chosen by the
+        targets, up to 1000, or drawn at random; a selector of :mod:`mercer.centers`; the centers
+        themselves, m rows. "auto": all of up to 5000 rows, 1000 chosen by the targets of more.
+        With centers the fit is one pass over the rows: O(n m²) time, O(m²) memory.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c.
     fit_intercept : bool, default=True
         Whether b is free; it is never penalized.
     cv : int, splitter or None, default=None
         Rows that leave together; None: each alone, or by the ``groups`` given to fit.
+    loo_rows : int or None, default=20000
+        With centers: rows drawn at random on which kernel and centers are chosen, and which are
+        then left out, one by one, from the fit to all rows. None: all of them.
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of what is free.
     random_state : int, RandomState or None, default=None
-        For the choice of rows on which kernels are compared, where there are more than 1000.
+        For the choice of rows on which kernels are compared, where there are more than 1000, and
+        for the choice of centers.
+    verbose : int, default=0
+        With centers: whether passes over the rows show how far they are.
 
     Attributes
     ----------
@@ -81,9 +93,13 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     noise_std_ : float or ndarray of shape (q,)
         Standard deviation of the noise, from the residuals and the degrees of freedom.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
-        Centers (the distinct training rows), coefficients, intercept.
-    support_ : ndarray of shape (m,)
-        Which training row each center is.
+        Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
+    support_ : ndarray of shape (m,) or None
+        Which training row each center is; None where they are none.
+    loo_index_ : ndarray
+        Which training rows were left out: all, or with centers at most ``loo_rows``.
+    moments_ : Moments
+        With centers: the sums over all rows from which the model follows.
     degrees_of_freedom_ : float
         Trace of the smoother, the intercept counted.
     left_out_ : LeftOut
@@ -237,7 +253,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         if self.kernel_.takes == "values":
             raise _no_kernel_values()
         K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if penalty_of(self.penalty) == "rkhs" else None
-        return center_variance(self._stream.moments, K, self.alpha_, intercept=self.fit_intercept)
+        return center_variance(self.moments_, K, self.alpha_, intercept=self.fit_intercept)
 
     def _smoother(self) -> Smoother:
         """Factor the kernel matrix of the centers: what a prediction takes from each of them."""

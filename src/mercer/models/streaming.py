@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -76,6 +77,22 @@ class StreamModel(KernelModel):
             if name in self.__dict__:
                 return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def moments_(self) -> Moments:
+        """Sums over all rows from which the model follows, where it was fitted with centers."""
+        if "_stream" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} was not fitted with centers, and has no moments_")
+        return self._stream.moments
+
+    def lean(self) -> Self:
+        """A copy that predicts and nothing else: without the moments and rows from which the fit could go on."""
+        check_is_fitted(self)
+        if self.__dict__.get("_stale", False):
+            self._solve()
+        model = copy(self)
+        model.__dict__.pop("_stream", None)
+        return model
 
     def _start_anew(self) -> None:
         """Nothing of an earlier fit is left."""
