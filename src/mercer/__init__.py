@@ -5,6 +5,8 @@ from mercer.models import (
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
 )
 
 __version__ = "0.1.0.dev0"
@@ -14,5 +16,7 @@ __all__ = [
     "KernelRidgeRegressor",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
+    "SparseFisherClassifier",
+    "SparseKernelRegressor",
     "__version__",
 ]

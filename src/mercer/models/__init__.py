@@ -3,5 +3,13 @@
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
 from mercer.models.regression import KernelRidgeRegressor
+from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
 
-__all__ = ["KernelFisherClassifier", "KernelRidgeRegressor", "OnlineFisherClassifier", "OnlineKernelRegressor"]
+__all__ = [
+    "KernelFisherClassifier",
+    "KernelRidgeRegressor",
+    "OnlineFisherClassifier",
+    "OnlineKernelRegressor",
+    "SparseFisherClassifier",
+    "SparseKernelRegressor",
+]

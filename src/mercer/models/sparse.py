@@ -1,0 +1,625 @@
+"""Sparse kernel models: a Fisher classifier and a regressor on few centers, chosen by the targets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import r2_score
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+
+from mercer.expansion import Expansion
+from mercer.gram import n_rows, take
+from mercer.kernels import Kernel, as_kernel
+from mercer.models.base import KernelModel
+from mercer.models.validation import choice, class_factors, class_priors, consistent, row_count, row_weight
+from mercer.rows import distinct_rows, every_row
+from mercer.scores import (
+    CALIBRATIONS,
+    CLASSIFICATION_CRITERIA,
+    THRESHOLDS,
+    ClassFit,
+    classification_criterion,
+    make_rule,
+    odds_shift,
+    squared_criterion,
+)
+from mercer.scores.relative import class_targets
+from mercer.solvers import Observations
+from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
+from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, fit_sparse
+from mercer.solvers.orthogonal.stop import Judge
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+PENALTIES = ("rkhs", "coef", "diagonal")
+
+
+@dataclass(frozen=True)
+class SparseReport:
+    """Facts about a sparse fit; ``str`` gives them as lines."""
+
+    n_rows: int
+    n_centers: int
+    longest: int
+    kernel: Kernel
+    alpha: float
+    selection: str
+    criterion: str
+    criterion_value: float
+    n_kernels: int
+    loo: str
+
+    def __str__(self) -> str:
+        lines = {
+            "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
+            "kernel": f"{self.kernel!r}, of {self.n_kernels}",
+            "alpha": f"{self.alpha:.4g}",
+            "centers": f"by {self.selection}, of a path of {self.longest}",
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, each row out with its center",
+            "left out": self.loo,
+        }
+        width = max(map(len, lines)) + 2
+        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What staged predictions need of one selection: the model with its first s centers, for every s.
+
+    ``position`` (m,) of the centers in ``X_fit_``, ``targets`` they serve, V (m, m), zeta (m, t) and
+    ``kernel_mean`` (m,) of the steps, ``target_mean`` (t,).
+    """
+
+    position: Indices
+    targets: list[int]
+    V: Array
+    zeta: Array
+    kernel_mean: Array
+    target_mean: Array
+
+    def model(self, s: int, coef: Array, intercept: Array) -> None:
+        """Write coefficients and intercepts with at most s centers into coef (m, q) and intercept (q,)."""
+        s = min(s, len(self.position))
+        c = self.V[:s, :s] @ self.zeta[:s]
+        coef[np.ix_(self.position[:s], self.targets)] = c
+        intercept[self.targets] = self.target_mean - self.kernel_mean[:s] @ c
+
+
+class SparseModel(KernelModel):
+    """A model f(x) = sum_j c_j k(x, z_j) + b on few centers; abstract."""
+
+    selection: str
+    n_candidates: int | None
+    stop: str | None
+    tol: float
+    max_centers: int | None
+    cost: float
+    prune: bool
+    shared: bool
+    widths: Any
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        choice("selection", self.selection, SELECTIONS)
+        choice("penalty", self.penalty, PENALTIES)
+        choice("stop", self.stop, (None, *STOPS))
+        penalty = "orthogonal" if self.selection == "orthogonal" else self.penalty
+        if self.widths is not None:
+            penalty = "orthogonal" if self.selection == "orthogonal" else "coef"
+        alpha, by_gcv, estimate = _alpha(self.alpha)
+        picked = Choice(
+            cast(Any, self.selection), _count("n_candidates", self.n_candidates), cast(Any, penalty), estimate, _positive("cost", self.cost)
+        )
+        return Settings(
+            choice=picked,
+            stop=cast(Any, self.stop),
+            tolerance=_nonnegative("tol", self.tol),
+            max_centers=_count("max_centers", self.max_centers),
+            alpha=alpha,
+            by_gcv=by_gcv,
+            prune=bool(self.prune),
+            shared=bool(self.shared),
+            widen=self._widen,
+        )
+
+    def _widen(self, kernel: Kernel) -> tuple[Kernel, ...]:
+        """The kernels a center may have: multiples of gamma."""
+        if self.widths is None:
+            return (kernel,)
+        factors = np.atleast_1d(np.asarray(self.widths, dtype=np.float64))
+        gamma = getattr(kernel, "gamma", None)
+        if gamma is None or factors.ndim != 1 or not (factors > 0).all():
+            raise ValueError(
+                f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a kernel with gamma"
+            )
+        return tuple(clone(kernel).set_params(gamma=np.multiply(gamma, factor).tolist()) for factor in factors)
+
+    def _fit_sparse(self, X: Any, Y: Array, weight: Array, count: Array, judge_for: JudgeFor) -> Array:
+        """Choose and solve, set what every sparse model has; returns outputs (n, q) of rows left out.
+
+        Rows of weight zero take no part; being left out is their usual state.
+        """
+        settings, kernel = self._settings(), as_kernel(self.kernel)
+        used = np.flatnonzero(weight > 0)
+        if len(used) < 2:
+            raise ValueError(
+                f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {len(used)}"
+            )
+        part = take(kernel, X, used) if len(used) < len(Y) else X
+        rows = every_row(n_rows(part)) if kernel.takes == "values" else distinct_rows(part)
+        observations = Observations(Y[used], weight[used], (weight / count)[used], rows)
+        points = take(kernel, part, rows.first)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        fit = fit_sparse(
+            kernel.candidates(points, observations.point_weight),
+            points,
+            observations,
+            settings,
+            lambda some, targets: judge_for(used[some], targets),
+            rng,
+        )
+        self._store_fit(X, fit, observations, used[rows.first])
+        loo = np.empty_like(Y)
+        if len(used) < len(Y):
+            loo[:] = self._sparse_outputs(X)
+        loo[used] = np.column_stack([part.loo for part in fit.parts])
+        return loo
+
+    def _store_fit(self, X: Any, fit: SparseFit, observations: Observations, first: Indices) -> None:
+        """Centers of all parts, once each, with the coefficients of every part."""
+        q, dtype = observations.Y.shape[1], np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        chosen = list(dict.fromkeys(int(j) for part in fit.parts for j in part.solution.order))
+        if len(fit.kernels) > 1:
+            chosen.sort(key=lambda j: int(fit.candidates.kernel_number(np.array([j]))[0]))
+        position = {j: i for i, j in enumerate(chosen)}
+        self.dual_coef_ = np.zeros((len(chosen), q), dtype)
+        self.intercept_ = np.zeros(q, dtype)
+        stages = []
+        for part in fit.parts:
+            where = np.array([position[int(j)] for j in part.solution.order], dtype=np.intp)
+            mean = observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
+            V, zeta = part.steps.V[: part.m, : part.m], part.steps.zeta[: part.m]
+            stages.append(Stage(where, part.targets, V, zeta, part.steps.kernel_mean[: part.m], mean))
+            stages[-1].model(part.m, self.dual_coef_, self.intercept_)
+        self.stages_ = tuple(stages)
+        numbers = np.array(chosen, dtype=np.intp)
+        self.kernels_ = fit.kernels
+        self.kernel_ = fit.kernels[0]
+        self.center_kernel_ = fit.candidates.kernel_number(numbers)
+        self.gamma_ = getattr(self.kernel_, "gamma", None)
+        self.alpha_ = float(fit.parts[0].steps.alpha[0])
+        self.support_ = first[fit.candidates.point(numbers)]
+        self.X_fit_ = self.support_ if self.kernel_.takes == "values" else take(self.kernel_, X, self.support_)
+        self.path_ = fit.parts[0].path if len(fit.parts) == 1 else tuple(part.path for part in fit.parts)
+        self.trials_ = tuple(fit.trials)
+        self.degrees_of_freedom_ = max(
+            float(part.path.degrees_of_freedom[min(part.m, len(part.path)) - 1]) for part in fit.parts
+        )
+        self._criterion_value = float(np.mean([part.score for part in fit.parts]))
+
+    def _outputs(self, X: Any) -> NDArray[np.floating]:
+        """f at new rows (n, q)."""
+        check_is_fitted(self)
+        return self._sparse_outputs(self._read(X, reset=False))
+
+    def _sparse_outputs(self, X: Any) -> NDArray[np.floating]:
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        return self._evaluate(X, coef, np.atleast_1d(self.intercept_))
+
+    def _evaluate(self, X: Any, coef: NDArray[np.floating], intercept: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Sum over kernels of the expansions on the centers that have them."""
+        F: Any = intercept
+        for g in np.unique(self.center_kernel_):
+            some = np.flatnonzero(self.center_kernel_ == g)
+            centers = self.X_fit_ if len(some) == len(coef) else take(self.kernels_[g], self.X_fit_, some)
+            zero = np.zeros(coef.shape[1], coef.dtype)
+            F = F + Expansion(self.kernels_[g], centers, coef[some], zero)(X)
+        return np.asarray(F)
+
+    def _staged_outputs(self, X: Any) -> Iterator[NDArray[np.floating]]:
+        """f (n, q) with 1, 2, … centers of each selection."""
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
+        for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
+            coef, intercept = np.zeros(shape), np.zeros(shape[1])
+            for stage in self.stages_:
+                stage.model(s, coef, intercept)
+            yield self._evaluate(X, coef, intercept)
+
+    def _report(self, n: int, criterion: str, loo: str) -> SparseReport:
+        paths = self.path_ if isinstance(self.path_, tuple) else (self.path_,)
+        longest = max(len(path) for path in paths)
+        tried = len({repr(trial.kernel) for trial in self.trials_}) or 1
+        return SparseReport(
+            n, len(self.dual_coef_), longest, self.kernel_, self.alpha_, self.selection, criterion,
+            self._criterion_value, tried, loo,
+        )
+
+
+class SparseFisherClassifier(ClassifierMixin, SparseModel):
+    r"""Kernel Fisher discriminant on few centers, chosen one after another by the classes.
+
+    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
+    indicator each) that minimizes
+
+        sum_i w_i |Y_i - f(x_i)|² + alpha c'K_SS c
+
+    over a few rows S, to which one is added after another (Mika 2002, section 3.5.2; Andelić 2007, section 3.4).
+    All numbers of centers come from one triangular factor, with the output of every row left out *together with
+    its center*: that a row was chosen tells its class, and a leave-one-out that kept it would know the answer.
+    These outputs choose gamma, alpha and the number of centers, and give threshold and probabilities.
+
+    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 3000 candidates and a path of m centers; each kernel
+    tried costs the same on at most 600 rows. Predicting costs O(m d) a row.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
+    selection : {"gain", "residual", "orthogonal"}, default="gain"
+        The next center is the one that lowers the objective most (sparse greedy KFD), the row of the largest
+        residual (the nonlinear pseudodiscriminant), or the one that lowers the objective of orthogonal least
+        squares most, whose penalty on the orthogonal coefficients is re-estimated at every step (OROLS).
+    n_candidates : int, default=None
+        How many random rows are compared at each step; None: all. 59 hold one of the best twentieth with
+        probability 0.95.
+    stop : {"loo", "gcv", "bic", "residual", "improvement"} or None, default="loo"
+        What chooses the number of centers: the least number whose criterion (that of left-out rows, generalized
+        cross-validation, Bayes information) is within ``tol`` of the least; the first without a residual above
+        ``tol``; the first at which the mean decrease of the objective over five steps is below ``tol`` of it.
+        None: all of the path.
+    tol : float, default=0.01
+    max_centers : int, default=None
+        Length of the path; None: half of the distinct rows, at most 1500.
+    alpha : float, "loo", "gcv" or "evidence", default="loo"
+        Penalty; larger is smoother. Words say how it is chosen; selection="orthogonal" knows "gcv" (also meant by
+        "loo") and "evidence".
+    penalty : {"rkhs", "coef", "diagonal"}, default="rkhs"
+        c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). Not
+        used by selection="orthogonal".
+    cost : float, default=1.0
+        Degrees of freedom that a chosen center counts for a given one, in "gcv" and "bic".
+    prune : bool, default=False
+        Whether centers are eliminated backward afterwards, by the same rule.
+    shared : bool, default=True
+        Whether all classes share the centers; else each class against the rest has its own.
+    widths : array of factors, default=None
+        Multiples of gamma among which every center chooses its own; the penalty is then c'c.
+    criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
+        What leave-one-out minimizes.
+    priors, class_weight, threshold, calibration
+        As in :class:`KernelFisherClassifier`.
+    random_state : int, RandomState or None, default=None
+        For random candidates, and the rows on which kernels are compared, where there are more than 600.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
+        Centers in the order of their choice, coefficients, intercept.
+    support_ : ndarray of shape (m,)
+        Which training row each center is.
+    path_ : SparsePath
+        Order, objective, rss, degrees of freedom, gcv, bic and left-out error for every number of centers; one
+        for each class if ``shared`` is False.
+    trials_ : tuple of SparseTrial
+        Kernels and alphas that were compared.
+    kernel_, gamma_, alpha_ : Kernel, float or None, float
+        What was chosen.
+    kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
+        Kernels of ``widths``, and which of them each center has.
+    loo_decision_, loo_proba_, loo_outputs_, loo_score_
+        Of training rows left out with their center, as in :class:`KernelFisherClassifier`.
+    rule_, threshold_, priors_
+        As in :class:`KernelFisherClassifier`.
+    report_ : SparseReport
+        What was done, in words.
+
+    References
+    ----------
+    S. Mika (2002), Kernel Fisher Discriminants, TU Berlin. E. Andelić (2007), Sparse Nonlinear Discriminants,
+    Otto von Guericke University Magdeburg.
+
+    Examples
+    --------
+    >>> from mercer import SparseFisherClassifier
+    >>> from mercer.datasets import make_banana
+    >>> X, y = make_banana(400, random_state=0)
+    >>> model = SparseFisherClassifier().fit(X, y)
+    >>> len(model.support_) < 60
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        selection: str = "gain",
+        n_candidates: int | None = None,
+        stop: str | None = "loo",
+        tol: float = 0.01,
+        max_centers: int | None = None,
+        alpha: float | str = "loo",
+        penalty: str = "rkhs",
+        cost: float = 1.0,
+        prune: bool = False,
+        shared: bool = True,
+        widths: ArrayLike | None = None,
+        criterion: str = "brier",
+        priors: ArrayLike | None = None,
+        class_weight: Any = None,
+        threshold: str = "bayes",
+        calibration: str = "logistic",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.stop = stop
+        self.tol = tol
+        self.max_centers = max_centers
+        self.alpha = alpha
+        self.penalty = penalty
+        self.cost = cost
+        self.prune = prune
+        self.shared = shared
+        self.widths = widths
+        self.criterion = criterion
+        self.priors = priors
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.calibration = calibration
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose kernel, penalty and centers by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, list of objects or kernel matrix, n rows
+        y : array of shape (n,)
+            Class labels of any type.
+        sample_weight : array of shape (n,), default=None
+            Whole numbers are counts, others say how much a row matters; see :class:`KernelFisherClassifier`.
+        """
+        self._check_words()
+        X = self._read(X, reset=True)
+        y = _labels(y)
+        consistent(X, y)
+        weight = row_weight(sample_weight, X)
+        label = self._classes(y, weight)
+        priors = class_priors(self.priors, len(self.classes_))
+        weight_count = row_count(weight)
+        weight = weight * class_factors(self.class_weight, self.classes_, label, weight)[label]
+        Y = class_targets(label, len(self.classes_))
+        evidence = weight * (weight_count[weight > 0].sum() / weight.sum())
+        loo = self._fit_sparse(X, Y, weight, weight_count, self._judge(label, evidence, Y))
+        self._make_rule(X, ClassFit(self._fitted(X), loo, Y, label, evidence), weight, priors)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest probability for each row (n,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
+        return self.rule_.probabilities(self._outputs_checked(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Logarithms of the probabilities (n, n_classes)."""
+        return self.rule_.log_probabilities(self._outputs_checked(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
+        return self.rule_.decision(self._outputs_checked(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
+        for F in self._staged_outputs(X):
+            yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
+
+    def _outputs_checked(self, X: Any) -> NDArray[np.floating]:
+        check_is_fitted(self)
+        return self._outputs(X)
+
+    def _fitted(self, X: Any) -> Array:
+        return np.asarray(self._sparse_outputs(X), dtype=np.float64)
+
+    def _check_words(self) -> None:
+        choice("criterion", self.criterion, CLASSIFICATION_CRITERIA)
+        choice("threshold", self.threshold, ("bayes", *THRESHOLDS))
+        choice("calibration", self.calibration, CALIBRATIONS)
+        if self.threshold != "bayes" and self.priors is not None:
+            raise ValueError(f'priors move the threshold, threshold={self.threshold!r} fixes it; use "bayes"')
+
+    def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
+        """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
+        self.classes_ = np.unique(y[weight > 0])
+        k = len(self.classes_)
+        if k < 2:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
+        if k > 2 and self.threshold not in ("bayes", "least_squares"):
+            raise ValueError(
+                f'threshold={self.threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
+            )
+        return np.minimum(np.searchsorted(self.classes_, y), k - 1)
+
+    def _judge(self, label: NDArray[np.intp], weight: Array, Y: Array) -> JudgeFor:
+        def judge_for(rows: Indices, targets: list[int] | None) -> Judge:
+            if targets is None:
+                return classification_criterion(self.criterion, label[rows], weight[rows], Y[rows])
+            own = (label[rows] == targets[0]).astype(np.intp)
+            return classification_criterion(self.criterion, own, weight[rows], Y[np.ix_(rows, targets)])
+
+        return judge_for
+
+    def _make_rule(self, X: Any, fit: ClassFit, weight: Array, priors: Array | None) -> None:
+        share = np.bincount(fit.label, weight) / weight.sum()
+        self.priors_ = share if priors is None else priors
+        self.rule_ = make_rule(
+            fit,
+            n_components=len(self.classes_) - 1,
+            calibration=self.calibration,
+            threshold=self.threshold,
+            prior_shift=odds_shift(share, self.priors_),
+        )
+        self.threshold_ = self.rule_.posterior.threshold() if len(self.classes_) == 2 else None
+        self.loo_outputs_ = fit.loo
+        self.loo_decision_ = self.rule_.decision(fit.loo)
+        self.loo_proba_ = self.rule_.probabilities(fit.loo)
+        hit = self.loo_proba_.argmax(axis=1) == fit.label
+        self.loo_score_ = float(np.average(hit, weights=weight))
+        self.report_ = self._report(n_rows(X), self.criterion, f"accuracy {self.loo_score_:.4f}")
+
+
+class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
+    r"""Kernel regression on few centers, chosen one after another by the targets.
+
+    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over a few
+    rows S, as :class:`SparseFisherClassifier` does for classes; targets of several columns share the centers.
+
+    Parameters
+    ----------
+    kernel, selection, n_candidates, stop, tol, max_centers, alpha, penalty, cost, prune, widths, random_state
+        As in :class:`SparseFisherClassifier`.
+    shared : bool, default=True
+        Whether all targets share the centers.
+
+    Attributes
+    ----------
+    X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
+        Centers in the order of their choice, coefficients, intercept.
+    support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, report_
+        As in :class:`SparseFisherClassifier`.
+    loo_prediction_ : ndarray of shape (n,) or (n, q)
+        Prediction for every training row by the model fitted without it and without its center.
+    loo_score_ : float
+        Its R².
+
+    Examples
+    --------
+    >>> from mercer import SparseKernelRegressor
+    >>> from mercer.datasets import make_sinc
+    >>> X, y = make_sinc(100, random_state=0)
+    >>> model = SparseKernelRegressor().fit(X, y)
+    >>> len(model.support_) < 25
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        selection: str = "gain",
+        n_candidates: int | None = None,
+        stop: str | None = "loo",
+        tol: float = 0.01,
+        max_centers: int | None = None,
+        alpha: float | str = "loo",
+        penalty: str = "rkhs",
+        cost: float = 1.0,
+        prune: bool = False,
+        shared: bool = True,
+        widths: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.stop = stop
+        self.tol = tol
+        self.max_centers = max_centers
+        self.alpha = alpha
+        self.penalty = penalty
+        self.cost = cost
+        self.prune = prune
+        self.shared = shared
+        self.widths = widths
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose kernel, penalty and centers by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, list of objects or kernel matrix, n rows
+        y : array of shape (n,) or (n, q)
+        sample_weight : array of shape (n,), default=None
+            Whole numbers are counts, others say how much a row matters.
+        """
+        X = self._read(X, reset=True)
+        if y is None:
+            raise ValueError("SparseKernelRegressor requires y to be passed, but the target y is None")
+        targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        consistent(X, targets)
+        weight = row_weight(sample_weight, X)
+        Y = targets.reshape(len(targets), -1)
+
+        def judge_for(rows: Indices, columns: list[int] | None) -> Judge:
+            return squared_criterion(Y[rows] if columns is None else Y[np.ix_(rows, columns)], weight[rows])
+
+        loo = self._fit_sparse(X, Y, weight, row_count(weight), judge_for)
+        self.loo_score_ = float(r2_score(Y, loo, sample_weight=weight))
+        self.loo_prediction_ = loo[:, 0] if targets.ndim == 1 else loo
+        self.report_ = self._report(n_rows(X), "squared", f"R² {self.loo_score_:.4f}")
+        if targets.ndim == 1:
+            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.floating]:
+        """f at each row (n,) or (n, q)."""
+        return self._shaped(self._outputs(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.floating]]:
+        """Predictions with 1, 2, … centers."""
+        for F in self._staged_outputs(X):
+            yield self._shaped(F)
+
+    def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
+        return F[:, 0] if self.dual_coef_.ndim == 1 else F
+
+
+def _alpha(value: Any) -> tuple[float | None, bool, Any]:
+    """A number or None, whether GCV chooses it, and how orthogonal least squares re-estimates it."""
+    if isinstance(value, str) and value in ("loo", "gcv", "evidence"):
+        return None, value == "gcv", "evidence" if value == "evidence" else "gcv"
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f'alpha={value!r}; it must be a positive number, "loo", "gcv" or "evidence"')
+    return float(value), False, "gcv"
+
+
+def _count(name: str, value: Any) -> int | None:
+    """A positive whole number or None."""
+    if value is not None and (not isinstance(value, Integral) or int(value) < 1):
+        raise ValueError(f"{name}={value!r}; it must be a positive whole number or None")
+    return None if value is None else int(value)
+
+
+def _positive(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}; it must be a positive number")
+    return float(value)
+
+
+def _nonnegative(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}; it must be a number of at least zero")
+    return float(value)
+
+
+def _labels(y: ArrayLike) -> NDArray[Any]:
+    """Class labels as one column."""
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return np.asarray(column_or_1d(y, warn=True))

@@ -1,0 +1,138 @@
+r"""The problem of sparse least squares: targets at points, candidates for centers, and the penalty.
+
+Over coefficients c of a few candidates S and an intercept b that is not penalized,
+
+    min  sum_i w_i |y_i - sum_(j in S) c_j k(x_i, z_j) - b|²  +  alpha |P c|²,     P upper triangular:
+
+P'P = K_SS for the penalty "rkhs", P = 1 for "coef", and for "orthogonal" P = U of A_S = Q diag(d)^(1/2) U, with
+ones on its diagonal (Andelić 2007, Eq. 3.80: the coefficients of the orthogonal columns). "diagonal" has P = 0 and
+adds alpha to the value of each center at its own row (Andelić 2007, section 3.4.1, there ε). The intercept is
+taken out by centering the columns; rows are multiplied by the roots of their weights.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.blocks import cross, n_rows, pick, self_similarity, take
+from mercer.kernels import Kernel
+from mercer.solvers.spectrum import Observations
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+SparsePenalty = Literal["rkhs", "coef", "orthogonal", "diagonal"]
+
+# Least part of the length of a chosen column that must be new, by the precision of the kernel values.
+TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+# Least part of its square where squares are subtracted from each other.
+FLOORS = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+
+
+@dataclass(frozen=True)
+class Points:
+    """What was observed, at distinct points: means Y (u, q) of the targets, positive weights (u,)."""
+
+    Y: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, observations: Observations) -> "Points":
+        return cls(observations.point_target, observations.point_weight)
+
+    @cached_property
+    def root(self) -> Array:
+        return np.asarray(np.sqrt(self.weight))
+
+    @cached_property
+    def mean(self) -> Array:
+        """(q,)."""
+        return np.asarray(self.weight @ self.Y / self.weight.sum())
+
+    @cached_property
+    def target(self) -> Array:
+        """Centered, weighted targets (u, q)."""
+        return np.asarray((self.Y - self.mean) * self.root[:, None])
+
+    def weighted(self, K: Array) -> Array:
+        """Centered, weighted columns (u, b) of plain ones."""
+        return np.asarray((K - self.weight @ K / self.weight.sum()) * self.root[:, None])
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Columns k_g(., x_p) for the points p of a pool and one or more kernels g.
+
+    Number g b + i stands for kernel g at the point pool[i], of b points in the pool. ``diagonal`` is added to
+    each column at its own row.
+    """
+
+    kernels: tuple[Kernel, ...]
+    X: Any
+    pool: Indices
+    diagonal: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.kernels) * len(self.pool)
+
+    def shifted(self, diagonal: float) -> "Candidates":
+        """With another diagonal."""
+        return replace(self, diagonal=diagonal)
+
+    def point(self, j: Indices) -> Indices:
+        """The point of each candidate."""
+        return np.asarray(self.pool[np.asarray(j) % len(self.pool)])
+
+    def kernel_number(self, j: Indices) -> Indices:
+        """The kernel of each candidate."""
+        return np.asarray(j) // len(self.pool)
+
+    def beside(self, j: int) -> Indices:
+        """All candidates at the point of j, itself among them."""
+        return j % len(self.pool) + len(self.pool) * np.arange(len(self.kernels))
+
+    @cached_property
+    def _dtype(self) -> Any:
+        one = self.pool[:1]
+        found = cross(self.kernels[0], self._rows(one), pick(self.kernels[0], self.X, one)).dtype
+        return np.dtype(np.float32 if found == np.float32 else np.float64)
+
+    @property
+    def tolerance(self) -> float:
+        return TOLERANCES[self._dtype]
+
+    @property
+    def floor(self) -> float:
+        return FLOORS[self._dtype]
+
+    def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
+        """k(x_i, z_j) (u, b), or some of its rows, the diagonal added."""
+        j, p = np.asarray(j), self.point(j)
+        X = self.X[rows]
+        K = np.empty((n_rows(X), len(j)), order="F")
+        for g in np.unique(self.kernel_number(j)):
+            some = np.flatnonzero(self.kernel_number(j) == g)
+            K[:, some] = cross(self.kernels[g], X, pick(self.kernels[g], self.X, p[some]))
+        if self.diagonal:
+            own = p - (rows.start or 0)
+            inside = np.flatnonzero((own >= 0) & (own < len(K)))
+            K[own[inside], inside] += self.diagonal
+        return K
+
+    def among(self, i: Indices, j: Indices) -> Array:
+        """k(z_i, z_j) (a, b) of the first kernel."""
+        rows, centers = self._rows(self.point(i)), pick(self.kernels[0], self.X, self.point(j))
+        return np.asarray(cross(self.kernels[0], rows, centers), dtype=np.float64)
+
+    def own(self, j: Indices) -> Array:
+        """k(z_j, z_j) (b,) of the first kernel."""
+        p = self.point(j)
+        if self.kernels[0].takes == "values":
+            return np.asarray(self.X[p, p], dtype=np.float64)
+        return np.asarray(self_similarity(self.kernels[0], self._rows(p)), dtype=np.float64)
+
+    def _rows(self, p: Indices) -> Any:
+        kernel = self.kernels[0]
+        return self.X[p] if kernel.takes == "values" else take(kernel, self.X, p)

@@ -1,0 +1,271 @@
+"""In which order candidates become centers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram.blocks import BLOCK_SIZE, n_rows
+from mercer.linalg import supervised_pivots
+from mercer.solvers.orthogonal.basis import OrthogonalBasis
+from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
+from mercer.solvers.orthogonal.reestimate import Estimate, reestimate
+from mercer.solvers.orthogonal.roots import GrowingRoot
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Selection = Literal["gain", "residual", "orthogonal"]
+SELECTIONS = get_args(Selection)
+
+# The alpha of the selection where none is given, in units of tr G / tr K.
+ALPHA_OF_SELECTION = 1e-3
+
+
+@dataclass(frozen=True)
+class Order:
+    """Numbers of candidates (p,) as they are chosen; ``alpha`` (p,) where it was re-estimated on the way."""
+
+    centers: Indices
+    alpha: Array | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the next center is chosen: the rule, of how many random candidates (None: all), by which estimate."""
+
+    selection: Selection = "gain"
+    n_candidates: int | None = None
+    penalty: SparsePenalty = "rkhs"
+    estimate: Estimate = "gcv"
+    cost: float = 1.0
+
+
+def choose_order(
+    candidates: Candidates,
+    points: Points,
+    choice: Choice,
+    alpha: float | None,
+    most: int,
+    rng: np.random.Generator,
+    sums: "Sums | None" = None,
+) -> Order:
+    """At most ``most`` centers; ``alpha`` None is a small one in the unit of the problem.
+
+    "residual": the candidate at the point of the largest residual, which needs one column a step, O(u m²) in
+    all: Andelić (2007), Algorithm 1. "gain": the largest decrease of the objective. Of all c candidates in Gram
+    space, O(u c² + c m²), or of some at random, O(u m² n_candidates): Mika (2002), section 3.5.2. "orthogonal":
+    the largest decrease of the objective with the penalty on orthogonal coefficients, whose alpha is
+    re-estimated after each: Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
+    """
+    if choice.selection == "orthogonal":
+        return orthogonal_order(candidates, points, choice, most, rng)
+    if choice.selection == "gain" and choice.n_candidates is None:
+        pivots = gain_pivots(candidates, points, choice.penalty, alpha, sums)
+    else:
+        pick = _largest_residual if choice.selection == "residual" else _largest_gain(choice.n_candidates, rng)
+        used = _small_alpha(candidates, points, choice.penalty) if alpha is None else alpha
+        pivots = greedy_pivots(candidates, points, choice.penalty, used, pick)
+    return Order(np.fromiter(islice(pivots, most), dtype=np.intp))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A'A (c, c) and A'y (c, q) of centered, weighted columns A, and their squares before centering (c,)."""
+
+    G: Array
+    C: Array
+    square: Array
+
+    @classmethod
+    def of(cls, candidates: Candidates, points: Points) -> "Sums":
+        """One pass over the rows: O(u c²) time, O(c²) memory."""
+        c, every = len(candidates), np.arange(len(candidates))
+        G, C, mean = np.zeros((c, c)), np.zeros((c, points.Y.shape[1])), np.zeros(c)
+        step = max(1, BLOCK_SIZE // c)
+        for start in range(0, n_rows(candidates.X), step):
+            rows = slice(start, start + step)
+            A = candidates.columns(every, rows) * points.root[rows, None]
+            G += A.T @ A
+            C += A.T @ points.target[rows]
+            mean += points.root[rows] @ A
+        square = G.diagonal().copy()
+        G -= np.outer(mean, mean / points.weight.sum())
+        return cls(G, C, square)
+
+    def targets(self, some: list[int]) -> "Sums":
+        """For some of the targets."""
+        return Sums(self.G, self.C[:, some], self.square)
+
+
+def gain_pivots(
+    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float | None, sums: Sums | None = None
+) -> Iterator[int]:
+    """Largest decrease of the objective among all candidates, from their Gram matrix."""
+    if penalty == "diagonal":
+        candidates = candidates.shifted(_small_alpha(candidates, points, penalty) if alpha is None else alpha)
+        sums = None
+    sums = Sums.of(candidates, points) if sums is None else sums
+    every = np.arange(len(candidates))
+    K = candidates.among(every, every) if penalty == "rkhs" else np.eye(len(every))
+    if alpha is None:
+        alpha = ALPHA_OF_SELECTION * np.trace(sums.G) / max(float(np.trace(K)), np.finfo(np.float64).tiny)
+    H = sums.G if penalty == "diagonal" else sums.G + alpha * K
+    floor = candidates.floor * (sums.square + alpha * K.diagonal())
+    closed: set[int] = set()
+    for j in supervised_pivots(H, sums.C, floor):
+        if j not in closed:
+            yield j
+        closed.update(candidates.beside(j).tolist())
+
+
+# From the basis, what is left of the targets (u, q), and the candidates that are open, to the next one.
+Pick = Callable[["Growth", Array, NDArray[np.bool_]], int]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What has been chosen: the basis of augmented columns (u + r, p) and the root of the penalty."""
+
+    candidates: Candidates
+    points: Points
+    alpha: float
+    basis: OrthogonalBasis
+    root: GrowingRoot
+    room: int
+
+    def augmented(self, j: Indices) -> tuple[Array, Array]:
+        """Columns (u + room, b) of candidates, and their lengths (b,) before centering, 0 where P would be singular."""
+        K = self.candidates.columns(j)
+        above, own = self.root.columns(j)
+        u, m = len(K), len(above)
+        A = np.zeros((u + self.room, len(own)))
+        A[:u] = self.points.weighted(K)
+        A[u : u + m] = np.sqrt(self.alpha) * above
+        A[u + m] = np.sqrt(self.alpha) * own
+        square = np.einsum("ub,ub,u->b", K, K, self.points.weight)
+        square += self.alpha * (np.einsum("mb,mb->b", above, above) + own**2)
+        return A, np.sqrt(np.where(self.root.is_new(own), square, 0.0))
+
+
+def greedy_pivots(
+    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick
+) -> Iterator[int]:
+    """Candidates as a rule picks them, on a basis that is orthogonalized twice; ends when none is new."""
+    if penalty == "diagonal":
+        candidates, alpha = candidates.shifted(alpha), 0.0
+    u, room = len(points.Y), len(candidates.pool) + 1
+    basis = OrthogonalBasis(u + room, candidates.tolerance)
+    growth = Growth(candidates, points, alpha, basis, GrowingRoot(candidates, penalty), room)
+    left = np.vstack([points.target, np.zeros((room, points.Y.shape[1]))])
+    open_ = np.ones(len(candidates), dtype=bool)
+    while open_.any():
+        j = pick(growth, left, open_)
+        open_[candidates.beside(j)] = False
+        A, length = growth.augmented(np.array([j]))
+        if length[0] > 0 and basis.append(A[:, 0], length=float(length[0])):
+            growth.root.append(j)
+            q = basis.Q[:, -1]
+            left -= np.outer(q, q @ left)
+            yield j
+
+
+def _largest_residual(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
+    """The open candidate at the point of the largest residual; of several kernels there, the one that gains most."""
+    candidates, points = growth.candidates, growth.points
+    size = (left[: len(points.Y)] ** 2).sum(axis=1) / points.weight
+    first = np.where(open_[: len(candidates.pool)], size[candidates.pool], -1.0)
+    there = candidates.beside(int(first.argmax()))
+    return int(there[0]) if len(there) == 1 else int(there[_gains(growth, left, there).argmax()])
+
+
+def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
+    """The one of n_candidates random open candidates with the largest gain.
+
+    59 of them hold one of the best twentieth with probability 0.95: Mika (2002), Lemma 3.2.
+    """
+
+    def pick(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
+        free = np.flatnonzero(open_)
+        some = free if n_candidates is None else rng.choice(free, min(n_candidates, len(free)), replace=False)
+        return int(some[_gains(growth, left, some).argmax()])
+
+    return pick
+
+
+def _gains(growth: Growth, left: Array, j: Indices) -> Array:
+    """Decrease of the objective (b,) by each candidate alone; none where nothing of it is new."""
+    A, length = growth.augmented(j)
+    new, _ = growth.basis.reduce(A)
+    square = np.einsum("ub,ub->b", new, new)
+    gain = ((new.T @ left) ** 2).sum(axis=1)
+    new_enough = (length > 0) & (square > (growth.basis.tolerance * length) ** 2)
+    return np.where(new_enough, gain / np.where(new_enough, square, 1.0), 0.0)
+
+
+def orthogonal_order(
+    candidates: Candidates, points: Points, choice: Choice, most: int, rng: np.random.Generator
+) -> Order:
+    """Orthogonal least squares; alpha is re-estimated after each center, and counts in the gain of the next."""
+    basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
+    pool = _Pool(candidates, points) if choice.n_candidates is None else None
+    open_ = np.ones(len(candidates), dtype=bool)
+    left, centers, alphas, alpha = points.target.copy(), [], [], 0.0
+    while open_.any() and len(centers) < most:
+        if pool is not None:
+            j = pool.best(left, open_, alpha)
+        else:
+            free = np.flatnonzero(open_)
+            some = rng.choice(free, min(choice.n_candidates or len(free), len(free)), replace=False)
+            j = int(some[_orthogonal_gains(candidates, points, basis, some, left, alpha).argmax()])
+        open_[candidates.beside(j)] = False
+        K = candidates.columns(np.array([j]))
+        if not basis.append(points.weighted(K)[:, 0], length=float(np.linalg.norm(K[:, 0] * points.root))):
+            continue
+        q = basis.Q[:, -1]
+        left -= np.outer(q, q @ left)
+        if pool is not None:
+            pool.reduce(q)
+        alpha = reestimate(basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, choice.cost)
+        centers.append(j)
+        alphas.append(alpha)
+    return Order(np.array(centers, dtype=np.intp), np.array(alphas))
+
+
+def _orthogonal_gains(
+    candidates: Candidates, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
+) -> Array:
+    """|q_j' left|² / (|q_j|² + alpha) (b,) for what is new of each candidate, q_j."""
+    new, _ = basis.reduce(points.weighted(candidates.columns(j)))
+    tiny = np.finfo(np.float64).tiny
+    gain: Array = ((new.T @ left) ** 2).sum(axis=1) / (np.einsum("ub,ub->b", new, new) + alpha + tiny)
+    return gain
+
+
+class _Pool:
+    """All candidate columns (u, c), and what the basis has left of their squares (c,)."""
+
+    def __init__(self, candidates: Candidates, points: Points) -> None:
+        K = candidates.columns(np.arange(len(candidates)))
+        self.A = points.weighted(K)
+        self.square = np.einsum("uc,uc->c", self.A, self.A)
+        self.floor = candidates.floor * np.einsum("uc,uc,u->c", K, K, points.weight)
+
+    def reduce(self, q: Array) -> None:
+        self.square -= (q @ self.A) ** 2
+
+    def best(self, left: Array, open_: NDArray[np.bool_], alpha: float) -> int:
+        """Where |a_j' left|² / (d_j + alpha) is largest, d_j what is left of the square of a_j."""
+        new = open_ & (self.square > self.floor)
+        gain = ((self.A.T @ left) ** 2).sum(axis=1) / (np.where(new, self.square, 1.0) + alpha)
+        return int(np.where(new, gain, np.where(open_, -1.0, -2.0)).argmax())
+
+
+def _small_alpha(candidates: Candidates, points: Points, penalty: SparsePenalty) -> float:
+    """A small penalty in the unit of the problem, from the mean square of a few columns."""
+    some = np.arange(len(candidates))[:: max(1, len(candidates) // 64)]
+    A = points.weighted(candidates.columns(some))
+    own = candidates.own(some).mean() if penalty == "rkhs" else 1.0
+    return float(ALPHA_OF_SELECTION * np.einsum("ub,ub->", A, A) / len(some) / max(own, np.finfo(np.float64).tiny))

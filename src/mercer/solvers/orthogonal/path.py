@@ -1,0 +1,226 @@
+r"""Least squares on the first m of p ordered centers, for every m: one triangular factor holds them all.
+
+The augmented columns [A; sqrt(alpha) P] = Q R give with N = the upper rows of Q, zeta = N'y and V = R^-1
+
+    fit N_m zeta_m,   coefficients V_mm zeta_m,   objective |y|² - |zeta_m|²,   leverages sum_(k<=m) N_ik²,
+
+where _m means: the first m columns. Where alpha differs from step to step and P = U is the root of the
+orthogonal penalty, the same holds with N = Q diag(d)^(1/2), V = U^-1 and each product divided by d_k + alpha_m.
+
+**A row that leaves takes its center along**, unless other rows are equal to it. Centers are chosen by the targets: that a row is one tells what its
+target is, and a leave-one-out that keeps the center of the row that left knows the answer. Without row i and
+center j at its point, the output and the leverage there are
+
+    f_i - u_j c_j / t_j,   h_i - u_j² / t_j,    t_j = sum_k V_jk²,   u_j = sum_k V_jk N_ik,   c_j = sum_k V_jk zeta_k,
+
+sums that grow with m like the fit itself: O(n q + m q) for every m.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
+from mercer.solvers.orthogonal.roots import root_of
+from mercer.solvers.spectrum import Observations
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Part of a row's weight that is left at least when the row leaves: leverages of one have no left-out output.
+LEAST_LEFT = 1e-9
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Fits with the first m of p ordered centers; see the head of this module for N, V, zeta.
+
+    ``order`` (p,) are numbers of candidates, ``point`` (p,) their points, ``kernel_mean`` (p,) means of their
+    columns, ``alpha`` (p,) the penalty of each step; ``d`` (p,) where that changes from step to step.
+    """
+
+    order: Indices
+    point: Indices
+    kernel_mean: Array
+    alpha: Array
+    N: Array
+    V: Array
+    zeta: Array
+    d: Array | None = None
+
+    def scale(self, m: int) -> Array:
+        """1 / (d_k + alpha_m) (m,), or ones."""
+        return np.ones(m) if self.d is None else 1.0 / (self.d[:m] + self.alpha[m - 1])
+
+    def coefficients(self, m: int) -> Array:
+        """(m, q)."""
+        coef: Array = self.V[:m, :m] @ (self.scale(m)[:, None] * self.zeta[:m])
+        return coef
+
+
+@dataclass(frozen=True)
+class State:
+    """With m centers: fit F (u, q) and leverages (u,) of the weighted points, t, u (m,) and c (m, q)."""
+
+    m: int
+    F: Array
+    leverage: Array
+    t: Array
+    u: Array
+    c: Array
+
+
+@dataclass(frozen=True)
+class SparsePath:
+    """The centers 1 … p in the order of their choice, and the fit with the first m of them for every m.
+
+    ``order`` (p,): candidates; ``alpha``, ``objective``, ``rss``, ``degrees_of_freedom``, ``gcv``, ``bic`` and
+    ``max_residual`` (p,). ``loo`` (p,): mean squared residual of rows left out together with their center.
+    """
+
+    order: Indices
+    alpha: Array
+    objective: Array
+    rss: Array
+    degrees_of_freedom: Array
+    gcv: Array
+    bic: Array
+    loo: Array
+    max_residual: Array
+    total_weight: float
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+@dataclass(frozen=True)
+class SparseSolution:
+    """Centers by number (m,), coefficients (m, q), intercept (q,)."""
+
+    order: Indices
+    coef: Array
+    intercept: Array
+
+
+def follow(
+    candidates: Candidates, observations: Observations, order: Any, alpha: float, penalty: SparsePenalty
+) -> Steps:
+    """Factor the columns in their order: O(u p²). Centers that are combinations of earlier ones are dropped."""
+    order = np.asarray(order, dtype=np.intp)
+    points = Points.of(observations)
+    K = candidates.shifted(alpha if penalty == "diagonal" else 0.0).columns(order)
+    A = points.weighted(K)
+    kept, P = root_of(candidates, order, penalty, A)
+    Q, R = scipy.linalg.qr(np.vstack([A[:, kept], np.sqrt(alpha) * P]), mode="economic", check_finite=False)
+    N = Q[: len(A)]
+    V = scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    mean = points.weight @ K[:, kept] / points.weight.sum()
+    order = order[kept]
+    return Steps(order, candidates.point(order), mean, np.full(len(order), alpha), N, V, N.T @ points.target)
+
+
+def states(steps: Steps) -> Iterator[State]:
+    """The fit with 1 … p centers; arrays are changed by the next step."""
+    if steps.d is not None:
+        yield from (state_at(steps, m) for m in range(1, len(steps.order) + 1))
+        return
+    p, q = steps.zeta.shape
+    F, leverage = np.zeros((len(steps.N), q)), np.zeros(len(steps.N))
+    t, u, c = np.zeros(p), np.zeros(p), np.zeros((p, q))
+    for k in range(p):
+        m, N, V = k + 1, steps.N[:, k], steps.V[: k + 1, k]
+        F += N[:, None] * steps.zeta[k]
+        leverage += N**2
+        # The sums of the new center over earlier columns are zero: V is triangular.
+        t[:m] += V**2
+        u[:m] += V * N[steps.point[:m]]
+        c[:m] += V[:, None] * steps.zeta[k]
+        yield State(m, F, leverage, t[:m], u[:m], c[:m])
+
+
+def state_at(steps: Steps, m: int) -> State:
+    """The fit with m centers: O(u m)."""
+    scale, N, V, zeta = steps.scale(m), steps.N[:, :m], steps.V[:m, :m], steps.zeta[:m]
+    own = N[steps.point[:m]]
+    return State(m, N @ (scale[:, None] * zeta), N**2 @ scale, V**2 @ scale, (V * own) @ scale, V @ (scale[:, None] * zeta))
+
+
+def left_out(steps: Steps, state: State, observations: Observations) -> Array:
+    """f (n, q) of every row for the model without it, and without the center at its point if no other row is there."""
+    points, at_row = Points.of(observations), observations.rows.point
+    center = _leaving_centers(steps.point[: state.m], observations)
+    F, leverage, j = state.F.copy(), state.leverage.copy(), steps.point[: state.m][center]
+    F[j] -= (state.u[center] / state.t[center])[:, None] * state.c[center]
+    leverage[j] -= state.u[center] ** 2 / state.t[center]
+    outputs = points.mean + F / points.root[:, None]
+    leaving = observations.unit * (1.0 / points.weight.sum() + leverage / points.weight)[at_row]
+    stays = np.maximum(1.0 - leaving, LEAST_LEFT)
+    loo: Array = observations.Y - (observations.Y - outputs[at_row]) / stays[:, None]
+    return loo
+
+
+def _leaving_centers(point: Indices, observations: Observations) -> Indices:
+    """Positions of the centers at points that leave as a whole with one row."""
+    largest = np.zeros(observations.rows.n_points)
+    np.maximum.at(largest, observations.rows.point, observations.unit)
+    whole = largest > (1.0 - 1e-9) * observations.point_weight
+    return np.flatnonzero(whole[point])
+
+
+def fitted_at(steps: Steps, state: State, observations: Observations) -> Array:
+    """f (n, q) of every row."""
+    points = Points.of(observations)
+    outputs: Array = (points.mean + state.F / points.root[:, None])[observations.rows.point]
+    return outputs
+
+
+def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath:
+    """Everything that is known of every number of centers; O(n q) for each.
+
+    Degrees of freedom are 1 + cost tr: a center that was chosen by the targets fits their noise more than a
+    given one does; Friedman (1991), "Multivariate adaptive regression splines", section 3.6.
+    """
+    n, weight = observations.weight.sum(), observations.weight
+    table = np.empty((len(steps.order), 4))
+    for state in states(steps):
+        residual = observations.Y - fitted_at(steps, state, observations)
+        left = observations.Y - left_out(steps, state, observations)
+        rss, loo = weight @ (residual**2).sum(axis=1), weight @ (left**2).sum(axis=1) / n
+        table[state.m - 1] = rss, loo, np.abs(residual).max(), state.leverage.sum()
+    rss, loo, largest, trace = table.T
+    df = 1.0 + cost * trace
+    return SparsePath(
+        steps.order, steps.alpha, _objective(steps, observations), rss, df, gcv(rss, df, n), bic(rss, df, n), loo, largest, float(n)
+    )
+
+
+def gcv(rss: Array, df: Array, n: float) -> Array:
+    """n rss / (n - df)², infinite where the degrees of freedom are used up; Andelić (2007), Eq. (3.85)."""
+    left = n - df
+    return np.where(left > 0, n * np.maximum(rss, 0.0) / np.where(left > 0, left, 1.0) ** 2, np.inf)
+
+
+def bic(rss: Array, df: Array, n: float) -> Array:
+    """n log(rss / n) + df log n; half of it is the description length."""
+    floor = np.finfo(np.float64).tiny
+    return np.asarray(n * np.log(np.maximum(rss, floor) / n) + df * np.log(n))
+
+
+def _objective(steps: Steps, observations: Observations) -> Array:
+    """The penalized sum of squares (p,), variation within points included."""
+    mean = Points.of(observations).mean
+    total = float(observations.weight @ ((observations.Y - mean) ** 2).sum(axis=1))
+    square = (steps.zeta**2).sum(axis=1)
+    if steps.d is None:
+        return total - np.cumsum(square)
+    return np.array([total - steps.scale(m) @ square[:m] for m in range(1, len(square) + 1)])
+
+
+def solution_at(steps: Steps, observations: Observations, m: int) -> SparseSolution:
+    """Coefficients and intercept with the first m centers."""
+    coef = steps.coefficients(m)
+    return SparseSolution(steps.order[:m], coef, Points.of(observations).mean - steps.kernel_mean[:m] @ coef)

@@ -1,0 +1,178 @@
+r"""Kernel and penalty of a sparse fit by leave-one-out of the sparse fit itself, at the end of its path.
+
+For centers S that are given, all alphas come from one eigendecomposition: with B = A P^-1 and B'B = W diag(l) W',
+N = B W and V = P^-1 W, each product is divided by l_k + alpha. Rows leave together with their center. At the end
+of a long path every row is a center, or is represented by others, and the choice of centers tells least about
+targets: there the criterion is compared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from mercer.gram.blocks import n_rows
+from mercer.kernels import Kernel
+from mercer.linalg import map_in_threads
+from mercer.solvers.orthogonal.candidates import Candidates, Points
+from mercer.solvers.orthogonal.orders import Choice, Sums, choose_order
+from mercer.solvers.orthogonal.path import State, Steps, follow, gcv, left_out
+from mercer.solvers.orthogonal.roots import root_of
+from mercer.solvers.orthogonal.stop import Judge
+from mercer.solvers.spectrum import Observations
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Multiples of tr B'B that are tried for alpha.
+ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
+# Multiples of the mean of k(z, z) that are tried for the penalty "diagonal".
+DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
+
+
+@dataclass(frozen=True)
+class SparseTrial:
+    """A kernel, the alphas (a,) tried with it, and the criterion (a,) of the longest path for each."""
+
+    kernel: Kernel
+    alphas: Array
+    scores: Array
+
+    @property
+    def best(self) -> float:
+        """The least score; infinite where none is a number."""
+        return float(np.nanmin(self.scores)) if np.isfinite(self.scores).any() else np.inf
+
+    @property
+    def alpha(self) -> float:
+        """The largest alpha of least score."""
+        close = self.scores <= self.best + 1e-9 * abs(self.best)
+        return float(self.alphas[close].max())
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every kernel: the choice of centers, their number, alpha (None: the best), the judge.
+
+    ``by_gcv`` compares the alphas of one kernel by generalized cross-validation.
+    """
+
+    choice: Choice
+    most: int
+    alpha: float | None
+    judge: Judge
+    by_gcv: bool = False
+    seed: int = 0
+
+
+def search_kernels(
+    kernels: Sequence[Kernel], X: Any, observations: Observations, question: Question
+) -> list[SparseTrial]:
+    """One trial for each kernel, side by side."""
+    every = np.arange(n_rows(X))
+    return map_in_threads(lambda kernel: try_kernel(Candidates((kernel,), X, every), observations, question), kernels)
+
+
+def try_kernel(
+    candidates: Candidates, observations: Observations, question: Question, sums: Sums | None = None
+) -> SparseTrial:
+    """The criterion of the longest path for every alpha; O(u c² + c m² + u m²) for c candidates, m centers."""
+    rng = np.random.default_rng(question.seed)
+    points = Points.of(observations)
+    order = choose_order(candidates, points, question.choice, question.alpha, question.most, rng, sums)
+    kernel = candidates.kernels[0]
+    if len(order.centers) == 0:
+        return SparseTrial(kernel, np.ones(1), np.full(1, np.inf))
+    if question.choice.penalty == "diagonal":
+        return _diagonal_trial(candidates, observations, order.centers, question)
+    ridge = Ridges.of(candidates, observations, order.centers, question.choice)
+    if question.alpha is not None:
+        alphas = np.array([question.alpha])
+    else:
+        alphas = ALPHAS * ridge.unit if order.alpha is None else order.alpha[-1:]
+    outputs = np.array([left_out(ridge.steps, ridge.state(alpha), observations) for alpha in alphas])
+    return _trial(kernel, alphas, question.judge(outputs), lambda: ridge.gcv(alphas, observations), question)
+
+
+def _trial(kernel: Kernel, alphas: Array, scores: Array, by_gcv: Any, question: Question) -> SparseTrial:
+    """With generalized cross-validation only its favorite alpha is compared to other kernels."""
+    if question.by_gcv and len(alphas) > 1:
+        best = [int(np.argmin(by_gcv()))]
+        return SparseTrial(kernel, alphas[best], scores[best])
+    return SparseTrial(kernel, alphas, scores)
+
+
+def _diagonal_trial(
+    candidates: Candidates, observations: Observations, order: Indices, question: Question
+) -> SparseTrial:
+    """One factorization for each alpha on the diagonal."""
+    unit = float(np.abs(candidates.own(order)).mean()) or 1.0
+    alphas = DIAGONALS * unit if question.alpha is None else np.array([question.alpha])
+    outputs, scores = [], []
+    n = observations.weight.sum()
+    for alpha in alphas:
+        steps = follow(candidates, observations, order, float(alpha), "diagonal")
+        state = _last(steps)
+        outputs.append(left_out(steps, state, observations))
+        rss = ((Points.of(observations).target - state.F) ** 2).sum()
+        scores.append(gcv(np.array([rss]), 1.0 + question.choice.cost * state.leverage.sum(keepdims=True), n)[0])
+    judged = question.judge(np.array(outputs))
+    return _trial(candidates.kernels[0], alphas, judged, lambda: scores, question)
+
+
+def _last(steps: Steps) -> State:
+    V, own = steps.V, steps.N[steps.point]
+    F, c = steps.N @ steps.zeta, V @ steps.zeta
+    return State(len(V), F, (steps.N**2).sum(axis=1), (V**2).sum(axis=1), (V * own).sum(axis=1), c)
+
+
+@dataclass(frozen=True)
+class Ridges:
+    """All alphas for given centers: ``steps`` in the basis W, in which only all of them together have a meaning."""
+
+    steps: Steps
+    values: Array
+    cost: float
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, observations: Observations, order: Indices, choice: Choice
+    ) -> "Ridges":
+        points = Points.of(observations)
+        K = candidates.columns(order)
+        A = points.weighted(K)
+        kept, P = root_of(candidates, order, choice.penalty, A)
+        B = scipy.linalg.solve_triangular(P, A[:, kept].T, trans=1, check_finite=False).T
+        values, W = scipy.linalg.eigh(B.T @ B, check_finite=False, driver="evd")
+        N, V = B @ W, scipy.linalg.solve_triangular(P, W, check_finite=False)
+        mean = points.weight @ K[:, kept] / points.weight.sum()
+        order = order[kept]
+        values = np.maximum(values, 0.0)
+        steps = Steps(order, candidates.point(order), mean, np.zeros(len(order)), N, V, N.T @ points.target, values)
+        return cls(steps, values, choice.cost)
+
+    @property
+    def unit(self) -> float:
+        """The natural unit of alpha."""
+        return float(self.values.sum()) or 1.0
+
+    def state(self, alpha: float) -> State:
+        """The fit at one alpha; O(u m)."""
+        scale, s = 1.0 / (self.values + alpha), self.steps
+        weighted = scale[:, None] * s.zeta
+        own = s.N[s.point]
+        return State(len(scale), s.N @ weighted, s.N**2 @ scale, s.V**2 @ scale, (s.V * own) @ scale, s.V @ weighted)
+
+    def gcv(self, alphas: Array, observations: Observations) -> Array:
+        """Generalized cross-validation (a,) over the rows."""
+        n, at_row, points = observations.weight.sum(), observations.rows.point, Points.of(observations)
+        table = []
+        for alpha in alphas:
+            state = self.state(float(alpha))
+            F = (points.mean + state.F / points.root[:, None])[at_row]
+            table.append((observations.weight @ ((observations.Y - F) ** 2).sum(axis=1), state.leverage.sum()))
+        rss, trace = np.array(table).T
+        return gcv(rss, 1.0 + self.cost * trace, n)
