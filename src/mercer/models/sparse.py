@@ -84,11 +84,11 @@ class Stage:
     kernel_mean: Array
     target_mean: Array
 
-    def model(self, s: int, coef: Array, intercept: Array) -> None:
+    def model(self, s: int, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
         """Write coefficients and intercepts with at most s centers into coef (m, q) and intercept (q,)."""
         s = min(s, len(self.position))
         c = self.V[:s, :s] @ self.zeta[:s]
-        coef[np.ix_(self.position[:s], self.targets)] = c
+        coef[np.ix_(self.position[:s], np.array(self.targets))] = c
         intercept[self.targets] = self.target_mean - self.kernel_mean[:s] @ c
 
 
@@ -109,13 +109,18 @@ class SparseModel(KernelModel):
         """The parameters, checked."""
         choice("selection", self.selection, SELECTIONS)
         choice("penalty", self.penalty, PENALTIES)
-        choice("stop", self.stop, (None, *STOPS))
+        if self.stop is not None:
+            choice("stop", self.stop, STOPS)
         penalty = "orthogonal" if self.selection == "orthogonal" else self.penalty
         if self.widths is not None:
             penalty = "orthogonal" if self.selection == "orthogonal" else "coef"
         alpha, by_gcv, estimate = _alpha(self.alpha)
         picked = Choice(
-            cast(Any, self.selection), _count("n_candidates", self.n_candidates), cast(Any, penalty), estimate, _positive("cost", self.cost)
+            cast(Any, self.selection),
+            _count("n_candidates", self.n_candidates),
+            cast(Any, penalty),
+            estimate,
+            _positive("cost", self.cost),
         )
         return Settings(
             choice=picked,
@@ -137,7 +142,7 @@ class SparseModel(KernelModel):
         gamma = getattr(kernel, "gamma", None)
         if gamma is None or factors.ndim != 1 or not (factors > 0).all():
             raise ValueError(
-                f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a kernel with gamma"
+                f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a gamma"
             )
         return tuple(clone(kernel).set_params(gamma=np.multiply(gamma, factor).tolist()) for factor in factors)
 
@@ -184,7 +189,9 @@ class SparseModel(KernelModel):
         stages = []
         for part in fit.parts:
             where = np.array([position[int(j)] for j in part.solution.order], dtype=np.intp)
-            mean = observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
+            mean = (
+                observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
+            )
             V, zeta = part.steps.V[: part.m, : part.m], part.steps.zeta[: part.m]
             stages.append(Stage(where, part.targets, V, zeta, part.steps.kernel_mean[: part.m], mean))
             stages[-1].model(part.m, self.dual_coef_, self.intercept_)
@@ -213,7 +220,9 @@ class SparseModel(KernelModel):
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         return self._evaluate(X, coef, np.atleast_1d(self.intercept_))
 
-    def _evaluate(self, X: Any, coef: NDArray[np.floating], intercept: NDArray[np.floating]) -> NDArray[np.floating]:
+    def _evaluate(
+        self, X: Any, coef: NDArray[np.floating], intercept: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
         """Sum over kernels of the expansions on the centers that have them."""
         F: Any = intercept
         for g in np.unique(self.center_kernel_):
@@ -239,8 +248,16 @@ class SparseModel(KernelModel):
         longest = max(len(path) for path in paths)
         tried = len({repr(trial.kernel) for trial in self.trials_}) or 1
         return SparseReport(
-            n, len(self.dual_coef_), longest, self.kernel_, self.alpha_, self.selection, criterion,
-            self._criterion_value, tried, loo,
+            n,
+            len(self.dual_coef_),
+            longest,
+            self.kernel_,
+            self.alpha_,
+            self.selection,
+            criterion,
+            self._criterion_value,
+            tried,
+            loo,
         )
 
 
@@ -413,24 +430,23 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
 
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
-        return self.rule_.probabilities(self._outputs_checked(X))
+        F = self._outputs(X)
+        return self.rule_.probabilities(F)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
-        return self.rule_.log_probabilities(self._outputs_checked(X))
+        F = self._outputs(X)
+        return self.rule_.log_probabilities(F)
 
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
-        return self.rule_.decision(self._outputs_checked(X))
+        F = self._outputs(X)
+        return self.rule_.decision(F)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
         for F in self._staged_outputs(X):
             yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
-
-    def _outputs_checked(self, X: Any) -> NDArray[np.floating]:
-        check_is_fitted(self)
-        return self._outputs(X)
 
     def _fitted(self, X: Any) -> Array:
         return np.asarray(self._sparse_outputs(X), dtype=np.float64)
@@ -460,7 +476,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
             if targets is None:
                 return classification_criterion(self.criterion, label[rows], weight[rows], Y[rows])
             own = (label[rows] == targets[0]).astype(np.intp)
-            return classification_criterion(self.criterion, own, weight[rows], Y[np.ix_(rows, targets)])
+            return classification_criterion(self.criterion, own, weight[rows], Y[rows][:, targets])
 
         return judge_for
 
@@ -486,7 +502,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
 class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
     r"""Kernel regression on few centers, chosen one after another by the targets.
 
-    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over a few
+    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over few
     rows S, as :class:`SparseFisherClassifier` does for classes; targets of several columns share the centers.
 
     Parameters
@@ -567,7 +583,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         Y = targets.reshape(len(targets), -1)
 
         def judge_for(rows: Indices, columns: list[int] | None) -> Judge:
-            return squared_criterion(Y[rows] if columns is None else Y[np.ix_(rows, columns)], weight[rows])
+            return squared_criterion(Y[rows] if columns is None else Y[rows][:, columns], weight[rows])
 
         loo = self._fit_sparse(X, Y, weight, row_count(weight), judge_for)
         self.loo_score_ = float(r2_score(Y, loo, sample_weight=weight))

@@ -33,8 +33,8 @@ Indices = NDArray[np.intp]
 # The judge of some rows and some targets; None: all targets.
 JudgeFor = Callable[[Indices, list[int] | None], Judge]
 
-# Kernels are compared on at most so many points: all of them on the first number, the best and its neighbors on the
-# second; alpha is chosen on all.
+# Kernels are compared on at most so many points: all of them on the first number, the best and its neighbors
+# on the second; alpha is chosen on all.
 SCREEN_POINTS = 600
 FINAL_POINTS = 1500
 # Points that may become centers, at most; and centers, where no number is given.
@@ -66,7 +66,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Part:
-    """One selection: its ``targets``, the path, the fit along the centers that are kept, outputs of left-out rows."""
+    """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out."""
 
     targets: list[int]
     path: SparsePath
@@ -81,7 +81,7 @@ class Part:
 
 @dataclass(frozen=True)
 class SparseFit:
-    """The kernels a center may have (the first was chosen), alpha, what was tried, and one part or one for each target."""
+    """Kernels a center may have (the first was chosen), alpha, what was tried, one part or one for each target."""
 
     kernels: tuple[Kernel, ...]
     candidates: Candidates
@@ -157,7 +157,10 @@ def _part(
     order = choose_order(candidates, points, choice, alpha, most, rng, sums and sums.targets(targets))
     if len(order.centers) == 0:
         # No column differs from a constant: one center, which gets the coefficient zero.
-        order, choice = replace(order, centers=np.zeros(1, dtype=np.intp), alpha=None), replace(choice, penalty="coef")
+        order, choice = (
+            replace(order, centers=np.zeros(1, dtype=np.intp), alpha=None),
+            replace(choice, penalty="coef"),
+        )
         alpha = alpha or 1.0
     steps = _along(candidates, some, order.centers, alpha, order.alpha, choice)
     path, judgement = path_of(steps, some, choice.cost), judged(steps, some, judge)
@@ -184,9 +187,7 @@ def _along(
     return follow_orthogonal(candidates, observations, order, alphas)
 
 
-def follow_orthogonal(
-    candidates: Candidates, observations: Observations, order: Indices, alphas: Array
-) -> Steps:
+def follow_orthogonal(candidates: Candidates, observations: Observations, order: Indices, alphas: Array) -> Steps:
     """Fits with the penalty on orthogonal coefficients, whose alpha changes from step to step."""
     points = Points.of(observations)
     K = candidates.columns(order)
@@ -199,12 +200,15 @@ def follow_orthogonal(
 
 
 def _pruned(
-    candidates: Candidates, observations: Observations, steps: Steps, settings: Settings, choice: Choice, judge: Judge
+    candidates: Candidates,
+    observations: Observations,
+    steps: Steps,
+    settings: Settings,
+    choice: Choice,
+    judge: Judge,
 ) -> tuple[Steps, int]:
     """Fits along backward elimination, and how many centers of them are kept by the same rule."""
-    back = follow(
-        candidates, observations, prune(steps, len(steps.order)), float(steps.alpha[0]), choice.penalty
-    )
+    back = follow(candidates, observations, prune(steps, len(steps.order)), float(steps.alpha[0]), choice.penalty)
     path = path_of(back, observations, choice.cost)
     m = number_of_centers(path, settings.stop, settings.tolerance, judged(back, observations, judge))
     return follow(candidates, observations, back.order[:m], float(steps.alpha[0]), choice.penalty), m
@@ -262,7 +266,12 @@ def _some_points(
 
 
 def _question(
-    settings: Settings, observations: Observations, u: int, judge_for: JudgeFor, rows: Indices, rng: np.random.Generator
+    settings: Settings,
+    observations: Observations,
+    u: int,
+    judge_for: JudgeFor,
+    rows: Indices,
+    rng: np.random.Generator,
 ) -> Question:
     seed, most = int(rng.integers(2**31)), settings.longest(u)
     return Question(settings.choice, most, settings.alpha, judge_for(rows, None), settings.by_gcv, seed)

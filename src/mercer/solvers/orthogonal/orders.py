@@ -137,7 +137,7 @@ class Growth:
     room: int
 
     def augmented(self, j: Indices) -> tuple[Array, Array]:
-        """Columns (u + room, b) of candidates, and their lengths (b,) before centering, 0 where P would be singular."""
+        """Columns (u + room, b) of candidates, and their plain lengths (b,), 0 where P would be singular."""
         K = self.candidates.columns(j)
         above, own = self.root.columns(j)
         u, m = len(K), len(above)
@@ -173,7 +173,7 @@ def greedy_pivots(
 
 
 def _largest_residual(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
-    """The open candidate at the point of the largest residual; of several kernels there, the one that gains most."""
+    """The open candidate at the point of the largest residual; of several kernels there the one of most gain."""
     candidates, points = growth.candidates, growth.points
     size = (left[: len(points.Y)] ** 2).sum(axis=1) / points.weight
     first = np.where(open_[: len(candidates.pool)], size[candidates.pool], -1.0)
@@ -212,7 +212,9 @@ def orthogonal_order(
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
     pool = _Pool(candidates, points) if choice.n_candidates is None else None
     open_ = np.ones(len(candidates), dtype=bool)
-    left, centers, alphas, alpha = points.target.copy(), [], [], 0.0
+    left, alpha = points.target.copy(), 0.0
+    centers: list[int] = []
+    alphas: list[float] = []
     while open_.any() and len(centers) < most:
         if pool is not None:
             j = pool.best(left, open_, alpha)
@@ -228,7 +230,9 @@ def orthogonal_order(
         left -= np.outer(q, q @ left)
         if pool is not None:
             pool.reduce(q)
-        alpha = reestimate(basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, choice.cost)
+        alpha = reestimate(
+            basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, choice.cost
+        )
         centers.append(j)
         alphas.append(alpha)
     return Order(np.array(centers, dtype=np.intp), np.array(alphas))

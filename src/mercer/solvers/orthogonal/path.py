@@ -7,11 +7,11 @@ The augmented columns [A; sqrt(alpha) P] = Q R give with N = the upper rows of Q
 where _m means: the first m columns. Where alpha differs from step to step and P = U is the root of the
 orthogonal penalty, the same holds with N = Q diag(d)^(1/2), V = U^-1 and each product divided by d_k + alpha_m.
 
-**A row that leaves takes its center along**, unless other rows are equal to it. Centers are chosen by the targets: that a row is one tells what its
-target is, and a leave-one-out that keeps the center of the row that left knows the answer. Without row i and
-center j at its point, the output and the leverage there are
+**A row that leaves takes its center along**, unless other rows are equal to it. Centers are chosen by the
+targets: that a row is one tells what its target is, and a leave-one-out that keeps the center of the row that
+left knows the answer. Without row i and center j at its point, the output and the leverage there are
 
-    f_i - u_j c_j / t_j,   h_i - u_j² / t_j,    t_j = sum_k V_jk²,   u_j = sum_k V_jk N_ik,   c_j = sum_k V_jk zeta_k,
+    f_i - u_j c_j / t_j,  h_i - u_j² / t_j;   t_j = sum_k V_jk²,  u_j = sum_k V_jk N_ik,  c_j = sum_k V_jk zeta_k,
 
 sums that grow with m like the fit itself: O(n q + m q) for every m.
 """
@@ -146,11 +146,13 @@ def state_at(steps: Steps, m: int) -> State:
     """The fit with m centers: O(u m)."""
     scale, N, V, zeta = steps.scale(m), steps.N[:, :m], steps.V[:m, :m], steps.zeta[:m]
     own = N[steps.point[:m]]
-    return State(m, N @ (scale[:, None] * zeta), N**2 @ scale, V**2 @ scale, (V * own) @ scale, V @ (scale[:, None] * zeta))
+    return State(
+        m, N @ (scale[:, None] * zeta), N**2 @ scale, V**2 @ scale, (V * own) @ scale, V @ (scale[:, None] * zeta)
+    )
 
 
 def left_out(steps: Steps, state: State, observations: Observations) -> Array:
-    """f (n, q) of every row for the model without it, and without the center at its point if no other row is there."""
+    """f (n, q) of every row for the model without it, and without its center where no other row equals it."""
     points, at_row = Points.of(observations), observations.rows.point
     center = _leaving_centers(steps.point[: state.m], observations)
     F, leverage, j = state.F.copy(), state.leverage.copy(), steps.point[: state.m][center]
@@ -194,7 +196,16 @@ def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath
     rss, loo, largest, trace = table.T
     df = 1.0 + cost * trace
     return SparsePath(
-        steps.order, steps.alpha, _objective(steps, observations), rss, df, gcv(rss, df, n), bic(rss, df, n), loo, largest, float(n)
+        steps.order,
+        steps.alpha,
+        _objective(steps, observations),
+        rss,
+        df,
+        gcv(rss, df, n),
+        bic(rss, df, n),
+        loo,
+        largest,
+        float(n),
     )
 
 

@@ -51,6 +51,6 @@ def orthogonal_gcv(d: Array, square: Array, total: float, n: float, alpha: float
 
 
 def negative_evidence(d: Array, square: Array, total: float, n: float, q: int, alpha: float) -> float:
-    """-2 log marginal likelihood of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, up to a constant; MacKay (1992)."""
+    """-2 log likelihood of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, but for a constant; MacKay (1992)."""
     misfit = max(total - float(square @ (d / (d + alpha))), np.finfo(np.float64).tiny)
     return float((n - 1.0) * q * np.log(misfit) + q * np.log1p(d / alpha).sum())

@@ -47,7 +47,7 @@ class GrowingRoot:
         self._centers.append(j)
 
 
-def independent(candidates: Candidates, order: Sequence[int]) -> tuple[Indices, Array]:
+def independent(candidates: Candidates, order: Sequence[int] | Indices) -> tuple[Indices, Array]:
     """Those of the ordered centers whose k(., z) is no combination of those before it, and P of their K_SS.
 
     A Cholesky factorization without pivoting that skips: O(m³).
@@ -60,7 +60,9 @@ def independent(candidates: Candidates, order: Sequence[int]) -> tuple[Indices, 
     P = np.zeros_like(K)
     for j in range(len(K)):
         m = len(kept)
-        above = scipy.linalg.solve_triangular(P[:m, :m], K[kept, j], trans=1, check_finite=False) if m else np.zeros(0)
+        above = (
+            scipy.linalg.solve_triangular(P[:m, :m], K[kept, j], trans=1, check_finite=False) if m else np.zeros(0)
+        )
         left = K[j, j] - above @ above
         if left > candidates.floor * K[j, j]:
             P[:m, m], P[m, m] = above, np.sqrt(left)
@@ -76,6 +78,6 @@ def root_of(candidates: Candidates, order: Indices, penalty: SparsePenalty, A: A
         return np.array([position[int(j)] for j in kept], dtype=np.intp), P
     every = np.arange(len(order))
     if penalty == "orthogonal":
-        R = np.linalg.qr(A, mode="r")
+        R = np.asarray(np.linalg.qr(A, mode="r"))
         return every, R / R.diagonal()[:, None]
     return every, np.eye(len(order)) * float(penalty == "coef")

@@ -73,7 +73,9 @@ def search_kernels(
 ) -> list[SparseTrial]:
     """One trial for each kernel, side by side."""
     every = np.arange(n_rows(X))
-    return map_in_threads(lambda kernel: try_kernel(Candidates((kernel,), X, every), observations, question), kernels)
+    return map_in_threads(
+        lambda kernel: try_kernel(Candidates((kernel,), X, every), observations, question), kernels
+    )
 
 
 def try_kernel(
@@ -131,16 +133,14 @@ def _last(steps: Steps) -> State:
 
 @dataclass(frozen=True)
 class Ridges:
-    """All alphas for given centers: ``steps`` in the basis W, in which only all of them together have a meaning."""
+    """All alphas for given centers: ``steps`` in the basis W, where only all of them together mean anything."""
 
     steps: Steps
     values: Array
     cost: float
 
     @classmethod
-    def of(
-        cls, candidates: Candidates, observations: Observations, order: Indices, choice: Choice
-    ) -> "Ridges":
+    def of(cls, candidates: Candidates, observations: Observations, order: Indices, choice: Choice) -> "Ridges":
         points = Points.of(observations)
         K = candidates.columns(order)
         A = points.weighted(K)
@@ -151,7 +151,9 @@ class Ridges:
         mean = points.weight @ K[:, kept] / points.weight.sum()
         order = order[kept]
         values = np.maximum(values, 0.0)
-        steps = Steps(order, candidates.point(order), mean, np.zeros(len(order)), N, V, N.T @ points.target, values)
+        steps = Steps(
+            order, candidates.point(order), mean, np.zeros(len(order)), N, V, N.T @ points.target, values
+        )
         return cls(steps, values, choice.cost)
 
     @property
@@ -164,7 +166,9 @@ class Ridges:
         scale, s = 1.0 / (self.values + alpha), self.steps
         weighted = scale[:, None] * s.zeta
         own = s.N[s.point]
-        return State(len(scale), s.N @ weighted, s.N**2 @ scale, s.V**2 @ scale, (s.V * own) @ scale, s.V @ weighted)
+        return State(
+            len(scale), s.N @ weighted, s.N**2 @ scale, s.V**2 @ scale, (s.V * own) @ scale, s.V @ weighted
+        )
 
     def gcv(self, alphas: Array, observations: Observations) -> Array:
         """Generalized cross-validation (a,) over the rows."""

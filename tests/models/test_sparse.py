@@ -1,0 +1,179 @@
+"""Sparse estimators: few centers, stages, widths, one selection for all classes or one for each."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
+from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
+from mercer.kernels import RBF, Precomputed
+
+NARROW = RBF(gamma=2.0)
+
+
+@pytest.fixture(scope="module")
+def banana():
+    return make_banana(200, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    rng = np.random.default_rng(0)
+    label = np.repeat(np.arange(3), 50)
+    angle = 2.0 * np.pi * label / 3.0
+    return np.column_stack([np.cos(angle), np.sin(angle)]) + 0.3 * rng.normal(size=(150, 2)), label
+
+
+def test_few_centers_do_as_well_as_all():
+    X, y = make_ringnorm(400, random_state=0)
+    X_new, y_new = make_ringnorm(4000, random_state=1)
+    sparse, full = SparseFisherClassifier(random_state=0).fit(X, y), KernelFisherClassifier().fit(X, y)
+    assert len(sparse.support_) <= 0.15 * len(y)
+    assert sparse.score(X_new, y_new) >= full.score(X_new, y_new) - 0.003
+
+
+def test_left_out_accuracy_is_honest():
+    X, y = make_twonorm(300, random_state=0)
+    X_new, y_new = make_twonorm(4000, random_state=1)
+    model = SparseFisherClassifier(random_state=0).fit(X, y)
+    assert model.loo_score_ == pytest.approx(model.score(X_new, y_new), abs=0.02)
+
+
+def test_labels_that_are_noise_are_not_believed():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.integers(0, 2, 200)
+    assert SparseFisherClassifier().fit(X, y).loo_score_ < 0.62
+
+
+def test_noise_is_not_fitted_by_the_regressor():
+    rng = np.random.default_rng(0)
+    model = SparseKernelRegressor().fit(rng.normal(size=(150, 4)), rng.normal(size=150))
+    assert model.loo_score_ < 0.1
+
+
+@pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
+@pytest.mark.parametrize("prune", [False, True])
+def test_the_last_stage_is_the_model(banana, selection, prune):
+    X, y = banana
+    model = SparseFisherClassifier(NARROW, selection=selection, prune=prune, max_centers=25).fit(X, y)
+    stages = list(model.staged_predict(X))
+    assert len(stages) == len(model.support_)
+    assert_array_equal(stages[-1], model.predict(X))
+    x, t = make_sinc(60, random_state=0)
+    regressor = SparseKernelRegressor(selection=selection, prune=prune).fit(x, t)
+    assert_allclose(list(regressor.staged_predict(x))[-1], regressor.predict(x), rtol=1e-8)
+
+
+def test_a_stage_is_the_model_with_so_many_centers(banana):
+    X, y = banana
+    whole = SparseFisherClassifier(NARROW, alpha=0.5, stop=None, max_centers=12).fit(X, y)
+    short = SparseFisherClassifier(NARROW, alpha=0.5, stop=None, max_centers=5).fit(X, y)
+    assert_array_equal(short.support_, whole.support_[:5])
+    assert_allclose(list(whole._staged_outputs(X))[4], short._outputs(X), rtol=1e-8)
+
+
+def test_centers_are_training_rows(banana):
+    X, y = banana
+    model = SparseFisherClassifier(NARROW).fit(X, y)
+    assert_array_equal(model.X_fit_, X[model.support_])
+    assert len(np.unique(model.support_)) == len(model.support_) == len(model.dual_coef_)
+
+
+def test_classes_share_their_centers_or_have_their_own(three_classes):
+    X, y = three_classes
+    shared = SparseFisherClassifier(NARROW, max_centers=10).fit(X, y)
+    own = SparseFisherClassifier(NARROW, max_centers=10, shared=False, stop=None).fit(X, y)
+    assert (shared.dual_coef_ != 0).all()
+    assert ((own.dual_coef_ != 0).sum(axis=0) == 10).all()
+    assert len(own.path_) == 3
+    assert min(shared.score(X, y), own.score(X, y)) > 0.95
+
+
+def test_widths_let_every_center_choose_its_gamma(banana):
+    X, y = banana
+    model = SparseFisherClassifier(NARROW, widths=[0.1, 1.0, 5.0], max_centers=30, stop=None).fit(X, y)
+    assert len(set(model.center_kernel_)) > 1
+    F = np.zeros(len(X))
+    for z, c, g in zip(model.X_fit_, model.dual_coef_[:, 0], model.center_kernel_):
+        F += c * model.kernels_[g].block(X, z[None])[:, 0]
+    assert_allclose(model._outputs(X)[:, 0], F + model.intercept_[0], rtol=1e-8, atol=1e-10)
+    assert model.score(X, y) > 0.85
+
+
+def test_a_precomputed_kernel_gives_the_same_model(banana):
+    X, y = banana
+    K = NARROW.block(X, X)
+    given = SparseFisherClassifier("precomputed", max_centers=20).fit(K, y)
+    computed = SparseFisherClassifier(NARROW, max_centers=20).fit(X, y)
+    assert set(given.support_) == set(computed.support_)
+    assert_allclose(given.predict_proba(K), computed.predict_proba(X), rtol=1e-6)
+    assert isinstance(given.kernel_, Precomputed)
+
+
+def test_two_spirals_are_parted_by_ninety_centers():
+    X, y = make_two_spirals(194, random_state=0)
+    model = SparseFisherClassifier(max_centers=90, stop=None, random_state=0).fit(X, y)
+    assert len(model.support_) <= 90
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])
+def test_every_rule_stops_before_the_end(stop):
+    X, y = make_ringnorm(200, random_state=0)
+    model = SparseFisherClassifier(RBF(gamma=0.05), stop=stop, cost=2.0).fit(X, y)
+    assert 1 <= len(model.support_) < 100
+
+
+def test_the_residual_rule_keeps_all_residuals_below_its_tolerance():
+    X, y = make_sinc(80, noise=0.0, random_state=0)
+    model = SparseKernelRegressor(RBF(gamma=0.3), alpha=1e-10, selection="residual", stop="residual", tol=0.02)
+    model.fit(X, y)
+    assert np.abs(model.predict(X) - y).max() <= 0.02 + 1e-9
+    assert len(model.support_) < 40
+
+
+def test_pruning_takes_no_more_centers(banana):
+    X, y = banana
+    plain, pruned = (SparseFisherClassifier(NARROW, prune=prune).fit(X, y) for prune in (False, True))
+    assert len(pruned.support_) <= len(plain.support_)
+
+
+def test_the_report_says_how_many_centers(banana):
+    X, y = banana
+    model = SparseFisherClassifier(NARROW).fit(X, y)
+    assert f"of which {len(model.support_)} are centers" in str(model.report_)
+
+
+def test_single_precision_stays_single_precision(banana):
+    X, y = banana
+    single = SparseFisherClassifier(NARROW, max_centers=15).fit(X.astype(np.float32), y)
+    double = SparseFisherClassifier(NARROW, max_centers=15).fit(X, y)
+    assert single.dual_coef_.dtype == np.float32
+    assert_allclose(single.predict_proba(X.astype(np.float32)), double.predict_proba(X), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"selection": "best"}, "selection"),
+        ({"stop": "soon"}, "stop"),
+        ({"penalty": "l1"}, "penalty"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"n_candidates": 0}, "n_candidates"),
+        ({"max_centers": 2.5}, "max_centers"),
+        ({"tol": -1.0}, "tol"),
+        ({"cost": 0.0}, "cost"),
+        ({"widths": [1.0, -1.0]}, "widths"),
+        ({"kernel": "linear", "widths": [1.0, 2.0]}, "widths"),
+    ],
+)
+def test_wrong_parameters_are_named(banana, parameters, message):
+    X, y = banana
+    with pytest.raises(ValueError, match=message):
+        SparseFisherClassifier(**{"kernel": NARROW, **parameters}).fit(X, y)
+
+
+def test_columns_that_are_constant_leave_the_intercept():
+    X, y = np.zeros((10, 2)), np.arange(10.0)
+    model = SparseKernelRegressor(RBF(gamma=1.0)).fit(X, y)
+    assert_allclose(model.predict(X), 4.5)

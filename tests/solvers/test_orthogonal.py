@@ -1,0 +1,481 @@
+"""Sparse least squares: greedy selection on an orthonormal basis, its path, rows left out with their center."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.datasets import make_ringnorm
+from mercer.kernels import RBF, Precomputed
+from mercer.linalg import supervised_pivots
+from mercer.rows import distinct_rows
+from mercer.solvers import Observations
+from mercer.solvers.orthogonal import (
+    Candidates,
+    Choice,
+    OrthogonalBasis,
+    Points,
+    choose_order,
+    follow,
+    number_of_centers,
+    prune,
+    solution_at,
+)
+from mercer.solvers.orthogonal.fit import follow_orthogonal
+from mercer.solvers.orthogonal.path import fitted_at, left_out, path_of, state_at, states
+from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
+from mercer.solvers.orthogonal.roots import independent
+from mercer.solvers.orthogonal.search import Question, Ridges, search_kernels
+
+ALPHA = 0.3
+PENALTIES = ["rkhs", "coef", "diagonal", "orthogonal"]
+every_penalty = pytest.mark.parametrize("penalty", PENALTIES)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Sixty rows of ringnorm, five of them twice, with two targets."""
+    X, y = make_ringnorm(60, random_state=0)
+    X = np.vstack([X, X[:5]])
+    Y = np.column_stack([np.append(y, y[:5]), X[:, 0] ** 2]).astype(float)
+    rows = distinct_rows(X)
+    observations = Observations(Y, np.ones(65), np.ones(65), rows)
+    return Candidates((RBF(gamma=0.05),), X[rows.first], np.arange(60)), observations
+
+
+def design(candidates, centers, penalty):
+    """[1, K_S] at the points, the diagonal added for the penalty of that name."""
+    K = candidates.shifted(ALPHA if penalty == "diagonal" else 0.0).columns(np.asarray(centers))
+    return np.column_stack([np.ones(len(K)), K])
+
+
+def penalty_matrix(candidates, observations, centers, penalty):
+    """The matrix of the penalty over intercept and coefficients, from its definition."""
+    m = len(centers)
+    M = np.zeros((m + 1, m + 1))
+    if penalty == "rkhs":
+        M[1:, 1:] = candidates.among(np.asarray(centers), np.asarray(centers))
+    elif penalty == "coef":
+        M[1:, 1:] = np.eye(m)
+    elif penalty == "orthogonal":
+        root = np.sqrt(observations.point_weight)[:, None]
+        R = np.linalg.qr(root * design(candidates, centers, penalty), mode="r")
+        U = (R / np.diagonal(R)[:, None])[1:, 1:]
+        M[1:, 1:] = U.T @ U
+    return ALPHA * M
+
+
+def solved(A, weight, Y, M):
+    """Intercept and coefficients by the normal equations."""
+    return np.linalg.solve(A.T @ (weight[:, None] * A) + M, A.T @ (weight[:, None] * Y))
+
+
+@every_penalty
+def test_coefficients_solve_the_penalized_normal_equations(problem, penalty):
+    candidates, observations = problem
+    centers = np.array([3, 50, 11, 27, 40, 8])
+    steps = follow(candidates, observations, centers, ALPHA, penalty)
+    for m in (1, 4, 6):
+        found = solution_at(steps, observations, m)
+        A = design(candidates, centers[:m], penalty)
+        M = penalty_matrix(candidates, observations, centers[:m], penalty)
+        expected = solved(A, observations.point_weight, observations.point_target, M)
+        assert_allclose(np.vstack([found.intercept, found.coef]), expected, rtol=1e-9, atol=1e-12)
+
+
+@every_penalty
+def test_a_row_leaves_with_its_center_as_if_refitted(problem, penalty):
+    candidates, observations = problem
+    centers = np.array([3, 50, 11, 27, 40, 8])
+    steps = follow(candidates, observations, centers, ALPHA, penalty)
+    M = penalty_matrix(candidates, observations, centers, penalty)
+    A = design(candidates, centers, penalty)
+    closed = left_out(steps, state_at(steps, 6), observations)
+    point = observations.rows.point
+    for i in range(65):
+        weight = observations.point_weight.copy()
+        weight[point[i]] -= 1.0
+        alone = weight[point[i]] == 0
+        stays = np.array([True, *((centers != point[i]) | ~alone)])
+        target = observations.point_target
+        if not alone:
+            other = np.flatnonzero((point == point[i]) & (np.arange(65) != i))
+            target = target.copy()
+            target[point[i]] = observations.Y[other[0]]
+        coef = solved(A[:, stays], weight, target, M[np.ix_(stays, stays)])
+        assert_allclose(closed[i], A[point[i], stays] @ coef, rtol=1e-8, atol=1e-10)
+
+
+@every_penalty
+def test_the_path_is_what_every_beginning_gives_alone(problem, penalty):
+    candidates, observations = problem
+    steps = follow(candidates, observations, np.array([3, 50, 11, 27]), ALPHA, penalty)
+    path = path_of(steps, observations, cost=2.0)
+    n, point = 65.0, observations.rows.point
+    for m in (1, 3, 4):
+        A = design(candidates, steps.order[:m], penalty)
+        w, M = observations.point_weight, penalty_matrix(candidates, observations, steps.order[:m], penalty)
+        coef = solved(A, w, observations.point_target, M)
+        residual = observations.Y - (A @ coef)[point]
+        rss = (residual**2).sum()
+        H = A @ np.linalg.solve(A.T @ (w[:, None] * A) + M, A.T * w)
+        df = 1.0 + 2.0 * (np.trace(H) - 1.0)
+        assert path.rss[m - 1] == pytest.approx(rss)
+        assert path.objective[m - 1] == pytest.approx(rss + np.einsum("iq,ij,jq->", coef, M, coef))
+        assert path.degrees_of_freedom[m - 1] == pytest.approx(df)
+        assert path.gcv[m - 1] == pytest.approx(n * rss / (n - df) ** 2)
+        assert path.bic[m - 1] == pytest.approx(n * np.log(rss / n) + df * np.log(n))
+        assert path.max_residual[m - 1] == pytest.approx(np.abs(residual).max())
+        left = observations.Y - left_out(steps, state_at(steps, m), observations)
+        assert path.loo[m - 1] == pytest.approx((left**2).sum() / n)
+
+
+def test_growing_states_are_those_of_each_number_alone(problem):
+    candidates, observations = problem
+    steps = follow(candidates, observations, np.arange(10), ALPHA, "rkhs")
+    for state in states(steps):
+        alone = state_at(steps, state.m)
+        for name in ("F", "leverage", "t", "u", "c"):
+            assert_allclose(getattr(state, name), getattr(alone, name), rtol=1e-10, atol=1e-12)
+
+
+def naive_gain_order(candidates, observations, penalty, most):
+    """Solve anew for every candidate at every step; Mika (2002), Figure 3.3."""
+    chosen = []
+    w, Y = observations.point_weight, observations.point_target
+
+    def objective(centers):
+        A = design(candidates, centers, penalty)
+        M = penalty_matrix(candidates, observations, centers, penalty)
+        coef = solved(A, w, Y, M)
+        return w @ ((Y - A @ coef) ** 2).sum(axis=1) + np.einsum("iq,ij,jq->", coef, M, coef)
+
+    for _ in range(most):
+        rest = [j for j in range(len(candidates)) if j not in chosen]
+        chosen.append(min(rest, key=lambda j: objective([*chosen, j])))
+    return chosen
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
+@pytest.mark.parametrize("n_candidates", [None, 1000])
+def test_gain_is_the_largest_decrease_of_the_objective(problem, penalty, n_candidates, rng):
+    candidates, observations = problem
+    choice = Choice("gain", n_candidates, penalty)
+    order = choose_order(candidates, Points.of(observations), choice, ALPHA, 6, rng)
+    assert_array_equal(order.centers, naive_gain_order(candidates, observations, penalty, 6))
+
+
+def test_few_random_candidates_gain_less_but_are_all_different(problem, rng):
+    candidates, observations = problem
+    few = choose_order(candidates, Points.of(observations), Choice("gain", 5), ALPHA, 20, rng).centers
+    all_ = choose_order(candidates, Points.of(observations), Choice("gain"), ALPHA, 20, rng).centers
+    assert len(set(few)) == 20
+    objective = [
+        path_of(follow(candidates, observations, o, ALPHA, "rkhs"), observations, 1.0).objective
+        for o in (few, all_)
+    ]
+    assert objective[0][0] > objective[1][0]
+
+
+def pseudodiscriminant(K, y, epsilon, m, weight):
+    """Andelić (2007), Algorithm 1, as printed, from the residual y - mean: centers, coefficients, K†, K."""
+    n = len(y)
+    columns, inverse = np.ones((n, 1)), np.ones((1, n)) / n
+    e, chosen = y - y.mean(), []
+    for _ in range(m):
+        free = np.setdiff1d(np.arange(n), chosen)
+        i = int(free[np.abs(e[free]).argmax()])
+        k = K[:, i].copy()
+        k[i] += epsilon
+        h = inverse @ k
+        q = k - columns @ h
+        e = e - (q @ y) / (q @ q) * q
+        inverse = np.vstack([inverse - np.outer(h, q) / (q @ q), q / (q @ q)])
+        columns = np.column_stack([columns, k])
+        chosen.append(i)
+    return chosen, inverse @ y, inverse, columns
+
+
+def rows_in_the_plane(n, rng):
+    X = rng.uniform(-1.0, 1.0, size=(n, 2))
+    y = np.sign(np.sin(4.0 * X[:, 0]) + X[:, 1]) + 0.0
+    return X, y, Observations(y[:, None], np.ones(n), np.ones(n), distinct_rows(X))
+
+
+def plain_candidates(X, kernel):
+    """Rows as they are, not sorted."""
+    return Candidates((kernel,), X, np.arange(len(X)))
+
+
+def unsorted(y):
+    from mercer.rows import every_row
+
+    return Observations(y[:, None], np.ones(len(y)), np.ones(len(y)), every_row(len(y)))
+
+
+def test_residual_selection_is_the_pseudodiscriminant_where_that_is_stable(rng):
+    X, y, _ = rows_in_the_plane(80, rng)
+    candidates, observations = plain_candidates(X, RBF(gamma=5.0)), unsorted(y)
+    chosen, coef, *_ = pseudodiscriminant(RBF(gamma=5.0).block(X, X), y, 0.1, 15, np.ones(80))
+    order = choose_order(
+        candidates, Points.of(observations), Choice("residual", penalty="diagonal"), 0.1, 15, rng
+    ).centers
+    assert_array_equal(order, chosen)
+    found = solution_at(follow(candidates, observations, order, 0.1, "diagonal"), observations, 15)
+    assert_allclose(np.append(found.intercept, found.coef), coef, rtol=1e-8)
+
+
+def test_the_printed_recursion_loses_its_inverse_silently_and_ours_does_not(rng):
+    X, y, _ = rows_in_the_plane(600, rng)
+    kernel = RBF(gamma=1.0 / (2 * 0.3**2))
+    chosen, _coef, inverse, columns = pseudodiscriminant(kernel.block(X, X), y, 0.0, 60, np.ones(600))
+    best = np.linalg.lstsq(columns, y, rcond=None)[0]
+    least = np.linalg.norm(y - columns @ best)
+    assert np.linalg.cond(columns) < 1e7
+    assert np.abs(inverse @ columns - np.eye(61)).max() > 1e-2
+    candidates, observations = plain_candidates(X, kernel), unsorted(y)
+    found = solution_at(follow(candidates, observations, chosen, 0.0, "diagonal"), observations, 60)
+    ours = np.append(found.intercept, found.coef)
+    assert np.linalg.norm(y - columns @ ours) <= least * (1.0 + 1e-12)
+    assert_allclose(ours, best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("condition", 10.0 ** np.arange(2, 15, 2))
+def test_the_basis_stays_orthonormal_whatever_the_condition(condition, rng):
+    U = np.linalg.qr(rng.normal(size=(200, 40)))[0]
+    V = np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    A = U @ np.diag(np.geomspace(1.0, 1.0 / condition, 40)) @ V
+    basis = OrthogonalBasis(200, tolerance=1e-16)
+    assert all(basis.append(a) for a in A.T)
+    assert np.abs(basis.Q.T @ basis.Q - np.eye(40)).max() < 1e-14
+    assert np.abs(basis.Q @ basis.R - A).max() < 1e-14
+    y = rng.normal(size=(200, 1))
+    expected = np.linalg.lstsq(A, y, rcond=None)[0]
+    # Perturbation of least squares: condition times the precision, with a residual that is not small.
+    error = np.linalg.norm(basis.solve(y) - expected) / np.linalg.norm(expected)
+    assert error < 1e-14 * condition * max(1.0, condition * 1e-2)
+    assert np.linalg.norm(y - A @ basis.solve(y)) <= np.linalg.norm(y - A @ expected) * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("condition", 10.0 ** np.arange(2, 15, 2))
+@pytest.mark.parametrize("penalty", ["coef", "diagonal"])
+def test_coefficients_are_those_of_dense_least_squares_at_every_condition(condition, penalty, rng):
+    n, m = 80, 20
+    V = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    K = (V * np.geomspace(1.0, 1.0 / condition, n)) @ V.T
+    K, y, alpha = 0.5 * (K + K.T), rng.normal(size=n), 1e-3 / condition
+    candidates, observations = Candidates((Precomputed(),), K, np.arange(n)), unsorted(y)
+    steps = follow(candidates, observations, np.arange(m), alpha, penalty)
+    A = np.column_stack([np.ones(n), K[:, :m]])
+    root = np.zeros((m, m + 1))
+    if penalty == "coef":
+        root[:, 1:] = np.sqrt(alpha) * np.eye(m)
+    else:
+        A[np.arange(m), np.arange(1, m + 1)] += alpha
+    full, target = np.vstack([A, root]), np.append(y, np.zeros(m))
+    expected = np.linalg.lstsq(full, target, rcond=None)[0]
+    found = solution_at(steps, observations, m)
+    ours = np.append(found.intercept, found.coef)
+    kappa = np.linalg.cond(full)
+    assert np.linalg.norm(ours - expected) <= 1e-14 * kappa**2 * np.linalg.norm(expected)
+    assert np.linalg.norm(target - full @ ours) <= np.linalg.norm(target - full @ expected) * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
+@pytest.mark.parametrize(
+    ("gamma", "dtype"),
+    [(1e-6, np.float64), *[(gamma, dtype) for gamma in (1e-3, 1.0, 1e3) for dtype in (np.float64, np.float32)]],
+)
+def test_selection_survives_kernels_of_any_width_in_either_precision(selection, gamma, dtype, rng):
+    X, y, _ = rows_in_the_plane(120, rng)
+    candidates, observations = plain_candidates(X.astype(dtype), RBF(gamma=gamma)), unsorted(y)
+    penalty = "orthogonal" if selection == "orthogonal" else "rkhs"
+    order = choose_order(candidates, Points.of(observations), Choice(selection, penalty=penalty), None, 60, rng)
+    steps = follow(candidates, observations, order.centers, 1e-6, penalty)
+    path = path_of(steps, observations, 1.0)
+    assert len(set(order.centers)) == len(order.centers) >= 1
+    assert np.isfinite(path.loo).all()
+    assert (np.diff(path.objective) <= 1e-9 * path.objective[0]).all()
+
+
+def test_copies_of_a_center_are_refused(rng):
+    X, y, _ = rows_in_the_plane(30, rng)
+    X = np.repeat(X, 2, axis=0)
+    candidates, observations = plain_candidates(X, RBF(gamma=2.0)), unsorted(np.repeat(y, 2))
+    for selection in ("gain", "residual"):
+        order = choose_order(candidates, Points.of(observations), Choice(selection), 1e-8, 60, rng).centers
+        kept, _ = independent(candidates, order)
+        assert len(np.unique(X[kept], axis=0)) == len(kept)
+    steps = follow(candidates, observations, np.arange(60), 1e-3, "rkhs")
+    assert len(steps.order) <= 30
+
+
+def test_penalties_of_orthogonal_least_squares_are_the_textbook_s(problem):
+    candidates, observations = problem
+    points, centers = Points.of(observations), np.array([3, 50, 11, 27, 40])
+    Q = np.linalg.qr(points.weighted(candidates.columns(centers)))
+    d, z = np.diagonal(Q.R) ** 2, Q.Q.T @ points.target
+    A = Q.Q * np.sqrt(d)
+    P = np.eye(60) - A @ np.linalg.solve(A.T @ A + 0.7 * np.eye(5), A.T)
+    y, n = points.target, observations.weight.sum()
+    naive = n * np.sum((P @ y) ** 2) / (np.trace(P) - 60 + n - 1) ** 2
+    square, total = (z**2).sum(axis=1), float((y**2).sum())
+    assert orthogonal_gcv(d, square, total, n, 0.7) == pytest.approx(naive)
+    C = np.eye(60) + A @ A.T / 0.7
+    misfit = np.sum(y * np.linalg.solve(C, y))
+    expected = (n - 1) * 2 * np.log(misfit) + 2 * np.linalg.slogdet(C)[1]
+    assert negative_evidence(d, square, total, n, 2, 0.7) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("estimate", ["gcv", "evidence"])
+def test_the_penalty_is_re_estimated_at_the_least_of_its_criterion(problem, estimate):
+    candidates, observations = problem
+    points = Points.of(observations)
+    Q = np.linalg.qr(points.weighted(candidates.columns(np.arange(25))))
+    d, z = np.diagonal(Q.R) ** 2, Q.Q.T @ points.target
+    square, total, n = (z**2).sum(axis=1), float((points.target**2).sum()), points.weight.sum()
+
+    def value(alpha):
+        if estimate == "gcv":
+            return orthogonal_gcv(d, square, total, n, alpha)
+        return negative_evidence(d, square, total, n, 2, alpha)
+
+    best = value(reestimate(d, z, points, estimate, 1.0))
+    assert best <= min(value(alpha) for alpha in np.geomspace(1e-6, 1e3, 400)) * (1.0 + 1e-6)
+
+
+def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constant(problem, rng):
+    candidates, observations = problem
+    choice = Choice("orthogonal", penalty="orthogonal")
+    order = choose_order(candidates, Points.of(observations), choice, None, 8, rng)
+    changing = follow_orthogonal(candidates, observations, order.centers, order.alpha)
+    for m in (1, 5, 8):
+        constant = follow(candidates, observations, order.centers[:m], order.alpha[m - 1], "orthogonal")
+        states_ = state_at(changing, m), state_at(constant, m)
+        outputs = [
+            (fitted_at(s, state, observations), left_out(s, state, observations))
+            for s, state in zip((changing, constant), states_)
+        ]
+        assert_allclose(outputs[0], outputs[1], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef", "orthogonal"])
+def test_one_eigendecomposition_gives_the_left_out_outputs_of_every_alpha(problem, penalty):
+    candidates, observations = problem
+    centers = np.arange(0, 40, 3)
+    ridge = Ridges.of(candidates, observations, centers, Choice(penalty=penalty))
+    for alpha in (1e-3, 1.0, 50.0):
+        steps = follow(candidates, observations, centers, alpha, penalty)
+        expected = left_out(steps, state_at(steps, len(centers)), observations)
+        assert_allclose(left_out(ridge.steps, ridge.state(alpha), observations), expected, rtol=1e-6, atol=1e-8)
+        path = path_of(steps, observations, 1.0)
+        assert ridge.gcv(np.array([alpha]), observations)[0] == pytest.approx(path.gcv[-1], rel=1e-6)
+
+
+def ranked(score, y):
+    """The probability that a row of +1 has the larger score than one of -1."""
+    return np.mean(score[y > 0][:, None] > score[y < 0])
+
+
+def test_a_kept_center_would_know_the_label_of_the_row_that_left(rng):
+    found = []
+    for _ in range(5):
+        # Labels are noise: nothing can be known about them.
+        X, y = rng.normal(size=(200, 5)), rng.choice([-1.0, 1.0], 200)
+        candidates, observations = plain_candidates(X, RBF(gamma=0.5)), unsorted(y)
+        order = choose_order(candidates, Points.of(observations), Choice("gain"), 0.01, 100, rng).centers
+        steps = follow(candidates, observations, order, 0.01, "rkhs")
+        state = state_at(steps, len(steps.order))
+        kept = y - (y - fitted_at(steps, state, observations)[:, 0]) / (1.0 - state.leverage - 1 / 200)
+        found.append([ranked(kept, y), ranked(left_out(steps, state, observations)[:, 0], y)])
+    with_center, without = np.mean(found, axis=0)
+    assert with_center > 0.7
+    assert without < 0.58
+
+
+def test_backward_elimination_drops_what_is_missed_least(problem):
+    candidates, observations = problem
+    centers = np.array([3, 50, 11, 27, 40, 8])
+    order = prune(follow(candidates, observations, centers, ALPHA, "coef"), 6)
+    staying = list(centers)
+    for gone in order[::-1][:-1]:
+        objective = {
+            j: path_of(
+                follow(candidates, observations, [i for i in staying if i != j], ALPHA, "coef"), observations, 1.0
+            ).objective[-1]
+            for j in staying
+        }
+        assert gone == min(objective, key=objective.get)
+        staying.remove(gone)
+
+
+def test_the_number_of_centers_follows_its_rule(problem):
+    candidates, observations = problem
+    steps = follow(candidates, observations, np.arange(30), ALPHA, "rkhs")
+    path = path_of(steps, observations, 1.0)
+    judgement = np.array([1, 5, 30]), np.array([1.0, 0.505, 0.5])
+    assert number_of_centers(path, None, 0.0, judgement) == 30
+    assert number_of_centers(path, "loo", 0.02, judgement) == 5
+    assert number_of_centers(path, "loo", 0.0, judgement) == 30
+    assert number_of_centers(path, "gcv", 0.0, judgement) == path.gcv.argmin() + 1
+    assert number_of_centers(path, "bic", 0.0, judgement) == path.bic.argmin() + 1
+    limit = path.max_residual[7]
+    m = number_of_centers(path, "residual", limit, judgement)
+    assert path.max_residual[m - 1] <= limit
+    assert (path.max_residual[: m - 1] > limit).all()
+    slow = number_of_centers(path, "improvement", 0.02, judgement)
+    assert (path.objective[slow - 6] - path.objective[slow - 1]) / path.objective[slow - 6] / 5 < 0.02
+
+
+def test_kernels_are_compared_at_the_end_of_their_paths(problem):
+    candidates, observations = problem
+    kernels = [RBF(gamma=0.01), RBF(gamma=0.05), RBF(gamma=5.0)]
+
+    def judge(outputs):
+        return ((outputs - observations.Y) ** 2).mean(axis=(1, 2))
+
+    trials = search_kernels(kernels, candidates.X, observations, Question(Choice(), 30, None, judge))
+    assert len({len(trial.alphas) for trial in trials}) == 1
+    assert min(trials, key=lambda trial: trial.best).kernel.gamma < 5.0
+    found = trials[1]
+    only = search_kernels(kernels[1:2], candidates.X, observations, Question(Choice(), 30, found.alpha, judge))[0]
+    assert only.alphas == [found.alpha]
+
+
+def test_pivots_of_the_gram_matrix_are_those_of_the_columns(problem, rng):
+    candidates, observations = problem
+    points = Points.of(observations)
+    A = points.weighted(candidates.columns(np.arange(60)))
+    expected = [
+        j
+        for j, _ in zip(
+            supervised_pivots(A.T @ A + ALPHA * np.eye(60), A.T @ points.target, np.zeros(60)), range(5)
+        )
+    ]
+    order = choose_order(candidates, points, Choice("gain", penalty="coef"), ALPHA, 5, rng).centers
+    assert_array_equal(order, expected)
+
+
+def test_one_point_has_one_center_whatever_the_widths(problem, rng):
+    candidates, observations = problem
+    wide = Candidates((RBF(gamma=0.05), RBF(gamma=0.5), RBF(gamma=0.005)), candidates.X, candidates.pool)
+    for choice in (
+        Choice("gain", penalty="coef"),
+        Choice("residual", penalty="coef"),
+        Choice("orthogonal", penalty="orthogonal"),
+    ):
+        order = choose_order(
+            wide, Points.of(observations), choice, None if choice.selection == "orthogonal" else ALPHA, 20, rng
+        ).centers
+        assert len(set(wide.point(order))) == len(order) == 20
+        assert len(set(wide.kernel_number(order))) > 1
+    K = wide.columns(np.array([61]))
+    assert_allclose(K[:, 0], RBF(gamma=0.5).block(candidates.X, candidates.X[[1]])[:, 0])
+
+
+def test_triangular_root_of_the_kernel_matrix(problem):
+    candidates, _ = problem
+    kept, P = independent(candidates, np.arange(20))
+    assert_array_equal(kept, np.arange(20))
+    assert_allclose(P.T @ P, candidates.among(kept, kept), atol=1e-12)
+    assert_allclose(P, scipy.linalg.cholesky(candidates.among(kept, kept)), atol=1e-12)
