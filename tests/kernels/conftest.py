@@ -19,6 +19,7 @@ from mercer.kernels import (
     Polynomial,
     RationalQuadratic,
     Sigmoid,
+    Wendland,
 )
 
 STATIONARY = [
@@ -33,6 +34,9 @@ STATIONARY = [
     Matern(nu=float("inf"), gamma=0.3),
     RationalQuadratic(power=0.7, gamma=0.3),
     InverseMultiquadric(gamma=0.3),
+    Wendland(smoothness=0, gamma=0.3, dimension=4),
+    Wendland(smoothness=1, gamma=0.1, dimension=4),
+    Wendland(smoothness=2, gamma=[0.3, 0.0, 0.1, 0.2], dimension=4),
 ]
 KERNELS = [
     *STATIONARY,

@@ -1,6 +1,7 @@
 """What is compared: kernels on vectors, kernels from functions and matrices, and how to combine them."""
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
+from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
 from mercer.kernels.vector import (
@@ -33,6 +34,7 @@ __all__ = [
     "Scaled",
     "Sigmoid",
     "Sum",
+    "Wendland",
     "as_kernel",
     "pairwise",
 ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
+from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed
 from mercer.kernels.vector import (
     ANOVA,
@@ -30,6 +31,7 @@ NAMES: dict[str, type[Kernel]] = {
     "rational_quadratic": RationalQuadratic,
     "rbf": RBF,
     "sigmoid": Sigmoid,
+    "wendland": Wendland,
 }
 
 

@@ -1,0 +1,180 @@
+"""Sparse models at default settings beside the tables of Andelić (2007): error, share of rows kept, time.
+
+Table 5.3: the 13 sets of the IDA collection, test error in % and share of rows that are centers. Table 5.2: five
+sets of characters and pixels; all classes share the centers here, in the thesis each class has its own, and the
+share is the mean over classes. Table 5.4: sinc, 50 training rows, RMSE to the function without noise. Table 5.5:
+mean squared error on Boston (481/25 rows) and Abalone (3000/1177 rows), random partitions.
+
+Results are written to --out after every set and read from there: a run that was stopped goes on where it was.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from common import heading, table
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer import SparseFisherClassifier, SparseKernelRegressor
+from mercer.datasets import IDA_NAMES, make_sinc, read_digits, read_ida
+
+# Test error and share of rows kept in %, of OROLS, NPD and OLS (Billings and Lee 2002): Table 5.3.
+IDA = {
+    "banana": ((10.6, 10), (10.5, 13), (10.7, 7)),
+    "breast-cancer": ((26.8, 5), (26.8, 5), (25.8, 4)),
+    "diabetis": ((23.1, 7), (23.0, 9), (23.1, 2)),
+    "flare-solar": ((33.6, 5), (33.5, 6), (33.6, 1)),
+    "german": ((23.8, 9), (23.9, 11), (24.0, 1)),
+    "heart": ((16.1, 9), (16.2, 9), (15.8, 2)),
+    "image": ((2.9, 23), (2.8, 26), (2.8, 22)),
+    "ringnorm": ((1.8, 5), (1.8, 6), (1.6, 2)),
+    "splice": ((11.7, 45), (11.7, 50), (11.7, 33)),
+    "thyroid": ((4.2, 17), (4.1, 18), (4.6, 16)),
+    "titanic": ((22.4, 10), (22.3, 27), (22.4, 7)),
+    "twonorm": ((2.7, 15), (2.6, 25), (2.7, 3)),
+    "waveform": ((10.0, 40), (10.0, 49), (10.0, 4)),
+}
+# The same of SVM, OROLS and NPD: Table 5.2.
+CHARACTERS = {
+    "optdigits": ((2.73, 12.1), (1.11, 10.2), (1.2, 10.4)),
+    "satimage": ((7.8, 5.5), (8.2, 7.5), (8.1, 10.3)),
+    "pendigits": ((2.5, 3.2), (1.66, 1.9), (1.95, 2.5)),
+    "usps": ((4.3, 3.9), (4.4, 9.7), (4.4, 10.0)),
+    "letter": ((2.75, 7.0), (2.61, 4.3), (2.65, 6.3)),
+}
+# RMSE of SVM and OROLS on sinc, MSE of QR, OROLS and NPD: Tables 5.4 and 5.5.
+REGRESSION = {"sinc": (0.0519, 0.0431, None), "boston": (8.35, 7.92, 7.66), "abalone": (4.53, 4.32, 4.34)}
+REPEATS = {"sinc": 100, "boston": 100, "abalone": 10}
+TRAINING_ROWS = {"boston": 481, "abalone": 3000}
+FILES = {"boston": "boston_housing.npz", "abalone": "abalone.npz"}
+
+# (error, share of rows kept in %, seconds to fit) of every partition.
+Result = list[tuple[float, float, float]]
+
+
+def fitted(model, X, y) -> tuple[float, float]:
+    """Share of rows kept in %, seconds."""
+    start = time.perf_counter()
+    model.fit(X, y)
+    return 100.0 * len(model[-1].support_) / len(y), time.perf_counter() - start
+
+
+def ida(folder: Path, name: str, most: int | None) -> Result:
+    results = []
+    for X, y, X_test, y_test in list(read_ida(folder / "ida", name))[:most]:
+        model = make_pipeline(StandardScaler(), SparseFisherClassifier(random_state=0))
+        kept, seconds = fitted(model, X, y)
+        results.append((100.0 * float(np.mean(model.predict(X_test) != y_test)), kept, seconds))
+    return results
+
+
+def characters(folder: Path, name: str, most: int | None) -> Result:
+    """Features share one unit and are taken as they are."""
+    X, y, X_test, y_test = read_digits(folder / name, name)
+    rows = slice(None) if most is None else np.random.default_rng(0).permutation(len(y))[:2000]
+    model = make_pipeline(SparseFisherClassifier(random_state=0))
+    kept, seconds = fitted(model, X[rows], y[rows])
+    return [(100.0 * float(np.mean(model.predict(X_test) != y_test)), kept, seconds)]
+
+
+def sinc(most: int | None) -> Result:
+    results = []
+    for seed in range(most or REPEATS["sinc"]):
+        X, y = make_sinc(50, noise=0.1, random_state=seed)
+        X_test, y_test = make_sinc(1000, noise=0.0, random_state=10**6 + seed)
+        model = make_pipeline(SparseKernelRegressor(random_state=0))
+        kept, seconds = fitted(model, X, y)
+        results.append((float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))), kept, seconds))
+    return results
+
+
+def regression(folder: Path, name: str, most: int | None) -> Result:
+    """Continuous features are standardized by the training part, three columns for the sex stay 0 and 1."""
+    archive = np.load(folder / "regression" / FILES[name])
+    X, y, n = archive["X"].astype(float), archive["y"].astype(float), TRAINING_ROWS[name]
+    if "sex" in archive:
+        X = np.column_stack([np.eye(3)[archive["sex"].astype(int)], X])
+    moving = np.array([len(np.unique(column)) > 2 for column in X.T])
+    results = []
+    for seed in range(most or REPEATS[name]):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = order[:n], order[n:]
+        scaler = StandardScaler().fit(X[train])
+        Z = np.where(moving, scaler.transform(X), X)
+        model = make_pipeline(SparseKernelRegressor(random_state=0))
+        kept, seconds = fitted(model, Z[train], y[train])
+        results.append((float(np.mean((model.predict(Z[test]) - y[test]) ** 2)), kept, seconds))
+    return results
+
+
+def remembered(file: Path, name: str, measure: Callable[[], Result]) -> Result:
+    """The result of that name in the file, or measured and written there."""
+    stored = json.loads(file.read_text()) if file.exists() else {}
+    if name not in stored:
+        stored[name] = measure()
+        file.write_text(json.dumps(stored))
+    error, kept, seconds = np.mean(stored[name], axis=0)
+    print(f"  {name}: {error:.4g}, {kept:.1f} % kept, {seconds:.2f} s", flush=True)
+    return stored[name]
+
+
+def class_table(results: dict[str, Result], published, names: tuple[str, str, str]) -> str:
+    rows, numbers = [], []
+    for name, result in results.items():
+        error, kept, seconds = np.mean(result, axis=0)
+        spread = float(np.std([r[0] for r in result], ddof=1) / np.sqrt(len(result))) if len(result) > 1 else None
+        theirs = [value for pair in published[name] for value in map(float, pair)]
+        rows.append([name, len(result), float(error), spread, float(kept), *theirs, float(seconds)])
+        numbers.append([error, kept, *theirs])
+    mean = [float(value) for value in np.mean(numbers, axis=0)]
+    rows.append(["mean", "", mean[0], None, mean[1], *mean[2:], None])
+    header = [column for name in names for column in (name, "kept")]
+    return table(rows, ["set", "parts", "mercer", "s.e.", "kept %", *header, "fit s"])
+
+
+def regression_table(results: dict[str, Result]) -> str:
+    rows = []
+    for name, result in results.items():
+        error, kept, seconds = np.mean(result, axis=0)
+        spread = float(np.std([r[0] for r in result], ddof=1)) if len(result) > 1 else 0.0
+        theirs = ["-" if value is None else f"{value:.4g}" for value in REGRESSION[name]]
+        rows.append([name, len(result), f"{error:.4f}", f"{spread:.4f}", float(kept), *theirs, float(seconds)])
+    return table(rows, ["set", "parts", "mercer", "s.d.", "kept %", "SVM, QR", "OROLS", "NPD", "fit s"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with ida/, usps/ … letter/, regression/")
+    parser.add_argument("--tables", nargs="+", default=["ida", "regression", "characters"])
+    parser.add_argument("--sets", nargs="+", help="only these sets")
+    parser.add_argument("--out", type=Path, default=Path("sparse.json"), help="where results are kept")
+    parser.add_argument("--quick", action="store_true", help="one partition, or 2000 rows, of each set")
+    args = parser.parse_args()
+    most = 1 if args.quick else None
+
+    def measured(names, run) -> dict[str, Result]:
+        wanted = [name for name in names if args.sets is None or name in args.sets]
+        return {name: remembered(args.out, name, partial(run, name)) for name in wanted}
+
+    texts = []
+    if "ida" in args.tables and (found := measured(IDA_NAMES, lambda name: ida(args.data, name, most))):
+        texts.append("Test error in %\n" + class_table(found, IDA, ("OROLS", "NPD", "OLS")))
+    if "regression" in args.tables:
+        found = measured(
+            REGRESSION, lambda name: sinc(most) if name == "sinc" else regression(args.data, name, most)
+        )
+        texts += ["RMSE of sinc, mean squared error of the others\n" + regression_table(found)] if found else []
+    if "characters" in args.tables and (
+        found := measured(CHARACTERS, lambda name: characters(args.data, name, most))
+    ):
+        texts.append("Test error in %\n" + class_table(found, CHARACTERS, ("SVM", "OROLS", "NPD")))
+    print("\n" + heading() + "\n" + "\n\n".join(texts))
+
+
+if __name__ == "__main__":
+    main()
