@@ -10,7 +10,10 @@ Results are written to --out after every set and read from there: a run that was
 
 import argparse
 import json
+import subprocess
+import tempfile
 import time
+import timeit
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +25,8 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import IDA_NAMES, make_sinc, read_digits, read_ida
+from mercer.export import to_c, to_python
+from mercer.kernels import RBF
 
 # Test error and share of rows kept in %, of OROLS, NPD and OLS (Billings and Lee 2002): Table 5.3.
 IDA = {
@@ -147,14 +152,57 @@ def regression_table(results: dict[str, Result]) -> str:
     return table(rows, ["set", "parts", "mercer", "s.d.", "kept %", "SVM, QR", "OROLS", "NPD", "fit s"])
 
 
+def export_speed(centers: int = 50, features: int = 10, calls: int = 200_000) -> str:
+    """Microseconds that a row takes as C (-O2) and as plain Python."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, features))
+    model = SparseFisherClassifier(RBF(gamma=0.1), alpha=1e-3, stop=None, max_centers=centers)
+    model.fit(X, np.sin(X).sum(axis=1) > 0)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "speed.c"
+        row = ", ".join(map(repr, X[0].tolist()))
+        source.write_text(to_c(model) + C_LOOP.format(row=row, d=features, calls=calls))
+        subprocess.run(["gcc", "-std=gnu99", "-O2", "-o", f"{folder}/speed", source, "-lm"], check=True)
+        in_c = min(float(subprocess.run([f"{folder}/speed"], capture_output=True).stdout) for _ in range(5))
+    module: dict = {}
+    exec(to_python(model), module)
+    row = X[0].tolist()
+    in_python = 1e6 * min(timeit.repeat(lambda: module["predict"](row), number=200, repeat=5)) / 200
+    at_once = 1e6 * min(timeit.repeat(lambda: model.predict(X), number=5, repeat=5)) / 5 / len(X)
+    rows = [[f"{len(model.support_)} x {features}", f"{in_c:.2f}", f"{in_python:.0f}", f"{at_once:.2f}"]]
+    return table(rows, ["centers x features", "C, us a row", "Python", "predict of 400 rows"])
+
+
+C_LOOP = """
+#include <stdio.h>
+#include <time.h>
+int main(void) {{
+    double x[{d}] = {{ {row} }};
+    int sum = 0;
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (int i = 0; i < {calls}; i++) {{ x[0] += 1e-9; sum += model_predict(x); }}
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    printf("%.6f\\n", ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / 1e3 / {calls});
+    return sum < 0;
+}}
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with ida/, usps/ … letter/, regression/")
+    parser.add_argument("--data", type=Path, help="folder with ida/, usps/ … letter/, regression/")
     parser.add_argument("--tables", nargs="+", default=["ida", "regression", "characters"])
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument("--out", type=Path, default=Path("sparse.json"), help="where results are kept")
     parser.add_argument("--quick", action="store_true", help="one partition, or 2000 rows, of each set")
+    parser.add_argument("--export", action="store_true", help="measure a model as source code instead; needs gcc")
     args = parser.parse_args()
+    if args.export:
+        print(heading() + "\n" + export_speed())
+        return
+    if args.data is None:
+        parser.error("--data is needed")
     most = 1 if args.quick else None
 
     def measured(names, run) -> dict[str, Result]:

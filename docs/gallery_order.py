@@ -9,6 +9,9 @@ ORDER = [
     "regression_intervals",
     "centers",
     "online_drift",
+    "sparse_path",
+    "sparse_sinc",
+    "sparse_spirals",
     "kernels",
     "fisher_worst_case",
 ]

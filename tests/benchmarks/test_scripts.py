@@ -48,6 +48,19 @@ def test_digits_says_how_many_rows_were_used(tmp_path, rng):
     assert last.startswith("optdigits    100 of 3823")
 
 
+def test_sparse_prints_its_tables_and_goes_on_where_it_stopped(ida, tmp_path, rng):
+    (tmp_path / "regression").mkdir()
+    X = rng.normal(size=(500, 4))
+    np.savez(tmp_path / "regression" / "boston_housing.npz", X=X, y=X[:, 0])
+    out = tmp_path / "sparse.json"
+    command = ["sparse.py", "--data", tmp_path, "--out", out, "--quick", "--sets", "banana", "boston", "sinc"]
+    lines = run(*command).splitlines()
+    assert {line.split()[0] for line in lines if line} >= {"banana", "boston", "sinc", "mean"}
+    assert set(json.loads(out.read_text())) == {"banana", "boston", "sinc"}
+    out.write_text(json.dumps({name: [[7.0, 1.0, 1.0]] for name in ("banana", "boston", "sinc")}))
+    assert "banana: 7, 1.0 % kept" in run(*command)
+
+
 def test_cost_prints_one_line_for_each_size():
     lines = run("cost.py", "--sizes", 30, 50, "--repeats", 1).splitlines()
     assert [line.split()[0] for line in lines[-2:]] == ["30", "50"]

@@ -1,0 +1,30 @@
+"""
+Noisy sinc with few centers
+===========================
+
+Fifty noisy values of sin(x)/x. Three rules for the next center: the largest decrease of the objective, the row of
+the largest residual, and orthogonal least squares, whose penalty is estimated anew at every step.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import SparseKernelRegressor
+from mercer.datasets import make_sinc
+
+X, y = make_sinc(50, random_state=3)
+x = np.linspace(-10, 10, 400)
+clean = np.sinc(x / np.pi)
+
+fig, axes = plt.subplots(1, 3, figsize=(13, 4), sharey=True, layout="constrained")
+for ax, selection in zip(axes, ("gain", "residual", "orthogonal")):
+    model = SparseKernelRegressor(selection=selection).fit(X, y)
+    f = model.predict(x[:, None])
+    ax.plot(x, clean, color="black", ls=":", lw=1, label="sin(x)/x")
+    ax.plot(x, f, color="#0072B2", label="fit")
+    ax.scatter(X, y, s=10, color="black")
+    ax.scatter(model.X_fit_, y[model.support_], s=70, facecolors="none", edgecolors="#D55E00", label="centers")
+    rmse = np.sqrt(np.mean((f - clean) ** 2))
+    ax.set(title=f'"{selection}": {len(model.support_)} centers, RMSE {rmse:.3f}', xlabel="x")
+axes[0].legend()
+plt.show()
