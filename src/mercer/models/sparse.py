@@ -24,6 +24,7 @@ from mercer.scores import (
     CLASSIFICATION_CRITERIA,
     THRESHOLDS,
     ClassFit,
+    Scatter,
     classification_criterion,
     make_rule,
     odds_shift,
@@ -419,7 +420,8 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         Y = class_targets(label, len(self.classes_))
         evidence = weight * (weight_count[weight > 0].sum() / weight.sum())
         loo = self._fit_sparse(X, Y, weight, weight_count, self._judge(label, evidence, Y))
-        self._make_rule(X, ClassFit(self._fitted(X), loo, Y, label, evidence), weight, priors)
+        scatter = Scatter.of(self._fitted(X), Y, evidence)
+        self._make_rule(X, ClassFit(loo, Y, label, evidence, scatter), weight, priors)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
