@@ -9,23 +9,35 @@ from mercer.models import (
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
 )
 from mercer.models.passes import ClassBlocks, Columns, Gatherer, Stream, ValueBlocks
 from mercer.models.report import FitReport
+from mercer.models.sparse import SparseReport, Stage
 from mercer.rows import Block, Draw, Drawn
 from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import Steps
 from mercer.solvers import Directions
+from mercer.solvers.orthogonal import SparsePath, SparseTrial
 from mercer.solvers.recursive import LabeledRows, StreamState
 from mercer.tuning import Choice, Path
 
-_MODELS = (KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, OnlineKernelRegressor)
+_MODELS = (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+)
+_SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Draw, Drawn, Labels, Moments, Precision)
 _PASSES = (Stream, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
-_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES)
+_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
+from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, Precomputed
 
 NARROW = RBF(gamma=2.0)
@@ -152,6 +154,14 @@ def test_single_precision_stays_single_precision(banana):
     assert_allclose(single.predict_proba(X.astype(np.float32)), double.predict_proba(X), atol=0.05)
 
 
+def test_a_model_comes_back_from_a_file(three_classes):
+    X, y = three_classes
+    model = SparseFisherClassifier(NARROW, widths=[0.5, 2.0], max_centers=10).fit(X, y)
+    again = skops.io.loads(skops.io.dumps(model), trusted=TRUSTED_TYPES)
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert str(again.report_) == str(model.report_)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -159,6 +169,7 @@ def test_single_precision_stays_single_precision(banana):
         ({"stop": "soon"}, "stop"),
         ({"penalty": "l1"}, "penalty"),
         ({"alpha": 0.0}, "alpha"),
+        ({"alpha": "evidence"}, "orthogonal"),
         ({"n_candidates": 0}, "n_candidates"),
         ({"max_centers": 2.5}, "max_centers"),
         ({"tol": -1.0}, "tol"),

@@ -33,7 +33,7 @@ from mercer.scores import (
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
-from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, fit_sparse
+from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, Task, fit_sparse
 from mercer.solvers.orthogonal.stop import Judge
 
 Array = NDArray[np.float64]
@@ -116,6 +116,8 @@ class SparseModel(KernelModel):
         if self.widths is not None:
             penalty = "orthogonal" if self.selection == "orthogonal" else "coef"
         alpha, by_gcv, estimate = _alpha(self.alpha)
+        if estimate == "evidence" and self.selection != "orthogonal":
+            raise ValueError('alpha="evidence" is re-estimated by selection="orthogonal" only; use "loo" or "gcv"')
         picked = Choice(
             cast(Any, self.selection),
             _count("n_candidates", self.n_candidates),
@@ -163,14 +165,8 @@ class SparseModel(KernelModel):
         observations = Observations(Y[used], weight[used], (weight / count)[used], rows)
         points = take(kernel, part, rows.first)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_sparse(
-            kernel.candidates(points, observations.point_weight),
-            points,
-            observations,
-            settings,
-            lambda some, targets: judge_for(used[some], targets),
-            rng,
-        )
+        task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng)
+        fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
         loo = np.empty_like(Y)
         if len(used) < len(Y):

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.gram.blocks import n_rows, take
 from mercer.kernels import Kernel
-from mercer.linalg import limit_threads
-from mercer.solvers.orthogonal.candidates import Candidates, Points
-from mercer.solvers.orthogonal.orders import Choice, Sums, choose_order
+from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
+from mercer.solvers.orthogonal.orders import Choice, Order, Sums, choose_order
 from mercer.solvers.orthogonal.path import (
     SparsePath,
     SparseSolution,
@@ -65,6 +65,53 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Task:
+    """Points X (u rows), what was observed there, how the fit is made and judged, and the source of randomness."""
+
+    X: Any
+    observations: Observations
+    settings: Settings
+    judge_for: JudgeFor
+    rng: np.random.Generator
+
+    @property
+    def n_points(self) -> int:
+        return n_rows(self.X)
+
+    def question(self) -> Question:
+        """What is asked of every kernel at these points."""
+        settings, rows = self.settings, np.arange(len(self.observations.Y))
+        return Question(
+            choice=settings.choice,
+            most=settings.longest(self.n_points),
+            alpha=settings.alpha,
+            judge=self.judge_for(rows, None),
+            by_gcv=settings.by_gcv,
+            seed=int(self.rng.integers(2**31)),
+        )
+
+    def at_points(self, kernel: Kernel, chosen: Indices) -> "Task":
+        """The same at some of the points."""
+        if len(chosen) == self.n_points:
+            return self
+        chosen = np.sort(chosen)
+        part, rows = self.observations.at_points(chosen)
+        X = take(kernel, self.X, chosen)
+        return replace(self, X=X, observations=part, judge_for=lambda some, t: self.judge_for(rows[some], t))
+
+    def for_targets(self, targets: list[int]) -> "Task":
+        """The same for some of the targets."""
+        if len(targets) == self.observations.Y.shape[1]:
+            return self
+        part = replace(self.observations, Y=self.observations.Y[:, targets])
+        return replace(self, observations=part, judge_for=lambda rows, _: self.judge_for(rows, targets))
+
+    def judge(self) -> Judge:
+        """The judge of all rows."""
+        return self.judge_for(np.arange(len(self.observations.Y)), None)
+
+
+@dataclass(frozen=True)
 class Part:
     """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out."""
 
@@ -90,101 +137,70 @@ class SparseFit:
     parts: tuple[Part, ...]
 
 
-def fit_sparse(
-    kernels: list[Kernel],
-    X: Any,
-    observations: Observations,
-    settings: Settings,
-    judge_for: JudgeFor,
-    rng: np.random.Generator,
-) -> SparseFit:
+def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
     """Choose the kernel, alpha, the centers and their number, and solve.
 
     Of u points and c = min(u, 3000) candidates the last path costs O(u c² + c m² + u m²), and each kernel that is
     compared the same on at most 600, the best few on at most 1500 points.
     """
-    trials = _compare(kernels, X, observations, settings, judge_for, rng) if len(kernels) > 1 else []
+    trials = _compare(kernels, task) if len(kernels) > 1 else []
     kernel = min(trials, key=lambda trial: trial.best).kernel if trials else kernels[0]
-    with limit_threads(None):
-        return _finish(settings.widen(kernel), X, observations, settings, judge_for, trials, rng)
+    candidates = _candidates(task.settings.widen(kernel), task)
+    sums = _sums(candidates, task)
+    alpha = task.settings.alpha
+    if alpha is None and task.settings.choice.selection != "orthogonal":
+        trials = [*trials, try_kernel(candidates, task.observations, task.question(), sums)]
+        alpha = trials[-1].alpha
+    every = list(range(task.observations.Y.shape[1]))
+    groups = [every] if task.settings.shared else [[target] for target in every]
+    parts = tuple(_part(candidates, targets, alpha, sums, task.for_targets(targets)) for targets in groups)
+    return SparseFit(candidates.kernels, candidates, float(parts[0].steps.alpha[0]), trials, parts)
 
 
-def _finish(
-    kernels: tuple[Kernel, ...],
-    X: Any,
-    observations: Observations,
-    settings: Settings,
-    judge_for: JudgeFor,
-    trials: list[SparseTrial],
-    rng: np.random.Generator,
-) -> SparseFit:
-    """Alpha and centers on all points."""
-    u = n_rows(X)
-    pool = np.arange(u) if u <= POOL else np.sort(rng.choice(u, POOL, replace=False))
-    candidates, points = Candidates(kernels, X, pool), Points.of(observations)
-    choice = settings.choice
-    in_gram_space = choice.selection == "gain" and choice.n_candidates is None and choice.penalty != "diagonal"
-    sums = Sums.of(candidates, points) if in_gram_space else None
-    question = _question(settings, observations, u, judge_for, np.arange(len(observations.Y)), rng)
-    alpha = settings.alpha
-    if alpha is None and choice.selection != "orthogonal":
-        trial = try_kernel(candidates, observations, question, sums)
-        alpha, trials = trial.alpha, [*trials, trial]
-    every = list(range(points.Y.shape[1]))
-    parts = tuple(
-        _part(candidates, observations, targets, alpha, settings, judge_for, sums, rng)
-        for targets in ([every] if settings.shared else [[t] for t in every])
-    )
-    return SparseFit(kernels, candidates, parts[0].steps.alpha[0], trials, parts)
+def _candidates(kernels: tuple[Kernel, ...], task: Task) -> Candidates:
+    """All points, or so many at random."""
+    u = task.n_points
+    pool = np.arange(u) if u <= POOL else np.sort(task.rng.choice(u, POOL, replace=False))
+    return Candidates(kernels, task.X, pool)
 
 
-def _part(
-    candidates: Candidates,
-    observations: Observations,
-    targets: list[int],
-    alpha: float | None,
-    settings: Settings,
-    judge_for: JudgeFor,
-    sums: Sums | None,
-    rng: np.random.Generator,
-) -> Part:
-    """One selection for some of the targets."""
-    whole = len(targets) == observations.Y.shape[1]
-    some = observations if whole else replace(observations, Y=observations.Y[:, targets])
-    judge = judge_for(np.arange(len(observations.Y)), None if whole else targets)
-    choice, points = settings.choice, Points.of(some)
-    most = settings.longest(len(points.Y))
-    order = choose_order(candidates, points, choice, alpha, most, rng, sums and sums.targets(targets))
+def _sums(candidates: Candidates, task: Task) -> Sums | None:
+    """What selection in Gram space needs, once for all alphas and targets."""
+    choice = task.settings.choice
+    if choice.selection != "gain" or choice.n_candidates is not None or choice.penalty == "diagonal":
+        return None
+    return Sums.of(candidates, Points.of(task.observations))
+
+
+def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums: Sums | None, task: Task) -> Part:
+    """One selection for the targets of the task, which are those of these numbers."""
+    settings, observations, judge = task.settings, task.observations, task.judge()
+    choice, most = settings.choice, settings.longest(task.n_points)
+    known = None if sums is None else sums.targets(targets)
+    order = choose_order(candidates, Points.of(observations), choice, alpha, most, task.rng, known)
     if len(order.centers) == 0:
         # No column differs from a constant: one center, which gets the coefficient zero.
-        order, choice = (
-            replace(order, centers=np.zeros(1, dtype=np.intp), alpha=None),
-            replace(choice, penalty="coef"),
-        )
-        alpha = alpha or 1.0
-    steps = _along(candidates, some, order.centers, alpha, order.alpha, choice)
-    path, judgement = path_of(steps, some, choice.cost), judged(steps, some, judge)
+        order, choice = Order(np.zeros(1, dtype=np.intp)), replace(choice, penalty="coef")
+    steps = _along(candidates, observations, order, alpha, choice.penalty)
+    path, judgement = path_of(steps, observations, choice.cost), judged(steps, observations, judge)
     m = number_of_centers(path, settings.stop, settings.tolerance, judgement)
-    steps = follow(candidates, some, steps.order[:m], float(steps.alpha[m - 1]), choice.penalty)
+    kept, penalty = float(steps.alpha[m - 1]), choice.penalty
+    steps = follow(candidates, observations, steps.order[:m], kept, penalty)
     if settings.prune:
-        steps, m = _pruned(candidates, some, steps, settings, choice, judge)
-    m = min(m, len(steps.order))
-    loo = left_out(steps, state_at(steps, m), some)
-    return Part(targets, path, *judgement, steps, m, solution_at(steps, some, m), loo, float(judge(loo[None])[0]))
+        steps = _pruned(candidates, steps, kept, penalty, task)
+    m = len(steps.order)
+    loo = left_out(steps, state_at(steps, m), observations)
+    score = float(judge(loo[None])[0])
+    return Part(targets, path, *judgement, steps, m, solution_at(steps, observations, m), loo, score)
 
 
 def _along(
-    candidates: Candidates,
-    observations: Observations,
-    order: Indices,
-    alpha: float | None,
-    alphas: Array | None,
-    choice: Choice,
+    candidates: Candidates, observations: Observations, order: Order, alpha: float | None, penalty: SparsePenalty
 ) -> Steps:
-    """The fits along an order, with one alpha or with the one of each step."""
-    if alphas is None or alpha is not None:
-        return follow(candidates, observations, order, 1.0 if alpha is None else alpha, choice.penalty)
-    return follow_orthogonal(candidates, observations, order, alphas)
+    """The fits along an order, with one alpha or with that of each step."""
+    if order.alpha is not None and alpha is None:
+        return follow_orthogonal(candidates, observations, order.centers, order.alpha)
+    return follow(candidates, observations, order.centers, 1.0 if alpha is None else alpha, penalty)
 
 
 def follow_orthogonal(candidates: Candidates, observations: Observations, order: Indices, alphas: Array) -> Steps:
@@ -192,86 +208,42 @@ def follow_orthogonal(candidates: Candidates, observations: Observations, order:
     points = Points.of(observations)
     K = candidates.columns(order)
     Q, R = np.linalg.qr(points.weighted(K))
-    d = R.diagonal() ** 2
-    V = np.linalg.solve(R / R.diagonal()[:, None], np.eye(len(R)))
-    N = Q * R.diagonal()
+    root = R.diagonal()
+    V = scipy.linalg.solve_triangular(R / root[:, None], np.eye(len(R)), unit_diagonal=True, check_finite=False)
+    N = Q * root
     mean = points.weight @ K / points.weight.sum()
-    return Steps(order, candidates.point(order), mean, alphas, N, np.triu(V), N.T @ points.target, d)
+    return Steps(order, candidates.point(order), mean, alphas, N, V, N.T @ points.target, root**2)
 
 
-def _pruned(
-    candidates: Candidates,
-    observations: Observations,
-    steps: Steps,
-    settings: Settings,
-    choice: Choice,
-    judge: Judge,
-) -> tuple[Steps, int]:
-    """Fits along backward elimination, and how many centers of them are kept by the same rule."""
-    back = follow(candidates, observations, prune(steps, len(steps.order)), float(steps.alpha[0]), choice.penalty)
-    path = path_of(back, observations, choice.cost)
-    m = number_of_centers(path, settings.stop, settings.tolerance, judged(back, observations, judge))
-    return follow(candidates, observations, back.order[:m], float(steps.alpha[0]), choice.penalty), m
+def _pruned(candidates: Candidates, steps: Steps, alpha: float, penalty: SparsePenalty, task: Task) -> Steps:
+    """Fits along backward elimination, as far as the same rule keeps its centers."""
+    settings, observations = task.settings, task.observations
+    back = follow(candidates, observations, prune(steps, len(steps.order)), alpha, penalty)
+    path = path_of(back, observations, settings.choice.cost)
+    m = number_of_centers(path, settings.stop, settings.tolerance, judged(back, observations, task.judge()))
+    return follow(candidates, observations, back.order[:m], alpha, penalty)
 
 
-def _compare(
-    kernels: list[Kernel],
-    X: Any,
-    observations: Observations,
-    settings: Settings,
-    judge_for: JudgeFor,
-    rng: np.random.Generator,
-) -> list[SparseTrial]:
+def _compare(kernels: list[Kernel], task: Task) -> list[SparseTrial]:
     """All kernels on a part of the points; where that was not all, the best and its neighbors on a larger part."""
-    u = n_rows(X)
-    order = np.arange(u) if u <= SCREEN_POINTS else rng.permutation(u)
-    question, part = _some_points(kernels[0], X, observations, order[:SCREEN_POINTS], settings, judge_for, rng)
-    trials = search_kernels(kernels, *part, question)
+    u = task.n_points
+    order = np.arange(u) if u <= SCREEN_POINTS else task.rng.permutation(u)
+    part = task.at_points(kernels[0], order[:SCREEN_POINTS])
+    trials = search_kernels(kernels, part.X, part.observations, part.question())
     if u <= SCREEN_POINTS:
         return trials
-    question, part = _some_points(kernels[0], X, observations, order[:FINAL_POINTS], settings, judge_for, rng)
-    return _climb(kernels, int(np.argmin([trial.best for trial in trials])), part, question)
+    best = int(np.argmin([trial.best for trial in trials]))
+    return _climb(kernels, best, task.at_points(kernels[0], order[:FINAL_POINTS]))
 
 
-def _climb(
-    kernels: list[Kernel], start: int, part: tuple[Any, Observations], question: Question
-) -> list[SparseTrial]:
+def _climb(kernels: list[Kernel], start: int, task: Task) -> list[SparseTrial]:
     """A kernel and its neighbors, and neighbors of the best of them until none is better."""
     tried: dict[int, SparseTrial] = {}
+    question = task.question()
     wanted = {g for g in (start - 1, start, start + 1) if 0 <= g < len(kernels)}
     while wanted:
-        found = search_kernels([kernels[g] for g in sorted(wanted)], *part, question)
+        found = search_kernels([kernels[g] for g in sorted(wanted)], task.X, task.observations, question)
         tried |= dict(zip(sorted(wanted), found))
         best = min(tried, key=lambda g: tried[g].best)
         wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys()
     return [tried[g] for g in sorted(tried)]
-
-
-def _some_points(
-    kernel: Kernel,
-    X: Any,
-    observations: Observations,
-    chosen: Indices,
-    settings: Settings,
-    judge_for: JudgeFor,
-    rng: np.random.Generator,
-) -> tuple[Question, tuple[Any, Observations]]:
-    """The question and the data at some of the points."""
-    if len(chosen) == n_rows(X):
-        rows = np.arange(len(observations.Y))
-        return _question(settings, observations, n_rows(X), judge_for, rows, rng), (X, observations)
-    chosen = np.sort(chosen)
-    part, rows = observations.at_points(chosen)
-    return _question(settings, part, len(chosen), judge_for, rows, rng), (take(kernel, X, chosen), part)
-
-
-def _question(
-    settings: Settings,
-    observations: Observations,
-    u: int,
-    judge_for: JudgeFor,
-    rows: Indices,
-    rng: np.random.Generator,
-) -> Question:
-    seed, most = int(rng.integers(2**31)), settings.longest(u)
-    return Question(settings.choice, most, settings.alpha, judge_for(rows, None), settings.by_gcv, seed)

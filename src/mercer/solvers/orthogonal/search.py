@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Multiples of tr B'B that are tried for alpha.
-ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
+ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 18)
 # Multiples of the mean of k(z, z) that are tried for the penalty "diagonal".
 DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
 
