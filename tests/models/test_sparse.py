@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
+from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, Precomputed
 
@@ -182,6 +183,12 @@ def test_wrong_parameters_are_named(banana, parameters, message):
     X, y = banana
     with pytest.raises(ValueError, match=message):
         SparseFisherClassifier(**{"kernel": NARROW, **parameters}).fit(X, y)
+
+
+def test_memory_is_asked_for_before_it_is_taken(banana):
+    X, y = banana
+    with pytest.raises(MemoryBudgetError, match="a path of 100 centers on 200 rows"):
+        SparseFisherClassifier(NARROW, max_memory=1e-6).fit(X, y)
 
 
 def test_columns_that_are_constant_leave_the_intercept():

@@ -14,10 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from mercer.expansion import Expansion
-from mercer.gram import n_rows, take
+from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
-from mercer.models.validation import choice, class_factors, class_priors, consistent, row_count, row_weight
+from mercer.models.validation import (
+    choice,
+    class_factors,
+    class_priors,
+    consistent,
+    positive_or_none,
+    row_count,
+    row_weight,
+)
 from mercer.rows import distinct_rows, every_row
 from mercer.scores import (
     CALIBRATIONS,
@@ -165,6 +173,9 @@ class SparseModel(KernelModel):
         observations = Observations(Y[used], weight[used], (weight / count)[used], rows)
         points = take(kernel, part, rows.first)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
+        n, longest = n_rows(points), settings.longest(n_rows(points))
+        budget.require(settings.n_bytes(n), f"a path of {longest} centers on {n} rows")
         task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng)
         fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
@@ -311,6 +322,8 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         What leave-one-out minimizes.
     priors, class_weight, threshold, calibration
         As in :class:`KernelFisherClassifier`.
+    max_memory : float, default=None
+        GiB that may be allocated; None: four fifths of what is free.
     random_state : int, RandomState or None, default=None
         For random candidates, and the rows on which kernels are compared, where there are more than 600.
 
@@ -372,6 +385,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         class_weight: Any = None,
         threshold: str = "bayes",
         calibration: str = "logistic",
+        max_memory: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -391,6 +405,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self.class_weight = class_weight
         self.threshold = threshold
         self.calibration = calibration
+        self.max_memory = max_memory
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -505,7 +520,9 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    kernel, selection, n_candidates, stop, tol, max_centers, alpha, penalty, cost, prune, widths, random_state
+    kernel, selection, n_candidates, stop, tol, max_centers, alpha, penalty, cost, prune, widths
+        As in :class:`SparseFisherClassifier`.
+    max_memory, random_state
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
         Whether all targets share the centers.
@@ -546,6 +563,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         prune: bool = False,
         shared: bool = True,
         widths: ArrayLike | None = None,
+        max_memory: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -560,6 +578,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         self.prune = prune
         self.shared = shared
         self.widths = widths
+        self.max_memory = max_memory
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

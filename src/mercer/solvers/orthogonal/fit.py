@@ -58,6 +58,10 @@ class Settings:
     shared: bool
     widen: Callable[[Kernel], tuple[Kernel, ...]]
 
+    def n_bytes(self, u: int) -> float:
+        """Memory of the columns of the path in the copies that are held, and of the sums over candidates."""
+        return 8.0 * (6.0 * u * self.longest(u) + 4.0 * min(u, POOL) ** 2)
+
     def longest(self, u: int) -> int:
         """Centers on the path of u points."""
         most = min(MOST_CENTERS, int(np.ceil(LONGEST * u))) if self.max_centers is None else self.max_centers
@@ -159,8 +163,8 @@ def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
 
 def _candidates(kernels: tuple[Kernel, ...], task: Task) -> Candidates:
     """All points, or so many at random."""
-    u = task.n_points
-    pool = np.arange(u) if u <= POOL else np.sort(task.rng.choice(u, POOL, replace=False))
+    u, most = task.n_points, POOL // len(kernels)
+    pool = np.arange(u) if u <= most else np.sort(task.rng.choice(u, most, replace=False))
     return Candidates(kernels, task.X, pool)
 
 

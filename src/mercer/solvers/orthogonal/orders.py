@@ -67,7 +67,7 @@ def choose_order(
     else:
         pick = _largest_residual if choice.selection == "residual" else _largest_gain(choice.n_candidates, rng)
         used = _small_alpha(candidates, points, choice.penalty) if alpha is None else alpha
-        pivots = greedy_pivots(candidates, points, choice.penalty, used, pick)
+        pivots = greedy_pivots(candidates, points, choice.penalty, used, pick, most)
     return Order(np.fromiter(islice(pivots, most), dtype=np.intp))
 
 
@@ -151,17 +151,17 @@ class Growth:
 
 
 def greedy_pivots(
-    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick
+    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick, most: int
 ) -> Iterator[int]:
-    """Candidates as a rule picks them, on a basis that is orthogonalized twice; ends when none is new."""
+    """At most so many candidates as a rule picks them, while one is new, on a basis orthogonalized twice."""
     if penalty == "diagonal":
         candidates, alpha = candidates.shifted(alpha), 0.0
-    u, room = len(points.Y), len(candidates.pool) + 1
+    u, room = len(points.Y), most + 1
     basis = OrthogonalBasis(u + room, candidates.tolerance)
     growth = Growth(candidates, points, alpha, basis, GrowingRoot(candidates, penalty), room)
     left = np.vstack([points.target, np.zeros((room, points.Y.shape[1]))])
     open_ = np.ones(len(candidates), dtype=bool)
-    while open_.any():
+    while open_.any() and basis.size < most:
         j = pick(growth, left, open_)
         open_[candidates.beside(j)] = False
         A, length = growth.augmented(np.array([j]))
