@@ -37,7 +37,7 @@ JudgeFor = Callable[[Indices, list[int] | None], Judge]
 # on the second; alpha is chosen on all.
 SCREEN_POINTS = 600
 FINAL_POINTS = 1500
-# Points that may become centers, at most; and centers, where no number is given.
+# Points that may become centers, unless more than half of them are wanted; and centers, where no number is given.
 POOL = 3000
 MOST_CENTERS = 1500
 # Of the points, the share that becomes centers on the longest path.
@@ -60,7 +60,11 @@ class Settings:
 
     def n_bytes(self, u: int) -> float:
         """Memory of the columns of the path in the copies that are held, and of the sums over candidates."""
-        return 8.0 * (6.0 * u * self.longest(u) + 4.0 * min(u, POOL) ** 2)
+        return 8.0 * (6.0 * u * self.longest(u) + 4.0 * self.pool(u) ** 2)
+
+    def pool(self, u: int) -> int:
+        """Points that may become centers: of so many as are wanted, twice as many to choose from."""
+        return min(u, max(POOL, 2 * self.longest(u)))
 
     def longest(self, u: int) -> int:
         """Centers on the path of u points."""
@@ -144,7 +148,7 @@ class SparseFit:
 def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
     """Choose the kernel, alpha, the centers and their number, and solve.
 
-    Of u points and c = min(u, 3000) candidates the last path costs O(u c² + c m² + u m²), and each kernel that is
+    Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² + c m² + u m²), and each kernel that is
     compared the same on at most 600, the best few on at most 1500 points.
     """
     trials = _compare(kernels, task) if len(kernels) > 1 else []
@@ -163,7 +167,10 @@ def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
 
 def _candidates(kernels: tuple[Kernel, ...], task: Task) -> Candidates:
     """All points, or so many at random."""
-    u, most = task.n_points, POOL // len(kernels)
+    u = task.n_points
+    most = (
+        task.settings.pool(u) if len(kernels) == 1 else min(u, max(POOL // len(kernels), task.settings.longest(u)))
+    )
     pool = np.arange(u) if u <= most else np.sort(task.rng.choice(u, most, replace=False))
     return Candidates(kernels, task.X, pool)
 
