@@ -148,8 +148,8 @@ class SparseFit:
 def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
     """Choose the kernel, alpha, the centers and their number, and solve.
 
-    Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² + c m² + u m²), and each kernel that is
-    compared the same on at most 600, the best few on at most 1500 points.
+    Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² +
+    c m² + u m²), and each kernel that is compared the same on at most 600, the best few on at most 1500 points.
     """
     trials = _compare(kernels, task) if len(kernels) > 1 else []
     kernel = min(trials, key=lambda trial: trial.best).kernel if trials else kernels[0]
