@@ -177,7 +177,7 @@ def test_few_random_candidates_gain_less_but_are_all_different(problem, rng):
     assert objective[0][0] > objective[1][0]
 
 
-def pseudodiscriminant(K, y, epsilon, m, weight):
+def pseudodiscriminant(K, y, epsilon, m):
     """Andelić (2007), Algorithm 1, as printed, from the residual y - mean: centers, coefficients, K†, K."""
     n = len(y)
     columns, inverse = np.ones((n, 1)), np.ones((1, n)) / n
@@ -216,7 +216,7 @@ def unsorted(y):
 def test_residual_selection_is_the_pseudodiscriminant_where_that_is_stable(rng):
     X, y, _ = rows_in_the_plane(80, rng)
     candidates, observations = plain_candidates(X, RBF(gamma=5.0)), unsorted(y)
-    chosen, coef, *_ = pseudodiscriminant(RBF(gamma=5.0).block(X, X), y, 0.1, 15, np.ones(80))
+    chosen, coef, *_ = pseudodiscriminant(RBF(gamma=5.0).block(X, X), y, 0.1, 15)
     order = choose_order(
         candidates, Points.of(observations), Choice("residual", penalty="diagonal"), 0.1, 15, rng
     ).centers
@@ -228,11 +228,14 @@ def test_residual_selection_is_the_pseudodiscriminant_where_that_is_stable(rng):
 def test_the_printed_recursion_loses_its_inverse_silently_and_ours_does_not(rng):
     X, y, _ = rows_in_the_plane(600, rng)
     kernel = RBF(gamma=1.0 / (2 * 0.3**2))
-    chosen, _coef, inverse, columns = pseudodiscriminant(kernel.block(X, X), y, 0.0, 60, np.ones(600))
+    chosen, coef, inverse, columns = pseudodiscriminant(kernel.block(X, X), y, 0.0, 60)
     best = np.linalg.lstsq(columns, y, rcond=None)[0]
     least = np.linalg.norm(y - columns @ best)
     assert np.linalg.cond(columns) < 1e7
-    assert np.abs(inverse @ columns - np.eye(61)).max() > 1e-2
+    assert np.abs(inverse @ columns - np.eye(61)).max() > 1.0
+    assert np.linalg.norm(coef - best) > 1e-2 * np.linalg.norm(best)
+    # The residual does not show it.
+    assert np.linalg.norm(y - columns @ coef) < least * (1.0 + 1e-4)
     candidates, observations = plain_candidates(X, kernel), unsorted(y)
     found = solution_at(follow(candidates, observations, chosen, 0.0, "diagonal"), observations, 60)
     ours = np.append(found.intercept, found.coef)
