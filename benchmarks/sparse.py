@@ -15,8 +15,11 @@ import tempfile
 import time
 import timeit
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from common import heading, table
@@ -57,6 +60,9 @@ REGRESSION = {"sinc": (0.0519, 0.0431, None), "boston": (8.35, 7.92, 7.66), "aba
 REPEATS = {"sinc": 100, "boston": 100, "abalone": 10}
 TRAINING_ROWS = {"boston": 481, "abalone": 3000}
 FILES = {"boston": "boston_housing.npz", "abalone": "abalone.npz"}
+
+# Sets of at most 468 training rows without many equal ones.
+SMALL_SETS = ("banana", "breast-cancer", "diabetis", "heart", "ringnorm", "thyroid", "twonorm", "waveform")
 
 # (error, share of rows kept in %, seconds to fit) of every partition.
 Result = list[tuple[float, float, float]]
@@ -152,6 +158,28 @@ def regression_table(results: dict[str, Result]) -> str:
     return table(rows, ["set", "parts", "mercer", "s.d.", "kept %", "SVM, QR", "OROLS", "NPD", "fit s"])
 
 
+def leaving_table(folder: Path, parts: int = 2) -> str:
+    """Left-out and test error of the model that is chosen when centers leave with their rows, or stay."""
+    none = np.zeros(0, dtype=np.intp)
+    stay = mock.patch("mercer.solvers.orthogonal.path._leaving_centers", return_value=none)
+    rows = []
+    for words, how in (("leaves with its row", nullcontext()), ("stays", stay)):
+        with how:
+            found = [
+                leaving_errors(*part)
+                for name in SMALL_SETS
+                for part in islice(read_ida(folder / "ida", name), parts)
+            ]
+        rows.append([words, *map(float, np.mean(found, axis=0))])
+    return table(rows, ["a center", "left out %", "test %", "kept %"])
+
+
+def leaving_errors(X, y, X_test, y_test) -> tuple[float, float, float]:
+    model = make_pipeline(StandardScaler(), SparseFisherClassifier(random_state=0))
+    kept, _ = fitted(model, X, y)
+    return 100.0 * (1.0 - model[-1].loo_score_), 100.0 * float(np.mean(model.predict(X_test) != y_test)), kept
+
+
 def export_speed(centers: int = 50, features: int = 10, calls: int = 200_000) -> str:
     """Microseconds that a row takes as C (-O2) and as plain Python."""
     rng = np.random.default_rng(0)
@@ -196,6 +224,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument("--out", type=Path, default=Path("sparse.json"), help="where results are kept")
     parser.add_argument("--quick", action="store_true", help="one partition, or 2000 rows, of each set")
+    parser.add_argument(
+        "--leaving", action="store_true", help="compare centers that leave with their row and stay"
+    )
     parser.add_argument("--export", action="store_true", help="measure a model as source code instead; needs gcc")
     args = parser.parse_args()
     if args.export:
@@ -203,6 +234,9 @@ def main() -> None:
         return
     if args.data is None:
         parser.error("--data is needed")
+    if args.leaving:
+        print(heading() + "\n" + leaving_table(args.data))
+        return
     most = 1 if args.quick else None
 
     def measured(names, run) -> dict[str, Result]:
