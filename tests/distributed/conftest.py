@@ -110,3 +110,12 @@ def spark():
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def spark_table(spark, table):
+    """The rows in ten partitions, more than are added at once."""
+    import pyarrow as pa
+
+    frame = spark.createDataFrame(pa.table(table.columns()))
+    return frame.repartitionByRange(10, "a").sortWithinPartitions("a").persist()

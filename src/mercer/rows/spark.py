@@ -111,9 +111,6 @@ def _run_partition(
     number = TaskContext.get().partitionId()
     rows = StreamRows((_columns(batch, target, weight) for batch in batches), block_rows=block_rows)
     result = function(number, rows)
-    # Spark takes no result before all rows were read.
-    for _ in batches:
-        pass
     if result is not None:
         n = result.n_rows if isinstance(result, Partial) else result if isinstance(result, int) else 0
         yield _row(pyarrow, number, n, pickle.dumps(result))
