@@ -17,13 +17,14 @@ from mercer.centers import ForwardSelection, KMeans, RPCholesky
 from mercer.centers import Sample as CenterSample
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, sample
+from mercer.rows.dask import map_rows
 from mercer.rows.engine import EngineRows
 
 BLOCK_ROWS = 32
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(240),
     # Engines warn of themselves, and leave sockets to the collector.
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -109,11 +110,13 @@ KINDS = [
 REORDERED = (spark_frame, spark_parquet)
 # One kind of rows for every way to run a task.
 ONE_EACH = [dask_array, dask_parquet, ray_references, ray_parquet, spark_frame]
-every_engine = pytest.mark.parametrize("kind", ONE_EACH)
 
 
 def name(kind):
     return kind.__name__
+
+
+every_engine = pytest.mark.parametrize("kind", ONE_EACH, ids=name)
 
 
 @pytest.fixture(params=KINDS, ids=name)
@@ -207,15 +210,15 @@ def test_a_sample_is_the_one_of_memory(in_order, memory, n):
     assert_array_equal(found.weight, expected.weight)
 
 
-@pytest.mark.parametrize("selector", [KMeans(), RPCholesky(), ForwardSelection(n_candidates=100)], ids=repr)
 @every_engine
-def test_centers_from_a_sample_give_sums_of_all_rows(request, kind, selector, memory):
+def test_centers_from_a_sample_give_sums_of_all_rows(request, kind, memory):
     rows = kind(request)
     drawn = sample(rows, 300, np.random.default_rng(1))
     few = CenterSample(drawn.X, np.eye(3)[drawn.y.astype(int)], drawn.weight, drawn.y.astype(int))
-    centers = selector.select(RBF(gamma=0.3), few, 12, np.random.default_rng(2))
-    fold = engine_folds.SumsOf(RBF(gamma=0.3), centers.rows)
-    assert_same_sums(rows.reduce(fold), memory.reduce(fold))
+    for selector in (KMeans(), RPCholesky(), ForwardSelection(n_candidates=100)):
+        centers = selector.select(RBF(gamma=0.3), few, 12, np.random.default_rng(2))
+        fold = engine_folds.SumsOf(RBF(gamma=0.3), centers.rows)
+        assert_same_sums(rows.reduce(fold), memory.reduce(fold))
 
 
 @every_engine
@@ -244,7 +247,7 @@ def test_a_disk_that_is_away_for_a_moment_is_read_again(request, kind, tmp_path,
 
 @every_engine
 def test_an_error_comes_back_as_it_was(request, kind):
-    with pytest.raises(Exception, match="no such rows"):
+    with pytest.raises(ValueError, match="no such rows"):
         kind(request).reduce(engine_folds.refused)
 
 
@@ -278,6 +281,72 @@ def interrupt_once_begun(folder):
         time.sleep(0.05)
     # To the main thread of this process, as the keyboard would.
     os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_chunk_that_splits_columns_is_refused_with_the_remedy(table):
+    import dask.array as da
+
+    with pytest.raises(ValueError, match=r"2 chunks of columns, \(2, 1\); .* pass X.rechunk\(\{1: -1\}\)"):
+        as_rows(da.from_array(table.X, chunks=(1000, 2)), table.y)
+
+
+def test_targets_that_do_not_fit_the_rows_are_refused(table):
+    import dask.array as da
+
+    X = da.from_array(table.X, chunks=(1000, -1))
+    for y in (table.y[:-1], da.from_array(table.y[:-1], chunks=500)):
+        with pytest.raises(ValueError, match="y has 4002 values for 4003 rows"):
+            as_rows(X, y)
+
+
+def test_a_frame_of_dask_says_which_columns_there_are(table):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame = dd.from_pandas(pd.DataFrame(table.columns()), npartitions=2)
+    with pytest.raises(ValueError, match="no column 'label'; the columns are a, b, c, y, w"):
+        as_rows(frame, "label")
+    with pytest.raises(ValueError, match="y has 3 partitions and X has 2"):
+        as_rows(frame, frame["y"].repartition(npartitions=1).repartition(npartitions=3))
+
+
+def test_outputs_are_lazy_and_those_of_memory(table):
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    calls = []
+
+    def scores(X):
+        calls.append(len(X))
+        return np.column_stack([X.sum(axis=1), X[:, 0]])
+
+    frame = dd.from_pandas(pd.DataFrame(table.X, columns=list("abc")), npartitions=4)
+    for X in (da.from_array(table.X, chunks=(1000, -1)), frame):
+        both = map_rows(X, scores, q=2)
+        one = map_rows(X, lambda X: scores(X)[:, 0] > 0, dtype=bool)
+        assert (both.ndim, both.dtype, one.ndim, one.dtype) == (2, np.float64, 1, bool)
+        assert calls == []
+        assert_array_equal(both.compute(scheduler="threads"), scores(table.X))
+        assert_array_equal(one.compute(scheduler="threads"), table.X.sum(axis=1) > 0)
+        calls.clear()
+
+
+def test_workers_with_less_memory_than_data_are_enough():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: no Dask cluster here")
+    import dask.array as da
+
+    # 40 chunks of 32 MB: three times what the worker may hold, of which Python takes half.
+    X = da.random.default_rng(0).standard_normal((40 * 40_000, 100), chunks=(40_000, -1))
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, memory_limit="450MB", host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        found = max(as_rows(X).reduce(engine_folds.largest_memory))
+    assert X.nbytes > 2.5 * 450e6
+    assert found < 450e6
 
 
 @pytest.mark.parametrize("kind", [dask_threads, dask_array, dask_frame, dask_delayed, dask_parquet], ids=name)

@@ -20,10 +20,11 @@ from mercer.rows.engine import (
 from mercer.rows.progress import Advance
 from mercer.rows.stream import StreamRows
 
-# A row for a partition: its number, its rows, and its result as bytes.
+# A row for a partition: its number, its rows, and its result as bytes; with FAILED rows, the error.
 SCHEMA = "part long, n_rows long, result binary"
 # Sums that one task, and in the end the driver, adds up. Few: the driver holds as many.
 FAN = 8
+FAILED = -1
 
 Function = Callable[[int, Rows], Any]
 
@@ -110,7 +111,14 @@ def _run_partition(
 
     number = TaskContext.get().partitionId()
     rows = StreamRows((_columns(batch, target, weight) for batch in batches), block_rows=block_rows)
-    result = function(number, rows)
+    try:
+        result = function(number, rows)
+    except OSError:
+        raise
+    except Exception as error:
+        # As a result: what is raised, Spark tries again a few times, and gives back as text.
+        yield _row(pyarrow, number, FAILED, pickle.dumps(error))
+        return
     if result is not None:
         n = result.n_rows if isinstance(result, Partial) else result if isinstance(result, int) else 0
         yield _row(pyarrow, number, n, pickle.dumps(result))
@@ -137,13 +145,17 @@ def _neighbors_added(sums: Any, groups: int) -> Any:
 
 
 def _add_groups(batches: Iterator[Any]) -> Iterator[Any]:
-    """Sums of rows with the same group, which follow each other."""
+    """Sums of rows with the same group, which follow each other; errors stay what they are."""
     import pyarrow
 
     trees: dict[int, Carry] = {}
     for batch in batches:
-        for part, data in zip(batch.column("part").to_pylist(), batch.column("result")):
-            trees.setdefault(part // FAN, Carry(Partial.__add__)).push(pickle.loads(data.as_buffer()))
+        parts, counts = batch.column("part").to_pylist(), batch.column("n_rows").to_pylist()
+        for part, n, data in zip(parts, counts, batch.column("result")):
+            if n == FAILED:
+                yield _row(pyarrow, part // FAN, FAILED, data.as_py())
+            else:
+                trees.setdefault(part // FAN, Carry(Partial.__add__)).push(pickle.loads(data.as_buffer()))
     for group, tree in trees.items():
         total = tree.total()
         yield _row(pyarrow, group, total.n_rows, pickle.dumps(total))
@@ -153,9 +165,20 @@ def _row(pyarrow: Any, part: int, n_rows: int, result: bytes) -> Any:
     return pyarrow.RecordBatch.from_pydict({"part": [part], "n_rows": [n_rows], "result": [result]})
 
 
-def _rows(mapped: Any) -> Iterator[tuple[int, int, bytes]]:
-    table = mapped.toArrow()
-    return zip(*(table.column(name).to_pylist() for name in ("part", "n_rows", "result")))
+def _rows(mapped: Any) -> list[tuple[int, int, bytes]]:
+    """Part, number of rows and result of all tasks; the first error is raised."""
+    try:
+        table = mapped.toArrow()
+    except Exception as error:
+        # Spark stops its jobs after Ctrl-C, and then complains that they were stopped.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+    rows = list(zip(*(table.column(name).to_pylist() for name in ("part", "n_rows", "result"))))
+    for _, n, data in rows:
+        if n == FAILED:
+            raise pickle.loads(data)
+    return rows
 
 
 def _count(number: int, rows: Rows) -> int:
