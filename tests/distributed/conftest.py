@@ -1,6 +1,7 @@
 """Engines on this machine, on loopback only, started and stopped by the tests, with the same rows in each."""
 
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,8 @@ def ray_cluster():
 @pytest.fixture(scope="module")
 def spark():
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: no Spark here")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java here: no Spark")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # In local mode a task has one try unless the master says otherwise.

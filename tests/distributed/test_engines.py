@@ -31,8 +31,12 @@ pytestmark = [
 ]
 
 
+def needed(module):
+    return pytest.importorskip(module, reason=f"{module} is not installed: none of its rows here")
+
+
 def dask_threads(request):
-    import dask.array as da
+    da = needed("dask.array")
 
     table = request.getfixturevalue("table")
     X = da.from_array(table.X, chunks=(1000, -1))
@@ -46,7 +50,7 @@ def dask_array(request):
 
 def dask_frame(request):
     request.getfixturevalue("client")
-    import dask.dataframe as dd
+    dd = needed("dask.dataframe")
     import pandas as pd
 
     frame = dd.from_pandas(pd.DataFrame(request.getfixturevalue("table").columns()), npartitions=4)
@@ -55,7 +59,7 @@ def dask_frame(request):
 
 def dask_delayed(request):
     request.getfixturevalue("client")
-    import dask
+    dask = needed("dask")
 
     return as_rows([dask.delayed(cut) for cut in request.getfixturevalue("table").cuts()], block_rows=BLOCK_ROWS)
 
@@ -284,14 +288,14 @@ def interrupt_once_begun(folder):
 
 
 def test_a_chunk_that_splits_columns_is_refused_with_the_remedy(table):
-    import dask.array as da
+    da = needed("dask.array")
 
     with pytest.raises(ValueError, match=r"2 chunks of columns, \(2, 1\); .* pass X.rechunk\(\{1: -1\}\)"):
         as_rows(da.from_array(table.X, chunks=(1000, 2)), table.y)
 
 
 def test_targets_that_do_not_fit_the_rows_are_refused(table):
-    import dask.array as da
+    da = needed("dask.array")
 
     X = da.from_array(table.X, chunks=(1000, -1))
     for y in (table.y[:-1], da.from_array(table.y[:-1], chunks=500)):
@@ -300,7 +304,7 @@ def test_targets_that_do_not_fit_the_rows_are_refused(table):
 
 
 def test_a_frame_of_dask_says_which_columns_there_are(table):
-    import dask.dataframe as dd
+    dd = needed("dask.dataframe")
     import pandas as pd
 
     frame = dd.from_pandas(pd.DataFrame(table.columns()), npartitions=2)
@@ -311,8 +315,8 @@ def test_a_frame_of_dask_says_which_columns_there_are(table):
 
 
 def test_outputs_are_lazy_and_those_of_memory(table):
-    import dask.array as da
-    import dask.dataframe as dd
+    da = needed("dask.array")
+    dd = needed("dask.dataframe")
     import pandas as pd
 
     calls = []
@@ -334,7 +338,7 @@ def test_outputs_are_lazy_and_those_of_memory(table):
 
 def test_workers_with_less_memory_than_data_are_enough():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: no Dask cluster here")
-    import dask.array as da
+    da = needed("dask.array")
 
     # 40 chunks of 32 MB: three times what the worker may hold, of which Python takes half.
     X = da.random.default_rng(0).standard_normal((40 * 40_000, 100), chunks=(40_000, -1))

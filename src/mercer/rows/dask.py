@@ -104,13 +104,6 @@ def map_rows(X: Any, function: Callable[[Any], Any], *, q: int | None = None, dt
         Columns of the result.
     dtype : dtype
         Type of the result.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> X = da.ones((10, 2), chunks=(4, 2))
-    >>> map_rows(X, lambda block: block.sum(axis=1))
-    dask.array<_applied, shape=(10,), dtype=float64, chunksize=(4,), chunktype=numpy.ndarray>
     """
     if _is_frame(X):
         return _map_frame(X, function, q, dtype)
