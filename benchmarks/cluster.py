@@ -100,7 +100,7 @@ def dask(folder, memory_limit=0, workers=WORKERS):
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             memory_limit=memory_limit,
         ) as cluster,
         Client(cluster) as client,
@@ -197,7 +197,9 @@ def many_rows(n: int, d: int, m: int) -> None:
     X = da.random.default_rng(0).standard_normal((n, d), dtype=np.float32, chunks=(min(n, 2**17), -1))
     y = da.sign(X[:, 0] * X[:, 1])
     with (
-        LocalCluster(n_workers=WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster),
     ):
         start = time.perf_counter()

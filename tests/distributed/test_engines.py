@@ -303,6 +303,24 @@ def test_targets_that_do_not_fit_the_rows_are_refused(table):
             as_rows(X, y)
 
 
+def test_there_is_no_sum_over_no_rows(client, tmp_path):
+    pa, pq = needed("pyarrow"), needed("pyarrow.parquet")
+    pq.write_table(pa.table({"a": np.empty(0)}), tmp_path / "empty.parquet")
+    da = needed("dask.array")
+    for rows in (as_rows(tmp_path), as_rows(da.zeros((0, 3), chunks=(1, 3)))):
+        assert list(rows.blocks()) == []
+        with pytest.raises(ValueError, match="no rows to sum over"):
+            rows.reduce(engine_folds.rows_of)
+
+
+def test_parts_without_rows_do_not_matter(client, table):
+    dask = needed("dask")
+    cuts = [(table.X[:0], table.y[:0]), (table.X[:50], table.y[:50]), (table.X[:0], table.y[:0])]
+    rows = as_rows([dask.delayed(cut) for cut in cuts], block_rows=BLOCK_ROWS)
+    assert rows.reduce(engine_folds.firsts) == [0, 32]
+    assert [block.n_rows for block in rows.blocks()] == [32, 18]
+
+
 def test_a_frame_of_dask_says_which_columns_there_are(table):
     dd = needed("dask.dataframe")
     import pandas as pd
@@ -344,7 +362,11 @@ def test_workers_with_less_memory_than_data_are_enough():
     X = da.random.default_rng(0).standard_normal((40 * 40_000, 100), chunks=(40_000, -1))
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, memory_limit="450MB", host="127.0.0.1", dashboard_address=None
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="450MB",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster),
     ):

@@ -114,9 +114,10 @@ class EngineRows(Rows):
         Blocks end where parts end. An error in ``fold`` is raised here, with a note that says in which rows. Rows
         whose number is not known are counted before, once, since blocks know theirs.
         """
-        firsts = self._firsts()
-        with progress(phase, self.n_rows, verbose=verbose) as advance:
-            total: Sum | None = self.total(fold, firsts, advance).total
+        total: Sum | None = None
+        if any(self.counted()):
+            with progress(phase, self.n_rows, verbose=verbose) as advance:
+                total = self.total(fold, self._firsts(), advance).total
         return not_empty(total)
 
     def _firsts(self) -> list[int]:
