@@ -16,8 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.centers import ForwardSelection, KMeans, RPCholesky
 from mercer.centers import Sample as CenterSample
 from mercer.kernels import RBF
-from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, sample
-from mercer.rows.dask import map_rows
+from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
 from mercer.rows.engine import EngineRows
 
 BLOCK_ROWS = 32
