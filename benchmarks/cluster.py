@@ -1,7 +1,7 @@
 """One pass over rows on engines of this machine against the same pass in memory: processor time, wire, memory.
 
-By default: CPU seconds of the moments of n rows with m centers, in memory and on two workers of each engine, one
-after the other in the same run. The rows of memory are arrays; those of the engines are in Parquet files.
+By default: CPU seconds of the moments of n rows with m centers, in memory and on two workers of each engine, in
+turn in the same run. Rows in memory are arrays, and all cores work on them; the engines read Parquet files.
 
 --out-of-core SIZE writes SIZE GiB of rows and goes through them on one Dask worker that may hold 1 GiB.
 --rows N makes rows on the workers, and nothing is stored.
@@ -72,23 +72,23 @@ def seconds_of(process: psutil.Process) -> float:
     return times.user + times.system
 
 
-def measured(rows, fold, repeats: int) -> Measured:
-    """The best of several passes; the first one, in which workers import and warm up, does not count."""
+def one_pass(rows, fold) -> Measured:
+    cpu, start = cpu_seconds(), time.perf_counter()
     rows.reduce(fold)
-    found = []
-    for _ in range(repeats):
-        cpu, start = cpu_seconds(), time.perf_counter()
+    return Measured(cpu_seconds() - cpu, time.perf_counter() - start)
+
+
+def side_by_side(sources, fold, repeats: int) -> list[Measured]:
+    """The best pass over each source, one after the other in turn, after a first one in which workers warm up."""
+    for rows in sources:
         rows.reduce(fold)
-        found.append(Measured(cpu_seconds() - cpu, time.perf_counter() - start))
-    return min(found, key=lambda one: one.cpu)
+    found = [[one_pass(rows, fold) for rows in sources] for _ in range(repeats)]
+    return [min(passes, key=lambda one: one.cpu) for passes in zip(*found)]
 
 
-@contextmanager
-def memory(folder):
+def in_memory(folder: Path) -> MemoryRows:
     blocks = list(ParquetRows(folder, target="y").blocks())
-    X, y = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("X", "y"))
-    del blocks
-    yield MemoryRows(X, y), None
+    return MemoryRows(*(np.concatenate([getattr(block, name) for block in blocks]) for name in ("X", "y")))
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def spark(folder):
         session.stop()
 
 
-ENGINES = {"memory": memory, "dask": dask, "ray": ray, "spark": spark}
+ENGINES = {"dask": dask, "ray": ray, "spark": spark}
 
 
 def bytes_received(client) -> float:
@@ -152,19 +152,19 @@ def bytes_received(client) -> float:
 
 
 def compare(names, n: int, d: int, m: int, repeats: int) -> None:
-    fold = fold_of(d, m)
+    fold, lines = fold_of(d, m), []
     size = 8.0 * (m * m + m * 2 + 3)
-    lines, reference = [], None
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), n, d, seed=0)
-        for name in ["memory", *[name for name in names if name != "memory"]]:
+        memory = in_memory(Path(folder))
+        for name in names:
             with ENGINES[name](Path(folder)) as (rows, client):
-                one = measured(rows, fold, repeats)
+                here, there = side_by_side([memory, rows], fold, repeats)
                 share = None if client is None else wire_share(rows, fold, client, size)
-            reference = reference or one.cpu
-            lines.append([name, one.cpu, one.cpu / reference, one.seconds, share])
+            lines.append([name, there.cpu, here.cpu, there.cpu / here.cpu, there.seconds, here.seconds, share])
+    header = ["engine", "CPU s", "memory CPU s", "ratio", "seconds", "memory seconds", "wire a task / moments"]
     print(heading() + f"\nmoments of {n:,} rows, {d} features, {m} centers, float32 products, {WORKERS} workers")
-    print(table(lines, ["engine", "CPU s", "of memory", "seconds", "wire a task / moments"]))
+    print(table(lines, header))
 
 
 def wire_share(rows, fold, client, size: float) -> float:
