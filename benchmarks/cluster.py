@@ -14,6 +14,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,10 +93,13 @@ def in_memory(folder: Path) -> MemoryRows:
 
 
 @contextmanager
-def dask(folder, memory_limit=0, workers=WORKERS):
+def dask(folder, memory_limit=0, workers=WORKERS, environ=None):
+    import dask.config
     from distributed import Client, LocalCluster
 
+    key = "distributed.nanny.pre-spawn-environ"
     with (
+        dask.config.set({} if environ is None else {key: environ}),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -142,7 +146,10 @@ def spark(folder):
         session.stop()
 
 
-ENGINES = {"dask": dask, "ray": ray, "spark": spark}
+# Dask starts workers with a MALLOC_TRIM_THRESHOLD_ that has every block fetch its memory from the system anew.
+dask_untrimmed = partial(dask, environ={"OMP_NUM_THREADS": 1})
+
+ENGINES = {"dask": dask, "dask-untrimmed": dask_untrimmed, "ray": ray, "spark": spark}
 
 
 def bytes_received(client) -> float:
