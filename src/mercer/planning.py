@@ -14,7 +14,7 @@ from mercer.linalg import limit_threads
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.engine import PART_BLOCKS
 
-# Seconds that each probe may take, and how often it is run at least: the best time counts.
+# Seconds that each probe may take, and how often it is run at least.
 PATIENCE = 0.3
 LEAST_RUNS = 3
 # Largest probe: beyond it rates do not change.
@@ -179,12 +179,12 @@ def measure(d: int, m: int, *, dtype: Any = np.float32, products: Any = np.float
     S = (P[:, :small].T @ P[:, :small]).astype(np.float64)
     with limit_threads(1):
         return Rates(
-            block=2.0 * b * m * (d + 2) / _best(lambda: X @ Z.T),
-            exp=b * m / _best(lambda: np.exp(-K, out=out)),
-            gram=2.0 * b * m * m / _best(lambda: P.T @ P),
-            side=4.0 * b * m / _best(lambda: P.T @ Y),
-            eigen=small**3 / _best(lambda: scipy.linalg.eigh(S)),
-            copy=(K.itemsize + 8.0) * b * m / _best(lambda: K.astype(np.float64)),
+            block=2.0 * b * m * (d + 2) / _typical(lambda: X @ Z.T),
+            exp=b * m / _typical(lambda: np.exp(-K, out=out)),
+            gram=2.0 * b * m * m / _typical(lambda: P.T @ P),
+            side=4.0 * b * m / _typical(lambda: P.T @ Y),
+            eigen=small**3 / _typical(lambda: scipy.linalg.eigh(S)),
+            copy=(K.itemsize + 8.0) * b * m / _typical(lambda: K.astype(np.float64)),
         )
 
 
@@ -202,8 +202,8 @@ def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:
     return float(BLOCK_ROWS * (d * np.dtype(dtype).itemsize + m * values))
 
 
-def _best(run: Callable[[], Any]) -> float:
-    """Least seconds of several runs, the first of which does not count."""
+def _typical(run: Callable[[], Any]) -> float:
+    """Median seconds of several runs, the first of which does not count: a pass is made of typical blocks."""
     run()
     times: list[float] = []
     while len(times) < LEAST_RUNS or sum(times) < PATIENCE:
@@ -211,7 +211,7 @@ def _best(run: Callable[[], Any]) -> float:
         start = time.thread_time()
         run()
         times.append(time.thread_time() - start)
-    return min(times)
+    return float(np.median(times))
 
 
 def _check(n: int, d: int, m: int, engine: str) -> None:
