@@ -14,7 +14,7 @@ setup:  ## make .venv with everything a developer needs
 	.venv/bin/python -m pip install -e ".[test,lint,docs]"
 
 test:   ## the fast tests, on two processes
-	$(PYTHON) -m pytest -n 2 -q -m "not slow and not ratio"
+	$(PYTHON) -m pytest -n 2 -q -m "not slow and not ratio and not engine"
 
 check:  ## everything CI runs, in a fresh environment
 	PYTHON=python3 .ci/run

@@ -8,6 +8,7 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer.planning import plan
 
 __version__ = "0.1.0.dev0"
 
@@ -19,4 +20,5 @@ __all__ = [
     "SparseFisherClassifier",
     "SparseKernelRegressor",
     "__version__",
+    "plan",
 ]

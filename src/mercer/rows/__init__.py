@@ -1,6 +1,7 @@
 """Where rows come from, and which of them are the same."""
 
 from mercer.rows.base import Block, Rows
+from mercer.rows.dask import map_rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.draw import Draw, Drawn, Sample, sample, survey
 from mercer.rows.groups import fold_members
@@ -25,6 +26,7 @@ __all__ = [
     "every_row",
     "first_block",
     "fold_members",
+    "map_rows",
     "sample",
     "survey",
 ]

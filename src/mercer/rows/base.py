@@ -93,9 +93,38 @@ class LocalRows(Rows):
         thread are held, and the sum is taken in the order of the blocks, so that its bits do not depend on the
         number of threads. An error in ``fold`` is raised at once, with a note that says in which rows.
         """
-        results = stream_in_threads(partial(_fold_block, fold), self.blocks())
+        results = stream_in_threads(partial(fold_block, fold), self.blocks())
         with progress(phase, self.n_rows, verbose=verbose) as advance, closing(results):
-            return _sum(results, advance)
+            return not_empty(add_up(results, advance))
+
+
+def fold_block(fold: Callable[[Block], Sum], block: Block) -> tuple[int, Sum]:
+    """Rows of the block and fold(block); an error says in which rows."""
+    try:
+        return block.n_rows, fold(block)
+    except Exception as error:
+        error.add_note(f"in rows {block.first} to {block.first + block.n_rows - 1}")
+        raise
+
+
+def add_up(results: Iterable[tuple[int, Sum]], advance: Callable[[int], None]) -> Sum | None:
+    """The sum from left to right, None of nothing; only what this function has made is written to."""
+    total: Sum | None = None
+    add: Callable[[Sum, Sum], Sum] = operator.add
+    for n, part in results:
+        if total is None:
+            total = part
+        else:
+            total, add = add(total, part), operator.iadd
+        advance(n)
+    return total
+
+
+def not_empty(total: Sum | None) -> Sum:
+    """A sum over at least one block."""
+    if total is None:
+        raise ValueError("there are no rows to sum over")
+    return total
 
 
 def regroup(blocks: Iterable[Block], block_rows: int) -> Iterator[Block]:
@@ -185,29 +214,6 @@ def is_sparse(X: Any) -> bool:
 def is_frame(X: Any) -> bool:
     """A table of pandas or polars, known by what it can do: neither is imported."""
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
-
-
-def _fold_block(fold: Callable[[Block], Sum], block: Block) -> tuple[int, Sum]:
-    try:
-        return block.n_rows, fold(block)
-    except Exception as error:
-        error.add_note(f"in rows {block.first} to {block.first + block.n_rows - 1}")
-        raise
-
-
-def _sum(results: Iterator[tuple[int, Sum]], advance: Callable[[int], None]) -> Sum:
-    """The sum from left to right; only what this function has made is written to."""
-    total: Sum | None = None
-    add: Callable[[Sum, Sum], Sum] = operator.add
-    for n, part in results:
-        if total is None:
-            total = part
-        else:
-            total, add = add(total, part), operator.iadd
-        advance(n)
-    if total is None:
-        raise ValueError("there are no rows to sum over")
-    return total
 
 
 def _cut(X: Any, rows: slice) -> Any:

@@ -1,5 +1,6 @@
 """Rows in Parquet files, read as they are needed."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -76,6 +77,15 @@ class ParquetRows(LocalRows):
 
     def blocks(self) -> Iterator[Block]:
         return regroup(self._read(), self.block_rows)
+
+    def between(self, start: int, stop: int) -> "ParquetRows":
+        """Rows start to stop - 1 of these, without looking at the files again."""
+        low = self._range[0]
+        part = copy.copy(self)
+        # The copy has the layout of the original, which `replace` would read from the files.
+        object.__setattr__(part, "rows", (low + start, low + stop))
+        part.__post_init__()
+        return part
 
     @cached_property
     def _layout(self) -> _Layout:

@@ -1,24 +1,35 @@
 """From what users have to rows, and the first of them to look at."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, is_sparse
+from mercer.rows.dask import current_client, dask_rows, parquet_on_dask
+from mercer.rows.engine import EngineRows
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
+from mercer.rows.ray import is_running, parquet_on_ray, ray_rows
+from mercer.rows.spark import spark_rows
 from mercer.rows.stream import StreamRows
 
 ACCEPTED = (
     "an array, a memory map, a sparse matrix, a frame, a list of rows, the path of a Parquet file or of a folder "
-    "of them, an iterable of tuples (X,), (X, y) or (X, y, weight), a function that returns one, or Rows"
+    "of them, an iterable of tuples (X,), (X, y) or (X, y, weight), a function that returns one, a collection "
+    "of Dask, Ray or Spark, or Rows"
 )
+# Packages of engines, and what makes rows of their collections.
+ENGINES: dict[str, Callable[..., EngineRows]] = {"dask": dask_rows, "ray": ray_rows, "pyspark": spark_rows}
 
 
 def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> Rows:
     """Rows from whatever holds them; of a Parquet path, ``y`` and ``weight`` are names of columns.
+
+    The data say where the work runs: a collection of an engine runs there, and Parquet files are read by the
+    current client of Dask, or by Ray, if there is one. Of datasets of Ray and DataFrames of Spark, ``y`` and
+    ``weight`` are names of columns.
 
     Examples
     --------
@@ -27,18 +38,21 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     """
     if isinstance(X, str | Path):
         _refuse_values(y, weight)
-        return ParquetRows(X, target=y, weight=weight, block_rows=block_rows)
+        return _where_files_are_read(ParquetRows(X, target=y, weight=weight, block_rows=block_rows))
+    engine = _engine_of(X)
+    if engine is not None:
+        return ENGINES[engine](X, y, weight, block_rows=block_rows)
     if elsewhere(X):
         _refuse_labels(y, weight)
-        return X if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
+        return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if _is_table(X):
         return MemoryRows(_sliceable(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows can not be read from {type(X).__name__}; give {ACCEPTED}")
 
 
 def elsewhere(X: Any) -> bool:
-    """Whether rows must be read from X block by block: a path, a stream, Rows; not a table in memory."""
-    return isinstance(X, str | Path | Rows) or callable(X) or _is_stream(X)
+    """Whether rows must be read from X block by block: a path, a stream, a collection of an engine, Rows."""
+    return isinstance(X, str | Path | Rows) or callable(X) or _engine_of(X) is not None or _is_stream(X)
 
 
 def first_block(rows: Rows) -> Block:
@@ -47,6 +61,22 @@ def first_block(rows: Rows) -> Block:
     if first is None:
         raise ValueError("there are no rows to look at")
     return first
+
+
+def _engine_of(X: Any) -> str | None:
+    """The package that a collection, or a list of its lazy parts, is from; None for data of this process."""
+    one = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
+    package = type(one).__module__.split(".")[0]
+    return package if package in ENGINES else None
+
+
+def _where_files_are_read(rows: Rows) -> Rows:
+    """Parquet files are read by the workers of the current client of Dask, of Ray where that runs, or here."""
+    if not isinstance(rows, ParquetRows):
+        return rows
+    if current_client() is not None:
+        return parquet_on_dask(rows)
+    return parquet_on_ray(rows) if is_running() else rows
 
 
 def _is_stream(X: Any) -> bool:

@@ -1,0 +1,232 @@
+"""What a fit with m centers will cost, before it is paid: time, memory, network."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.linalg import limit_threads
+from mercer.rows.base import BLOCK_ROWS
+from mercer.rows.engine import PART_BLOCKS
+
+# Seconds that each probe may take, and how often it is run at least.
+PATIENCE = 0.3
+LEAST_RUNS = 3
+# Largest probe: beyond it rates do not change.
+LARGEST_M, LARGEST_EIGEN = 1000, 500
+# What Python with NumPy, SciPy, scikit-learn and pyarrow takes before it holds any rows.
+PROCESS = 200e6
+# Matrices (m, m) that a fit holds: the moments, two of the sum, and five of the decomposition.
+MATRICES_ON_WORKER, MATRICES_ON_DRIVER = 3, 8
+GIGABIT = 125e6
+ENGINES = ("memory", "dask", "ray", "spark")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What one core of this machine does in a second, measured at sizes like those of the problem.
+
+    ``block``: multiplications and additions in rows times centers; ``exp``: exponentials; ``gram``:
+    multiplications and additions in K'K; ``side``: those in K'Y; ``eigen``: m³ in the decomposition of the
+    moments; ``copy``: bytes read and written.
+    """
+
+    block: float
+    exp: float
+    gram: float
+    side: float
+    eigen: float
+    copy: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Seconds and bytes that a fit will take; as a string, a table.
+
+    ``seconds`` are the pass over the rows on all cores, the decomposition, and the network. ``worker_bytes``
+    are held by one core of a worker, ``driver_bytes`` by the process that fits, and ``network_bytes`` are sent in
+    the pass altogether.
+    """
+
+    n: int
+    d: int
+    m: int
+    cores: int
+    engine: str
+    n_parts: int
+    pass_seconds: float
+    solve_seconds: float
+    network_seconds: float
+    worker_bytes: float
+    driver_bytes: float
+    network_bytes: float
+
+    @property
+    def seconds(self) -> float:
+        return self.pass_seconds + self.solve_seconds + self.network_seconds
+
+    def __str__(self) -> str:
+        lines = [
+            ("rows, features, centers", f"{self.n:,}, {self.d:,}, {self.m:,}"),
+            ("cores, engine", f"{self.cores}, {self.engine}"),
+            ("tasks in a pass", f"{self.n_parts:,}"),
+            ("pass over the rows", _time(self.pass_seconds)),
+            ("decomposition", _time(self.solve_seconds)),
+            ("network", _time(self.network_seconds)),
+            ("together", _time(self.seconds)),
+            ("memory of a worker, each core", _size(self.worker_bytes)),
+            ("memory of the driver", _size(self.driver_bytes)),
+            ("sent over the network", _size(self.network_bytes)),
+        ]
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+
+
+def plan(
+    n: int,
+    d: int,
+    m: int,
+    *,
+    q: int = 1,
+    cores: int | None = None,
+    engine: str = "memory",
+    dtype: Any = np.float32,
+    products: Any = np.float64,
+    network: float = GIGABIT,
+    rates: Rates | None = None,
+) -> Plan:
+    """What a pass over n rows of d features costs with m centers and a Gaussian kernel, and the solution after it.
+
+    A pass takes 2nm(d + 2) operations and nm exponentials for K = k(rows, centers), 2nm² for K'K, 2nm(q + 1)
+    for K'Y; the decomposition takes O(m³) on one core, wherever the rows are. Sums are sent as if there were one
+    link. Rates are measured here and now, for about two seconds. Not in the plan: reading files, the search for a
+    kernel width on a sample, and workers on other machines than this one.
+
+    Parameters
+    ----------
+    n, d, m : int
+        Rows, features, centers.
+    q : int
+        Targets; one for each class.
+    cores : int, optional
+        Of all workers together; those of this machine if not given.
+    engine : "memory", "dask", "ray" or "spark"
+        Where the rows are.
+    dtype, products : dtype
+        Of the rows, and of the products of kernel values.
+    network : float
+        Bytes a second between workers; 125e6, a gigabit, if not given.
+    rates : Rates, optional
+        Measured before with :func:`measure`.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from mercer.planning import Rates, plan
+    >>> rates = Rates(block=1e10, exp=2e8, gram=4e10, side=4e9, eigen=1e9, copy=5e9)
+    >>> print(plan(10_000_000, 20, 1000, cores=16, engine="dask", rates=rates))
+    rows, features, centers        10,000,000, 20, 1,000
+    cores, engine                  16, dask
+    tasks in a pass                77
+    pass over the rows             40.5 s
+    decomposition                  1.0 s
+    network                        4.9 s
+    together                       46.4 s
+    memory of a worker, each core  0.3 GB
+    memory of the driver           0.3 GB
+    sent over the network          0.6 GB
+    """
+    _check(n, d, m, engine)
+    cores = cores or os.cpu_count() or 1
+    rates = rates or measure(d, m, dtype=dtype, products=products)
+    moments = 8.0 * (m * m + m * (q + 1))
+    parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
+    sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
+    blocks = ceil(n / BLOCK_ROWS)
+    return Plan(
+        n=n,
+        d=d,
+        m=m,
+        cores=cores,
+        engine=engine,
+        n_parts=parts,
+        pass_seconds=_pass_seconds(n, d, m, q, blocks, rates, products) / min(cores, blocks),
+        solve_seconds=m**3 / rates.eigen,
+        network_seconds=sent / network,
+        worker_bytes=PROCESS + _block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments,
+        driver_bytes=PROCESS + MATRICES_ON_DRIVER * moments,
+        network_bytes=sent,
+    )
+
+
+def measure(d: int, m: int, *, dtype: Any = np.float32, products: Any = np.float64) -> Rates:
+    """The rates of one core at blocks of d features and m centers: six probes of up to 0.3 seconds."""
+    rng = np.random.default_rng(0)
+    m, b = min(m, LARGEST_M), BLOCK_ROWS
+    X, Z = rng.standard_normal((b, d + 2)).astype(dtype), rng.standard_normal((m, d + 2)).astype(dtype)
+    K = rng.random((b, m)).astype(dtype)
+    P, Y = K.astype(products), np.ones((b, 2), dtype=products)
+    out = np.empty_like(K)
+    small = min(m, LARGEST_EIGEN)
+    S = (P[:, :small].T @ P[:, :small]).astype(np.float64)
+    with limit_threads(1):
+        return Rates(
+            block=2.0 * b * m * (d + 2) / _typical(lambda: X @ Z.T),
+            exp=b * m / _typical(lambda: np.exp(-K, out=out)),
+            gram=2.0 * b * m * m / _typical(lambda: P.T @ P),
+            side=4.0 * b * m / _typical(lambda: P.T @ Y),
+            eigen=small**3 / _typical(lambda: scipy.linalg.eigh(S)),
+            copy=(K.itemsize + 8.0) * b * m / _typical(lambda: K.astype(np.float64)),
+        )
+
+
+def _pass_seconds(n: int, d: int, m: int, q: int, blocks: int, rates: Rates, products: Any) -> float:
+    """On one core."""
+    kernel = 2.0 * n * m * (d + 2) / rates.block + n * m / rates.exp
+    products_ = 2.0 * n * m * m / rates.gram + 2.0 * n * m * (q + 1) / rates.side
+    # A block's K in the type of the products, its G in float64, and G added to the sum.
+    moved = n * m * (4.0 + np.dtype(products).itemsize) + blocks * m * m * 40.0
+    return float(kernel + products_ + moved / rates.copy)
+
+
+def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:
+    values = np.dtype(dtype).itemsize + np.dtype(products).itemsize
+    return float(BLOCK_ROWS * (d * np.dtype(dtype).itemsize + m * values))
+
+
+def _typical(run: Callable[[], Any]) -> float:
+    """Median seconds of several runs, the first of which does not count: a pass is made of typical blocks."""
+    run()
+    times: list[float] = []
+    while len(times) < LEAST_RUNS or sum(times) < PATIENCE:
+        # Of this thread, not of the clock: what others do on the machine now is not the rate of its cores.
+        start = time.thread_time()
+        run()
+        times.append(time.thread_time() - start)
+    return float(np.median(times))
+
+
+def _check(n: int, d: int, m: int, engine: str) -> None:
+    for name, value in (("n", n), ("d", d), ("m", m)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; a plan needs at least 1")
+    if engine not in ENGINES:
+        raise ValueError(f"engine={engine!r}; it is one of {', '.join(ENGINES)}")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.1f} GB"

@@ -1,0 +1,327 @@
+"""Rows in a Dask collection, or in Parquet files that a Dask cluster reads."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mercer.rows.base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths, is_frame, numbers
+from mercer.rows.engine import (
+    Carry,
+    Counts,
+    EngineRows,
+    Item,
+    Part,
+    Partial,
+    known_counts,
+    open_tuple,
+    parquet_parts,
+    run_each,
+    run_sum,
+)
+from mercer.rows.memory import MemoryRows
+from mercer.rows.parquet import ParquetRows
+from mercer.rows.progress import Advance
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows(EngineRows):
+    """Rows in parts that tasks of Dask open; made by :func:`dask_rows` and :func:`parquet_on_dask`.
+
+    A pass is one graph: a task for every part, and a tree of sums. It runs on the current client of
+    ``distributed``, or without one in threads of this process. Tasks keep no state and no row is tied to a
+    worker, so a lost worker costs its tasks, which run anew elsewhere. The centers are the result of a task, not
+    scattered: they can be made again, too. Ctrl-C cancels the pass.
+    """
+
+    parts: tuple[Part, ...]
+    # Lazy numbers of rows that are cheaper than opening the parts.
+    lengths: tuple[Any, ...] | None = None
+    _counts: Counts = field(default_factory=Counts, repr=False)
+
+    @property
+    def n_parts(self) -> int:
+        return len(self.parts)
+
+    def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
+        shared = _as_task(function)
+        task = _lazy(run_each)
+        tasks = [task(shared, self.parts[k].open, *self.parts[k].arguments) for k in numbers]
+        return iter(_computed(tasks))
+
+    def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
+        shared, task = _as_task(fold), _lazy(run_sum)
+        sums = [task(shared, first, part.open, *part.arguments) for part, first in zip(self.parts, firsts)]
+        tree = Carry(_lazy(_add))
+        for one in sums:
+            tree.push(one)
+        client = current_client()
+        total: Partial
+        if client is None:
+            total = _sum_in_threads(tree.total(), sums, advance)
+        else:
+            total = _sum_on(client, tree.total(), [_lazy(_n_rows)(one) for one in sums], advance)
+        return total
+
+    def _ask(self) -> Iterable[int]:
+        return super()._ask() if self.lengths is None else _computed(list(self.lengths))
+
+
+def dask_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> DaskRows:
+    """Rows of a dask.array, a dask.dataframe, or a list of delayed tuples (X,), (X, y) or (X, y, weight).
+
+    A chunk, or partition, is a part and has whole rows. ``y`` and ``weight`` of an array are arrays of Dask or
+    NumPy; those of a frame are its columns by name, or series with the same partitions.
+    """
+    check_block_rows(block_rows)
+    if isinstance(X, list | tuple):
+        open_ = partial(open_tuple, block_rows=block_rows)
+        return DaskRows(tuple(Part(open_, (item,)) for item in X))
+    return _of_frame(X, y, weight, block_rows) if _is_frame(X) else _of_array(X, y, weight, block_rows)
+
+
+def parquet_on_dask(rows: ParquetRows) -> DaskRows:
+    """The rows of Parquet files that every worker can read; a task streams a range of them."""
+    shared = _as_task(rows)
+    parts = tuple(Part(ParquetRows.between, (shared, *ends), ends[1] - ends[0]) for ends in parquet_parts(rows))
+    return DaskRows(parts, None, known_counts(parts))
+
+
+def map_rows(X: Any, function: Callable[[Any], Any], *, q: int | None = None, dtype: Any = np.float64) -> Any:
+    """function(X) for X in memory, as a lazy dask.array of shape (n,), or (n, q): nothing is computed yet.
+
+    Parameters
+    ----------
+    X : dask.array or dask.dataframe
+    function : callable
+        From rows in memory (b, d) to an array (b,), or (b, q): the method ``predict`` of a fitted model.
+    q : int, optional
+        Columns of the result.
+    dtype : dtype
+        Type of the result.
+    """
+    if _is_frame(X):
+        return _map_frame(X, function, q, dtype)
+    _check_whole_rows(X, "X")
+    shape: dict[str, Any] = {"drop_axis": 1} if q is None else {"chunks": (X.chunks[0], (q,))}
+    meta = np.empty((0,) if q is None else (0, 0), dtype=dtype)
+    return X.map_blocks(partial(_applied, function), dtype=dtype, meta=meta, name=None, **shape)
+
+
+def current_client() -> Any:
+    """The client of ``distributed`` that is in use now, None without one."""
+    # Who has a client has imported its package; nobody else waits for the import.
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _of_array(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
+    _check_whole_rows(X, "X")
+    _check_known_lengths(X, y, weight)
+    chunks = X.to_delayed().ravel()
+    columns = [_cut_alike(values, X, name) for name, values in (("y", y), ("weight", weight))]
+    sizes = [None if np.isnan(n) else int(n) for n in X.chunks[0]]
+    open_ = partial(_open_arrays, block_rows=block_rows)
+    parts = tuple(Part(open_, arguments, n) for arguments, n in zip(zip(chunks, *columns), sizes))
+    return DaskRows(parts, None, known_counts(parts))
+
+
+def _of_frame(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
+    columns = [_column_alike(values, X, name) for name, values in (("y", y), ("weight", weight))]
+    open_ = partial(_open_frame, block_rows=block_rows)
+    parts = tuple(Part(open_, arguments) for arguments in zip(X.to_delayed(), *columns))
+    # Of a frame that is read from files, one column is enough to count.
+    lengths = tuple(map(_lazy(len), X[[X.columns[0]]].to_delayed()))
+    return DaskRows(parts, lengths)
+
+
+def _cut_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
+    """y or weight cut as the rows of X are: lazy chunks, parts of an array in memory, or None for all."""
+    if values is None:
+        return [None] * X.numblocks[0]
+    if hasattr(values, "to_delayed"):
+        return _lazy_chunks(values, X, name)
+    if np.isnan(X.chunks[0]).any():
+        raise ValueError(f"{name} is in memory and X does not know its rows; call X.compute_chunk_sizes() before")
+    values = np.asarray(values)
+    return np.split(values, np.cumsum(X.chunks[0])[:-1])
+
+
+def _lazy_chunks(values: Any, X: Any, name: str) -> Sequence[Any]:
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()
+    if values.ndim > 1:
+        values = values.rechunk({1: -1})
+    unknown = np.isnan(values.chunks[0]).any() or np.isnan(X.chunks[0]).any()
+    if not unknown and values.chunks[0] != X.chunks[0]:
+        values = values.rechunk({0: X.chunks[0]})
+    if values.numblocks[0] != X.numblocks[0]:
+        raise ValueError(
+            f"{name} has {values.numblocks[0]} chunks of rows and X has {X.numblocks[0]}, of sizes not known; "
+            "call compute_chunk_sizes() on both before"
+        )
+    chunks: Sequence[Any] = values.to_delayed().ravel()
+    return chunks
+
+
+def _column_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
+    """A column by its name, or the partitions of a series, or None, for every partition of X."""
+    if values is None or isinstance(values, str) or _are_words(values):
+        missing = [word for word in _words(values) if word not in X.columns]
+        if missing:
+            raise ValueError(
+                f"there is no column {missing[0]!r}; the columns are {', '.join(map(str, X.columns))}"
+            )
+        return [values] * X.npartitions
+    if not hasattr(values, "to_delayed"):
+        raise TypeError(
+            f"{name} of a frame of Dask is a series of it or the name of a column, not of type "
+            f"{type(values).__name__}"
+        )
+    partitions = list(np.ravel(values.to_delayed()))
+    if len(partitions) != X.npartitions:
+        raise ValueError(
+            f"{name} has {len(partitions)} partitions and X has {X.npartitions}; take {name} from the same frame"
+        )
+    return partitions
+
+
+def _check_known_lengths(X: Any, y: Any, weight: Any) -> None:
+    """y and weight have a value for every row, as far as that can be said before a pass."""
+    if not np.isnan(X.shape[0]):
+        known = [None if v is None or np.isnan(np.shape(v)[0]) else v for v in (y, weight)]
+        check_lengths(X, *known)
+
+
+def _check_whole_rows(X: Any, name: str) -> None:
+    if X.ndim != 2:
+        raise ValueError(f"{name} has {X.ndim} axes; rows are in an array of 2, (n, d)")
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            f"{name} is cut into {X.numblocks[1]} chunks of columns, {X.chunks[1]}; a chunk has whole rows: "
+            f"pass {name}.rechunk({{1: -1}})"
+        )
+
+
+def _open_arrays(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
+    return MemoryRows(X.tocsr() if hasattr(X, "tocsr") else X, y, weight, block_rows=block_rows)
+
+
+def _open_frame(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
+    columns = [
+        X[values] if isinstance(values, str) else X[list(values)] if _are_words(values) else values
+        for values in (y, weight)
+    ]
+    labels = [*_words(y), *_words(weight)]
+    return MemoryRows(X.drop(columns=labels) if labels else X, *columns, block_rows=block_rows)
+
+
+def _are_words(values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(word, str) for word in values)
+
+
+def _words(values: Any) -> list[str]:
+    """The names of columns among what may also be values."""
+    return [values] if isinstance(values, str) else list(values) if _are_words(values) else []
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "npartitions") and hasattr(X, "columns")
+
+
+def _applied(function: Callable[[Any], Any], X: Any) -> Any:
+    return np.asarray(function(numbers(X, slice(None)) if is_frame(X) else X))
+
+
+def _map_frame(X: Any, function: Callable[[Any], Any], q: int | None, dtype: Any) -> Any:
+    import dask.array as da
+
+    task, shared = _lazy(_applied), _as_task(function)
+    shape = (np.nan,) if q is None else (np.nan, q)
+    parts = [da.from_delayed(task(shared, frame), shape, dtype=dtype) for frame in X.to_delayed()]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError as error:
+        raise ImportError("this needs dask, which is missing: pip install mercer[dask]") from error
+    return dask
+
+
+def _lazy(function: Callable[..., Any]) -> Any:
+    # Every call is a task of its own: hashing its arguments would cost more than it could save.
+    return _dask().delayed(function, pure=False, traverse=False)
+
+
+def _as_task(value: Any) -> Any:
+    """The value as the result of a task. As bytes: Dask looks into arguments, and need not look into these."""
+    import cloudpickle
+
+    return _lazy(cloudpickle.loads)(cloudpickle.dumps(value))
+
+
+def _add(a: Partial, b: Partial) -> Partial:
+    return a + b
+
+
+def _n_rows(partial_sum: Partial) -> int:
+    return partial_sum.n_rows
+
+
+def _sum_in_threads(total: Any, sums: Sequence[Any], advance: Advance) -> Partial:
+    from dask.callbacks import Callback
+
+    keys = {one.key for one in sums}
+
+    def done(key: Any, result: Any, *state: Any) -> None:
+        if key in keys:
+            advance(result.n_rows)
+
+    with Callback(posttask=done):
+        result: Partial = total.compute(scheduler="threads")
+    return result
+
+
+def _sum_on(client: Any, total: Any, counts: Sequence[Any], advance: Advance) -> Partial:
+    from distributed import as_completed
+
+    with _submitted(client, [total, *counts]) as (future, *parts):
+        for part in as_completed(parts):
+            advance(part.result())
+        result: Partial = future.result()
+    return result
+
+
+def _computed(tasks: Sequence[Any]) -> list[Any]:
+    """The results of lazy tasks, on the cluster or here."""
+    client = current_client()
+    if client is None:
+        return list(_dask().compute(*tasks, scheduler="threads"))
+    with _submitted(client, tasks) as futures:
+        return list(client.gather(futures))
+
+
+@contextmanager
+def _submitted(client: Any, tasks: Sequence[Any]) -> Iterator[list[Any]]:
+    """Futures of lazy tasks; after an error, and after Ctrl-C, those not done are cancelled."""
+    with warnings.catch_warnings():
+        # The centers travel in the graph, once, so that they are not lost with a worker.
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        futures = client.compute(list(tasks))
+    try:
+        yield futures
+    except BaseException:
+        client.cancel(futures)
+        raise

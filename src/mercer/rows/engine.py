@@ -1,0 +1,302 @@
+"""What all engines share: rows in parts, one task for a part, and sums of their results in one order."""
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mercer.rows.base import Block, Rows, Sum, add_up, fold_block, not_empty
+from mercer.rows.memory import MemoryRows
+from mercer.rows.parquet import ParquetRows
+from mercer.rows.progress import Advance, progress
+
+Item = TypeVar("Item")
+
+# Blocks of a Parquet file that one task reads: enough work to outweigh sending one sum.
+PART_BLOCKS = 32
+# Times a worker reads anew what it could not read, and seconds before. All other errors would only come again.
+RETRIES = 2
+PAUSE = 1.0
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A sum over some rows, and their number; the sum over no rows is None."""
+
+    n_rows: int
+    total: Any
+
+    def __add__(self, other: "Partial") -> "Partial":
+        n_rows = self.n_rows + other.n_rows
+        if self.total is None or other.total is None:
+            return Partial(n_rows, other.total if self.total is None else self.total)
+        return Partial(n_rows, self.total + other.total)
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a task opens some of the rows: ``open(*arguments)`` are Rows.
+
+    The arguments may be what the engine turns into values before the task runs. ``n_rows`` is None if not known.
+    """
+
+    open: Callable[..., Rows]
+    arguments: tuple[Any, ...]
+    n_rows: int | None = None
+
+
+@dataclass
+class Counts:
+    """Rows of every part, once they are known."""
+
+    of_parts: tuple[int, ...] | None = None
+
+
+class EngineRows(Rows):
+    """Rows in parts that an engine holds or reads; abstract.
+
+    An engine runs a function on the rows of some parts, and sums over all of them. It moves functions to rows and
+    brings back sums, never rows, except those asked for. Sums are taken block after block in a part, and between
+    parts in a tree that depends on their number only: the same bits whatever worker is fast, slow or lost.
+    """
+
+    _counts: Counts
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """Into how many parts the rows are cut."""
+
+    @abstractmethod
+    def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
+        """function(rows of the part) for the parts with these numbers, in this order, here.
+
+        ``function`` and what it returns can be pickled.
+        """
+
+    @abstractmethod
+    def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
+        """:func:`sum_part` of all parts, added with neighbors first as :class:`Carry` does.
+
+        ``firsts`` are the numbers of the first rows of the parts; ``advance`` is told the rows of every part done.
+        """
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, None before they were counted."""
+        known = self._counts.of_parts
+        return None if known is None else sum(known)
+
+    def counted(self) -> tuple[int, ...]:
+        """Rows of every part; those that do not know are asked, once."""
+        if self._counts.of_parts is None:
+            self._counts.of_parts = tuple(self._ask())
+        return self._counts.of_parts
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks in order, brought here part by part; of the first part at first its first block only."""
+        firsts = self._firsts()
+        filled = [k for k, n in enumerate(self.counted()) if n > 0]
+        for i, k in enumerate(filled):
+            some = chain(self.each(_head, [k]), self._tail(k)) if i == 0 else chain(*self.each(_all, [k]))
+            yield from (replace(block, first=firsts[k] + block.first) for block in some)
+
+    def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
+        """fold(block) summed over all blocks, where the rows are.
+
+        Blocks end where parts end. An error in ``fold`` is raised here, with a note that says in which rows. Rows
+        whose number is not known are counted before, once, since blocks know theirs.
+        """
+        total: Sum | None = None
+        if any(self.counted()):
+            with progress(phase, self.n_rows, verbose=verbose) as advance:
+                total = self.total(fold, self._firsts(), advance).total
+        return not_empty(total)
+
+    def _firsts(self) -> list[int]:
+        return [0, *np.cumsum(self.counted()).tolist()][:-1]
+
+    def _ask(self) -> Iterable[int]:
+        return self.each(count_rows, range(self.n_parts))
+
+    def _tail(self, k: int) -> Iterator[Block]:
+        """All blocks of a part but the first; the task runs when they are asked for."""
+        yield from chain(*self.each(_rest, [k]))
+
+
+def sum_part(fold: Callable[[Block], Any], rows: Rows, first: int) -> Partial:
+    """fold(block) summed over the blocks of a part in their order, on one BLAS thread."""
+    n = 0
+
+    def counting() -> Iterator[tuple[int, Any]]:
+        nonlocal n
+        for block in rows.blocks():
+            n += block.n_rows
+            yield fold_block(fold, replace(block, first=first + block.first))
+
+    with ONE_BLAS_THREAD:
+        total = add_up(counting(), _nothing)
+    return Partial(n, total)
+
+
+def run_sum(fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows], *arguments: Any) -> Partial:
+    """The task that sums over one part."""
+    return read_again(lambda: sum_part(fold, open_(*arguments), first))
+
+
+def run_each(function: Callable[[Rows], Item], open_: Callable[..., Rows], *arguments: Any) -> Item:
+    """The task that looks at one part."""
+    return read_again(lambda: function(open_(*arguments)))
+
+
+def read_again(task: Callable[[], Item]) -> Item:
+    """task(), started anew a few times if a file could not be read: shared disks fail for a moment."""
+    for _ in range(RETRIES):
+        try:
+            return task()
+        except OSError:
+            time.sleep(PAUSE)
+    return task()
+
+
+def count_rows(rows: Rows) -> int:
+    """How many rows there are, by going through them if there is no other way."""
+    return sum(block.n_rows for block in rows.blocks()) if rows.n_rows is None else rows.n_rows
+
+
+class Carry:
+    """Sums of neighbors, then of neighboring sums: a counter in base two whose digits are sums.
+
+    Order and pairs depend on the number of parts only. ``add`` may be lazy; at most log2 of the number of parts
+    are held.
+
+    Examples
+    --------
+    >>> tree = Carry(lambda a, b: f"({a}{b})")
+    >>> for letter in "abcde":
+    ...     tree.push(letter)
+    >>> tree.total()
+    '(((ab)(cd))e)'
+    """
+
+    def __init__(self, add: Callable[[Any, Any], Any]) -> None:
+        self._add = add
+        self._held: list[tuple[int, Any]] = []
+
+    def push(self, part: Any) -> None:
+        level = 0
+        while self._held and self._held[-1][0] == level:
+            part = self._add(self._held.pop()[1], part)
+            level += 1
+        self._held.append((level, part))
+
+    def total(self) -> Any:
+        """The sum of all that was pushed."""
+        parts = [part for _, part in self._held]
+        total = parts.pop()
+        while parts:
+            total = self._add(parts.pop(), total)
+        return total
+
+
+def open_tuple(item: Any, *, block_rows: int) -> MemoryRows:
+    """The rows of a tuple (X,), (X, y) or (X, y, weight)."""
+    if not isinstance(item, tuple | list) or not 1 <= len(item) <= 3:
+        raise TypeError(f"a part is of type {type(item).__name__}; give tuples (X,), (X, y) or (X, y, weight)")
+    return MemoryRows(*item, block_rows=block_rows)
+
+
+def parquet_parts(rows: ParquetRows) -> Iterator[tuple[int, int]]:
+    """First row and the one after the last, for every task that reads a part of the files."""
+    size = PART_BLOCKS * rows.block_rows
+    for start in range(0, rows.n_rows, size):
+        yield start, min(start + size, rows.n_rows)
+
+
+def known_counts(parts: Sequence[Part]) -> Counts:
+    """Rows of the parts if all of them say it."""
+    counts = [part.n_rows for part in parts if part.n_rows is not None]
+    return Counts(tuple(counts) if len(counts) == len(parts) else None)
+
+
+def block_of_columns(
+    columns: dict[str, NDArray[Any]], target: str | Sequence[str] | None, weight: str | None
+) -> tuple[Any, Any, Any]:
+    """X, y and weight from columns by name: X are those that are neither of the others.
+
+    A column (b, c) is c columns of X. X is float32 if all of its columns are, float64 otherwise.
+    """
+    targets = [] if target is None else [target] if isinstance(target, str) else list(target)
+    labels = targets if weight is None else [*targets, weight]
+    for name in labels:
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(columns)}")
+    features = {name: column for name, column in columns.items() if name not in labels}
+    y = None if target is None else np.column_stack([columns[name] for name in targets])
+    return (
+        _matrix(features),
+        y[:, 0] if y is not None and isinstance(target, str) else y,
+        None if weight is None else columns[weight].astype(np.float64),
+    )
+
+
+def _matrix(features: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """The columns side by side."""
+    if not features:
+        raise ValueError("there is no column left for X besides target and weight")
+    for name, column in features.items():
+        if column.dtype.kind not in "fiub":
+            raise ValueError(f"column {name!r} is of type {column.dtype}, not a number; leave it out")
+    dtype = np.float32 if {column.dtype for column in features.values()} == {np.dtype("f4")} else np.float64
+    return np.column_stack([column.astype(dtype, copy=False) for column in features.values()])
+
+
+class _SharedLimit:
+    """One BLAS thread while any thread of the process holds it: the first sets the limit, the last takes it back.
+
+    A limit holds for the whole process. Threads that set and restore it each for themselves would take it from
+    each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._limit = threadpool_limits(1, user_api="blas")
+            self._holders += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limit.restore_original_limits()
+
+
+ONE_BLAS_THREAD = _SharedLimit()
+
+
+def _head(rows: Rows) -> Block:
+    return next(rows.blocks())
+
+
+def _rest(rows: Rows) -> list[Block]:
+    return list(rows.blocks())[1:]
+
+
+def _all(rows: Rows) -> list[Block]:
+    return list(rows.blocks())
+
+
+def _nothing(n: int) -> None:
+    """Progress is told by part."""
