@@ -6,7 +6,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 from mercer.gram.moments import MomentsOf
-from mercer.gram.precision import SAFE, product_precision
+from mercer.gram.precision import SAFE, factor_of, product_precision
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
 from mercer.solvers.ridge import decompose_moments
@@ -25,7 +25,7 @@ def among(kernel, Z):
 def test_products_that_would_break_the_fit_are_in_float64(rng, d, gamma, m):
     X, _ = problem(rng, d)
     kernel, Z = RBF(gamma=gamma), X[:m]
-    found = product_precision(kernel, Z, among(kernel, Z), X[-2048:])
+    found = product_precision(kernel, Z, factor_of(among(kernel, Z)), X[-2048:])
     assert found.dtype == np.float64
     assert found.error > SAFE
     assert "float64: float32 could move" in found.words
@@ -36,7 +36,7 @@ def test_products_in_float32_where_allowed_give_the_same_fit(rng, d, gamma, m):
     X, y = problem(rng, d)
     kernel, Z = RBF(gamma=gamma), X[:m]
     K = among(kernel, Z)
-    found = product_precision(kernel, Z, K, X[-2048:])
+    found = product_precision(kernel, Z, factor_of(K), X[-2048:])
     assert found.dtype == np.float32
     rows = MemoryRows(X, y)
     single, double = (
@@ -60,14 +60,14 @@ def test_error_is_the_largest_ratio_of_quadratic_forms(rng):
     alpha = 1e-8 * np.trace(np.linalg.solve(K, G64))
     exact = np.abs(scipy.linalg.eigh(G32 - G64, G64 + alpha * K, eigvals_only=True)).max()
     # The power method comes from below, and the trace from a part of the rows.
-    assert_allclose(product_precision(kernel, Z, K, probe).error, exact, rtol=0.15)
+    assert_allclose(product_precision(kernel, Z, factor_of(K), probe).error, exact, rtol=0.15)
 
 
 def test_larger_alphas_allow_larger_errors(rng):
     X, _ = problem(rng, 10)
     kernel, Z = RBF(gamma=0.05), X[:300]
     found = [
-        product_precision(kernel, Z, among(kernel, Z), X[-2048:], alpha_share=share)
+        product_precision(kernel, Z, factor_of(among(kernel, Z)), X[-2048:], alpha_share=share)
         for share in (1e-8, 1e-4, 1e-2)
     ]
     assert found[0].error > found[1].error > found[2].error
@@ -77,8 +77,8 @@ def test_larger_alphas_allow_larger_errors(rng):
 def test_float64_rows_and_few_rows_are_not_asked(rng):
     X, _ = problem(rng, 3)
     kernel, Z = RBF(gamma=1.0), X[:50]
-    double = product_precision(kernel, Z.astype(float), among(kernel, Z), X.astype(float))
-    few = product_precision(kernel, Z, among(kernel, Z), X[:99])
+    double = product_precision(kernel, Z.astype(float), factor_of(among(kernel, Z)), X.astype(float))
+    few = product_precision(kernel, Z, factor_of(among(kernel, Z)), X[:99])
     assert double.dtype == few.dtype == np.float64
     assert "as the kernel values" in double.words
     assert "99 rows are too few" in few.words
@@ -86,6 +86,6 @@ def test_float64_rows_and_few_rows_are_not_asked(rng):
 
 def test_values_without_error_have_none(rng):
     X = rng.integers(-2, 3, size=(400, 3)).astype(np.float32)
-    found = product_precision(Linear(), X[:3], among(Linear(), X[:3]), X)
+    found = product_precision(Linear(), X[:3], factor_of(among(Linear(), X[:3])), X)
     assert found.error < 1e-6
     assert found.dtype == np.float32

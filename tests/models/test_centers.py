@@ -112,9 +112,9 @@ def test_shuffled_rows_give_the_same_model(banana, rng):
     assert_same_classifier(shuffled, model, X)
 
 
-@pytest.mark.parametrize("size", [7, 300, 900])
+@pytest.mark.parametrize("size", [7, 100, 300])
 def test_partial_fit_in_any_batching_is_fit(banana, size):
-    X, y = banana
+    X, y = banana[0][:300], banana[1][:300]
     for alpha, tolerance in (("loo", 1e-10), (0.1, 1e-10)):
         model = KernelFisherClassifier(KERNEL, alpha=alpha, centers=GRID).fit(X, y)
         parts = KernelFisherClassifier(KERNEL, alpha=alpha, centers=GRID)
@@ -122,7 +122,7 @@ def test_partial_fit_in_any_batching_is_fit(banana, size):
             parts.partial_fit(rows, labels, classes=[-1, 1])
         assert_same_classifier(parts, model, X, tolerance)
         assert_allclose(parts.loo_outputs_, model.loo_outputs_, atol=tolerance)
-        assert parts.report_.n_rows == 900
+        assert parts.report_.n_rows == 300
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -297,7 +297,7 @@ def test_leave_one_out_of_chosen_centers_is_honest():
         ({"centers": 0}, "fit", "centers=0"),
         ({"centers": "some"}, "fit", "centers='some'"),
         ({"centers": 10, "loo_rows": 1}, "fit", "loo_rows=1"),
-        ({"centers": 10, "class_weight": "balanced"}, "partial_fit", "balanced"),
+        ({"centers": "all"}, "partial_fit", 'centers="all"'),
         ({"centers": 10, "cv": 3}, "partial_fit", "cv=3"),
     ],
     ids=str,

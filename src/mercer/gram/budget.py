@@ -29,7 +29,7 @@ class Budget:
             return
         raise MemoryBudgetError(
             f"{what} would need {_in_words(n_bytes)} and the budget is {_in_words(self.n_bytes)}; "
-            f"fit on fewer rows or raise {self.parameter} (in GiB)"
+            f"use fewer rows or centers, or raise {self.parameter} (in GiB)"
         )
 
 

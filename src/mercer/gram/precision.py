@@ -28,6 +28,7 @@ from mercer.gram.blocks import cuts, evaluator, n_rows
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
 from mercer.linalg.rank import RankFactor, rank_factor
+from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
 
 Array = NDArray[np.float64]
@@ -40,7 +41,7 @@ SAFE = 0.25
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
-STEPS = 40
+STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -53,28 +54,34 @@ class Precision:
 
 
 def product_precision(
-    kernel: Kernel, centers: Any, K_zz: NDArray[np.floating], X_probe: Any, *, alpha_share: float = 1e-8
+    kernel: Kernel, centers: Any, factor: RankFactor, X_probe: Any, *, alpha_share: float = 1e-8
 ) -> Precision:
     """float32 where products in float32 are safe for all alphas of at least ``alpha_share`` times trace A.
 
+    ``factor`` is that of K_zz, see :func:`factor_of`.
     ``X_probe`` are rows of the data at random, best one block of them. Otherwise float64: G is then a Gram matrix,
     if of slightly other features, and nothing can fail. With fewer than 2 m rows the answer is float64: to know
     more would cost what float32 could save. O(p m² + m³) for p rows, about 2 % of a pass over a million with
     1000 centers.
     """
-    p, m = n_rows(X_probe), len(K_zz)
+    p, m = n_rows(X_probe), n_rows(centers)
     if evaluator(kernel, centers)(X_probe[:1]).dtype != np.float32:
         return Precision(np.float64, np.nan, "float64, as the kernel values")
     if p < ROWS_PER_CENTER * m:
         words = f"float64: {p} rows are too few to tell what float32 would do to {m} centers"
         return Precision(np.float64, np.nan, words)
-    factor = rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=DEPENDENT)
-    single, double = (_centered(kernel, centers, X_probe, factor, dtype) for dtype in (np.float32, np.float64))
+    both = np.float32, np.float64
+    single, double = map_in_threads(lambda dtype: _centered(kernel, centers, X_probe, factor, dtype), both)
     alpha = alpha_share * _trace(kernel, centers, X_probe, factor)
     error = _relative_size(single - double, double + alpha * (factor.R.T @ factor.R))
     if error <= SAFE:
         return Precision(np.float32, error, f"float32: moves the fit by at most {error:.2g} of itself")
     return Precision(np.float64, error, f"float64: float32 could move the fit by {error:.2g} of itself")
+
+
+def factor_of(K_zz: NDArray[np.floating]) -> RankFactor:
+    """K_zz = R'R of the centers that are not in the span of others."""
+    return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=DEPENDENT)
 
 
 def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: Any) -> Array:

@@ -94,7 +94,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         How leave-one-out scores become probabilities.
     cv : int, splitter or None, default=None
         Rows that leave together; None: each alone, or by the ``groups`` given to fit.
-    loo_rows : int or None, default=20000
+    loo_rows : int or None, default=10000
         With centers: rows drawn at random on which kernel and centers are chosen, and which are
         then left out, one by one, from the fit to all rows. None: all of them.
     max_memory : float, default=None
@@ -172,7 +172,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         threshold: str = "bayes",
         calibration: str = "logistic",
         cv: Any = None,
-        loo_rows: int | None = 20_000,
+        loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -247,16 +247,15 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         ----------
         X, y, sample_weight : as in ``fit``
         classes : array of shape (n_classes,), default=None
-            All classes, in the first call; None: those of its rows.
+            All classes, in the first call; None: those of its rows. They fix the weights of
+            ``class_weight="balanced"``, too.
         decay : float, default=1.0
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly.
         """
         self._check_words()
-        if isinstance(self.class_weight, str):
-            raise ValueError('class_weight="balanced" needs all rows at once; give the weights as a dictionary')
+        self._continue(decay)
         if "_stream" not in vars(self):
-            self._start_anew()
             self._told_classes = None if classes is None else np.unique(np.asarray(classes))
         rows, checked = self._batch(X, y, sample_weight)
         return self._partial_fit(rows, checked=checked, decay=decay)
@@ -362,7 +361,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self._set_classes(seen.values if told is None else told)
         factor = np.ones(len(self.classes_))
         if self.class_weight is not None:
-            factor = class_factors(self.class_weight, self.classes_, np.arange(len(seen.values)), seen.weight)
+            label = np.searchsorted(self.classes_, seen.values)
+            factor = class_factors(self.class_weight, self.classes_, label, seen.weight)
         return ClassBlocks(self.classes_, factor, drawn.whole, columns)
 
     def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp]:

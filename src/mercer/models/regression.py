@@ -69,7 +69,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         Whether b is free; it is never penalized.
     cv : int, splitter or None, default=None
         Rows that leave together; None: each alone, or by the ``groups`` given to fit.
-    loo_rows : int or None, default=20000
+    loo_rows : int or None, default=10000
         With centers: rows drawn at random on which kernel and centers are chosen, and which are
         then left out, one by one, from the fit to all rows. None: all of them.
     max_memory : float, default=None
@@ -126,7 +126,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         penalty: str = "rkhs",
         fit_intercept: bool = True,
         cv: Any = None,
-        loo_rows: int | None = 20_000,
+        loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -196,8 +196,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly.
         """
-        if "_stream" not in vars(self):
-            self._start_anew()
+        self._continue(decay)
         rows, checked = self._batch(X, y, sample_weight)
         return self._partial_fit(rows, checked=checked, decay=decay)
 

@@ -35,6 +35,7 @@ EXACT_ROWS = 5000
 # Left-out outputs kept for each alpha, over rows and targets, unless all rows are asked for.
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
+EVERY_ROW = 2**62
 # What more rows do not change.
 CHOSEN = {"kernel_", "X_fit_", "support_", "classes_", "n_features_in_", "feature_names_in_"}
 
@@ -76,14 +77,17 @@ class StreamModel(KernelModel):
             self._solve()
             if name in self.__dict__:
                 return self.__dict__[name]
+        if name == "moments_":
+            raise AttributeError(
+                f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
+            )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def moments_(self) -> Moments:
         """Sums over all rows from which the model follows, where it was fitted with centers."""
-        if "_stream" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} was not fitted with centers, and has no moments_")
-        return self._stream.moments
+        moments: Moments = self._stream.moments
+        return moments
 
     def lean(self) -> Self:
         """A copy that predicts and nothing else: without the moments and rows from which the fit could go on."""
@@ -92,11 +96,12 @@ class StreamModel(KernelModel):
             self._solve()
         model = copy(self)
         model.__dict__.pop("_stream", None)
+        model._lean = True
         return model
 
     def _start_anew(self) -> None:
         """Nothing of an earlier fit is left."""
-        for name in ("_stream", "_stale", "_told_classes"):
+        for name in ("_stream", "_stale", "_lean", "_told_classes"):
             self.__dict__.pop(name, None)
 
     def _in_passes(self, X: Any, *, together: bool) -> bool:
@@ -132,7 +137,7 @@ class StreamModel(KernelModel):
     def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         rng = check_random_state(self.random_state)
-        draw = Draw(self._n_drawn(rows), rng.randint(2**31), labels=self._has_classes)
+        draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
         encode = self._encoder(drawn, self._columns(rows, drawn, checked))
         task, _ = self._task(encode, drawn, fold)
@@ -204,11 +209,11 @@ class StreamModel(KernelModel):
         most = max(LEAST_LOO_ROWS, LOO_OUTPUTS // len(stream.moments.t))
         return replace(stream.drawn, size=min(stream.drawn.size, most)).least()
 
-    def _n_drawn(self, rows: Rows) -> int:
+    def _n_drawn(self) -> int:
         """How many rows are held: all where the kernel is a matrix."""
         size = loo_size(self.loo_rows)
         if size is None or as_kernel(self.kernel).takes == "values":
-            return rows.n_rows or 2**62
+            return EVERY_ROW
         return size
 
     def _report(self, tuned: Tuned, training: Training, loo: str, criterion: str) -> FitReport:
@@ -224,11 +229,20 @@ class StreamModel(KernelModel):
             fold=training.fold,
         )
 
-    def _partial_fit(self, rows: Rows, *, checked: bool, decay: float) -> Self:
+    def _continue(self, decay: float) -> None:
+        """Refuse what can not go on, and begin anew where nothing was begun."""
+        if isinstance(self.centers, str) and self.centers == "all":
+            raise ValueError('centers="all" needs all rows at once; give a number of centers, or "auto"')
+        if self.__dict__.get("_lean", False):
+            raise ValueError("a lean copy has no moments to add rows to; continue the model it is a copy of")
         if self.cv is not None:
             raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
         if not 0 < decay <= 1:
             raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
+        if "_stream" not in self.__dict__:
+            self._start_anew()
+
+    def _partial_fit(self, rows: Rows, *, checked: bool, decay: float) -> Self:
         if "_stream" in self.__dict__:
             self._stream = self._stream.joined(rows, decay)
         else:

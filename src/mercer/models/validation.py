@@ -114,8 +114,10 @@ def class_factors(
 ) -> NDArray[np.float64]:
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
     if class_weight == "balanced":
-        count = np.bincount(label, weight)
-        balanced: NDArray[np.float64] = weight.sum() / (len(count) * count)
+        count = np.bincount(label, weight, minlength=len(classes))
+        # A class that no row has seen yet counts as one of average size.
+        average = weight.sum() / len(count)
+        balanced: NDArray[np.float64] = average / np.where(count > 0, count, average)
         return balanced
     factors = compute_class_weight(class_weight, classes=classes, y=classes)
     if (factors <= 0).any():

@@ -80,6 +80,7 @@ class HeldRows(LocalRows):
     """Rows of one large block, cut into small ones."""
 
     block: Block
+    _: KW_ONLY
     block_rows: int = BLOCK_ROWS
 
     @property

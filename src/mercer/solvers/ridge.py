@@ -159,9 +159,9 @@ class Leaving:
 
 
 def decompose_moments(
-    moments: Moments, K: NDArray[np.floating] | None, *, intercept: bool = True
+    moments: Moments, K: NDArray[np.floating] | RankFactor | None, *, intercept: bool = True
 ) -> MomentSpectrum:
-    """The spectrum for the penalty c'Kc, K (m, m) of the centers, or c'c where K is None.
+    """The spectrum for the penalty c'Kc, K (m, m) of the centers or its factor, or c'c where K is None.
 
     O(m³) once for every alpha and target. Without an intercept nothing is centered.
     """
@@ -202,10 +202,12 @@ def _spread(basis: Array, kept: NDArray[np.intp], m: int) -> Array:
     return full
 
 
-def _penalty_factor(K: NDArray[np.floating] | None, m: int) -> RankFactor:
+def _penalty_factor(K: NDArray[np.floating] | RankFactor | None, m: int) -> RankFactor:
     """K = R'R of the centers that are needed; the identity for None."""
     if K is None:
         return RankFactor(np.eye(m), np.arange(m))
+    if isinstance(K, RankFactor):
+        return K
     return rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
 
 

@@ -11,9 +11,10 @@ from mercer.centers import Centers, CenterSelector
 from mercer.centers import Sample as Candidates
 from mercer.gram import Budget, combine, gram, n_rows, take
 from mercer.gram.moments import Moments, MomentsOf
-from mercer.gram.precision import Precision, product_precision
+from mercer.gram.precision import Precision, factor_of, product_precision
 from mercer.kernels.base import Kernel
 from mercer.linalg import limit_threads
+from mercer.linalg.rank import RankFactor
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
@@ -58,10 +59,14 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel without words, centers for it, what was tried on the way, and who chose in words."""
+    """A kernel without words, centers for it, what was tried on the way, and who chose in words.
+
+    ``factor`` is that of the centers' kernel matrix, None for the penalty c'c.
+    """
 
     kernel: Kernel
     centers: Centers
+    factor: RankFactor | None
     paths: tuple[Path, ...]
     words: str
 
@@ -118,7 +123,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
         paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, rng))
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else kernels[0]
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
-    return Choice(chosen, _centers(chosen, task, task.n_centers, rng), paths, words)
+    centers = _centers(chosen, task, task.n_centers, rng)
+    return Choice(chosen, centers, _factor(chosen, centers.rows, task), paths, words)
 
 
 def precision_of(choice: Choice, task: Task) -> Precision:
@@ -126,13 +132,12 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     kernel, centers = choice.kernel, choice.centers.rows
     m, n = n_rows(centers), task.sample.n_rows
     task.budget.require(MOMENTS_HELD * 8.0 * m * m, f"the moments of {m} centers")
-    if getattr(task.sample.X, "dtype", None) != np.float32 or task.penalty != "rkhs":
+    if getattr(task.sample.X, "dtype", None) != np.float32 or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if m > PROBE_ROWS // 2:
         return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
     probe = np.unique(np.linspace(0, n - 1, max(PROBE_ROWS // 2, 2 * m)).astype(np.intp))
-    K = _among(kernel, centers, task)
-    return product_precision(kernel, centers, K, task.sample.X[probe], alpha_share=LEAST_SHARE)
+    return product_precision(kernel, centers, choice.factor, task.sample.X[probe], alpha_share=LEAST_SHARE)
 
 
 def finish(
@@ -144,10 +149,10 @@ def finish(
     fold, where rows leave together.
     """
     kernel, centers = choice.kernel, choice.centers.rows
-    spectrum = _spectrum(kernel, centers, moments, task)
+    spectrum = decompose_moments(moments, choice.factor, intercept=task.intercept)
     alphas = _alphas(spectrum, task)
     if task.fold is not None and part is not None:
-        outputs = _folds_left_out(kernel, centers, moments, alphas, task, part)
+        outputs = _folds_left_out(choice, moments, alphas, task, part)
     else:
         outputs = _left_out(kernel, centers, spectrum, alphas, task)
     scores = _judge(task, outputs, judges)
@@ -213,7 +218,7 @@ def _lap(
     fold = MomentsOf(kernel, chosen.rows)
     moments = HeldRows(task.sample).reduce(fold)
     path = finish(
-        Choice(kernel, chosen, (), ""),
+        Choice(kernel, chosen, _factor(kernel, chosen.rows, task), (), ""),
         moments,
         task,
         judges=enough(chosen.unseen),
@@ -233,9 +238,8 @@ def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.R
     )
 
 
-def _spectrum(kernel: Kernel, centers: Any, moments: Moments, task: Task) -> MomentSpectrum:
-    K = _among(kernel, centers, task) if task.penalty == "rkhs" else None
-    return decompose_moments(moments, K, intercept=task.intercept)
+def _factor(kernel: Kernel, centers: Any, task: Task) -> RankFactor | None:
+    return factor_of(_among(kernel, centers, task)) if task.penalty == "rkhs" else None
 
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> NDArray[np.floating]:
@@ -265,17 +269,18 @@ def _left_out(
 
 
 def _folds_left_out(
-    kernel: Kernel, centers: Any, moments: Moments, alphas: Array, task: Task, part: PartOf
+    choice: Choice, moments: Moments, alphas: Array, task: Task, part: PartOf
 ) -> NDArray[np.floating]:
     """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
     n, fold = task.sample.n_rows, np.asarray(task.fold)
     outputs = np.empty((len(alphas), n, task.sample.y.shape[1]))
     for f in np.unique(fold):
         members = np.flatnonzero(fold == f)
-        spectrum = _spectrum(kernel, centers, moments - part(f), task)
+        spectrum = decompose_moments(moments - part(f), choice.factor, intercept=task.intercept)
         # These rows are gone already: nothing of them leaves.
         block = replace(task.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
-        outputs[:, members] = HeldRows(block).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+        fold_out = LeftOutOf(choice.kernel, choice.centers.rows, spectrum, alphas)
+        outputs[:, members] = HeldRows(block).reduce(fold_out).outputs
     return outputs
 
 
