@@ -1,4 +1,4 @@
-"""Digits, letters and pixels: test error of the default classifier on the customary split, nothing tuned by hand.
+"""Digits, letters and pixels: test error with every row a center on the customary split, nothing tuned by hand.
 
 Features of each set share one unit (grey values, pen positions, counts), so they are taken as they are, without
 standardizing. Where the kernel matrix of all training rows does not fit --max-rows, a random part of them is
@@ -29,7 +29,7 @@ def measure(folder: Path, name: str, max_rows: int) -> list[object]:
     X, y, X_test, y_test = read_digits(folder / name, name)
     rows = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
     start = time.perf_counter()
-    model = KernelFisherClassifier(random_state=0).fit(X[rows], y[rows])
+    model = KernelFisherClassifier(centers="all", random_state=0).fit(X[rows], y[rows])
     seconds = time.perf_counter() - start
     wrong = 100.0 * np.mean(model.predict(X_test) != y_test)
     left_out = 100.0 * (1.0 - model.loo_score_)

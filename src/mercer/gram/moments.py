@@ -90,7 +90,7 @@ class MomentsOf:
 
     def __call__(self, block: Block) -> Moments:
         """Moments of the block, in pieces that a product is fastest with."""
-        first, *rest = (self._piece(block.cut(*ends)) for ends in pieces(block.n_rows))
+        first, *rest = (self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE))
         total = first.in_double()
         for piece in rest:
             total += piece
@@ -120,9 +120,9 @@ class MomentsOf:
         return evaluator(self.kernel, self.centers)
 
 
-def pieces(n: int) -> list[tuple[int, int]]:
-    """Ends of pieces of about PIECE rows."""
-    return [(start, min(start + PIECE, n)) for start in range(0, n, PIECE)] or [(0, 0)]
+def pieces(n: int, size: int) -> list[tuple[int, int]]:
+    """Ends of pieces of ``size`` rows, the last of fewer."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)] or [(0, 0)]
 
 
 def columns(y: Any) -> Array:

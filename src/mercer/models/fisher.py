@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.models.base import Training
+from mercer.models.lazy import lazily
 from mercer.models.passes import ClassBlocks, Columns, Encoder
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
@@ -24,7 +25,7 @@ from mercer.models.validation import (
     row_count,
     row_weight,
 )
-from mercer.rows import Block, Drawn, MemoryRows, Rows, as_rows, elsewhere
+from mercer.rows import Block, Drawn, MemoryRows, Rows, elsewhere
 from mercer.rows.draw import Labels
 from mercer.scores import (
     CALIBRATIONS,
@@ -215,7 +216,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         together = self.cv is not None or groups is not None
         if elsewhere(X):
             self._in_passes(X, together=together)
-            return self._fit_elsewhere(as_rows(X, y, sample_weight))
+            return self._fit_elsewhere(X, y, sample_weight)
         X, y, weight = self._table(X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, X, y, groups)
         if self._in_passes(X, together=together):
@@ -265,27 +266,32 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         rows, _ = self._batch(X, y, sample_weight)
         return self._remove(rows)
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
+    @lazily
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
         F = self._outputs(X)
         return self.rule_.probabilities(F)
 
+    @lazily
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(F)
 
+    @lazily
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
 
+    @lazily
     def transform(self, X: Any) -> NDArray[np.floating]:
         """Discriminant variates (n, n_components), the best first.
 
@@ -317,7 +323,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
         """Rows that join or leave, and whether they were checked."""
         if elsewhere(X):
-            return as_rows(X, y, sample_weight), False
+            return self._named(X, y, sample_weight), False
         X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
         return MemoryRows(X, y, None if sample_weight is None else weight), True
 

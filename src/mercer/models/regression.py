@@ -14,6 +14,7 @@ from mercer.gram import gram, kernel_blocks, self_similarity
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.models.base import Training
+from mercer.models.lazy import lazily
 from mercer.models.passes import Columns, Encoder, ValueBlocks
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
@@ -25,7 +26,7 @@ from mercer.models.validation import (
     row_weight,
     warn_of_shift,
 )
-from mercer.rows import Block, Drawn, MemoryRows, Rows, as_rows, elsewhere
+from mercer.rows import Block, Drawn, MemoryRows, Rows, elsewhere
 from mercer.scores import (
     LeftOut,
     noise_std,
@@ -163,7 +164,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         together = self.cv is not None or groups is not None
         if elsewhere(X):
             self._in_passes(X, together=together)
-            return self._fit_elsewhere(as_rows(X, y, sample_weight))
+            return self._fit_elsewhere(X, y, sample_weight)
         X, targets, weight = self._table(X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
         if self._in_passes(X, together=together):
@@ -205,6 +206,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         rows, _ = self._batch(X, y, sample_weight)
         return self._remove(rows)
 
+    @lazily
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f at each row (n,) or (n, q).
 
@@ -298,7 +300,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
         """Rows that join or leave, and whether they were checked."""
         if elsewhere(X):
-            return as_rows(X, y, sample_weight), False
+            return self._named(X, y, sample_weight), False
         X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
         return MemoryRows(X, y, None if sample_weight is None else weight), True
 

@@ -24,7 +24,7 @@ from mercer.models.validation import (
     positive_or_loo,
     warn_of_scales,
 )
-from mercer.rows import Block, Draw, Drawn, MemoryRows, ParquetRows, Rows, elsewhere, survey
+from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
 from mercer.scores.criteria import CriterionFor
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
@@ -128,18 +128,25 @@ class StreamModel(KernelModel):
         self._solve(None if fold is None else part)
         return self
 
-    def _fit_elsewhere(self, rows: Rows) -> Self:
+    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit to rows that are read block by block."""
-        self._begin(rows, checked=False)
+        self._begin(self._named(X, y, sample_weight), checked=False)
         self._solve()
         return self
+
+    def _named(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows elsewhere; the names of their columns are kept, if this is the first that is seen of them."""
+        names = feature_names(X, y, sample_weight)
+        if names is not None and "_stream" not in self.__dict__:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return as_rows(X, y, sample_weight)
 
     def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
-        encode = self._encoder(drawn, self._columns(rows, drawn, checked))
+        encode = self._encoder(drawn, self._columns(drawn, checked))
         task, _ = self._task(encode, drawn, fold)
         kernel = as_kernel(self.kernel)
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
@@ -155,13 +162,11 @@ class StreamModel(KernelModel):
         self._stream = Stream(gather, moments, drawn, draw, seen, fold)
         self._stale = True
 
-    def _columns(self, rows: Rows, drawn: Drawn, checked: bool) -> Columns | None:
+    def _columns(self, drawn: Drawn, checked: bool) -> Columns | None:
         """The check of later blocks; rows that were checked as a whole need none."""
         if checked or as_kernel(self.kernel).takes != "vectors":
             return None
         self.n_features_in_ = int(drawn.sample().X.shape[1])
-        if isinstance(rows, ParquetRows):
-            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return Columns(self.n_features_in_)
 
     def _task(self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None) -> tuple[Task, Training]:

@@ -1,13 +1,13 @@
 """Where rows come from, and which of them are the same."""
 
 from mercer.rows.base import Block, Rows
-from mercer.rows.dask import map_rows
+from mercer.rows.dask import is_dask, map_rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.draw import Draw, Drawn, Sample, sample, survey
 from mercer.rows.groups import fold_members
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
-from mercer.rows.source import as_rows, elsewhere, first_block
+from mercer.rows.source import as_rows, elsewhere, feature_names, first_block
 from mercer.rows.stream import StreamRows
 
 __all__ = [
@@ -24,8 +24,10 @@ __all__ = [
     "distinct_rows",
     "elsewhere",
     "every_row",
+    "feature_names",
     "first_block",
     "fold_members",
+    "is_dask",
     "map_rows",
     "sample",
     "survey",

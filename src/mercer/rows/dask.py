@@ -92,7 +92,14 @@ def parquet_on_dask(rows: ParquetRows) -> DaskRows:
     return DaskRows(parts, None, known_counts(parts))
 
 
-def map_rows(X: Any, function: Callable[[Any], Any], *, q: int | None = None, dtype: Any = np.float64) -> Any:
+def map_rows(
+    X: Any,
+    function: Callable[[Any], Any],
+    *,
+    q: int | None = None,
+    dtype: Any = np.float64,
+    keep_frames: bool = False,
+) -> Any:
     """function(X) for X in memory, as a lazy dask.array of shape (n,), or (n, q): nothing is computed yet.
 
     Parameters
@@ -104,13 +111,20 @@ def map_rows(X: Any, function: Callable[[Any], Any], *, q: int | None = None, dt
         Columns of the result.
     dtype : dtype
         Type of the result.
+    keep_frames : bool
+        Whether ``function`` gets the parts of a frame as frames; else they become arrays.
     """
     if _is_frame(X):
-        return _map_frame(X, function, q, dtype)
+        return _map_frame(X, function, q, dtype, keep_frames)
     _check_whole_rows(X, "X")
     shape: dict[str, Any] = {"drop_axis": 1} if q is None else {"chunks": (X.chunks[0], (q,))}
     meta = np.empty((0,) if q is None else (0, 0), dtype=dtype)
     return X.map_blocks(partial(_applied, function), dtype=dtype, meta=meta, name=None, **shape)
+
+
+def is_dask(X: Any) -> bool:
+    """An array or a frame of Dask."""
+    return type(X).__module__.split(".")[0] == "dask" and (hasattr(X, "map_blocks") or _is_frame(X))
 
 
 def current_client() -> Any:
@@ -243,10 +257,14 @@ def _applied(function: Callable[[Any], Any], X: Any) -> Any:
     return np.asarray(function(numbers(X, slice(None)) if is_frame(X) else X))
 
 
-def _map_frame(X: Any, function: Callable[[Any], Any], q: int | None, dtype: Any) -> Any:
+def _applied_to_frame(function: Callable[[Any], Any], X: Any) -> Any:
+    return np.asarray(function(X))
+
+
+def _map_frame(X: Any, function: Callable[[Any], Any], q: int | None, dtype: Any, keep_frames: bool) -> Any:
     import dask.array as da
 
-    task, shared = _lazy(_applied), _as_task(function)
+    task, shared = _lazy(_applied_to_frame if keep_frames else _applied), _as_task(function)
     shape = (np.nan,) if q is None else (np.nan, q)
     parts = [da.from_delayed(task(shared, frame), shape, dtype=dtype) for frame in X.to_delayed()]
     return da.concatenate(parts, allow_unknown_chunksizes=True)

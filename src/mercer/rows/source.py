@@ -55,6 +55,18 @@ def elsewhere(X: Any) -> bool:
     return isinstance(X, str | Path | Rows) or callable(X) or _engine_of(X) is not None or _is_stream(X)
 
 
+def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] | None:
+    """Names of the columns of X in Parquet files, or in a frame of an engine; None where there are none."""
+    if isinstance(X, str | Path):
+        return ParquetRows(X, target=y, weight=weight).feature_names
+    if isinstance(X, ParquetRows):
+        return X.feature_names
+    if _engine_of(X) is None or not hasattr(X, "columns"):
+        return None
+    labels = {name for name in (y, weight) if isinstance(name, str)} | set(y if _all_words(y) else ())
+    return tuple(name for name in X.columns if name not in labels)
+
+
 def first_block(rows: Rows) -> Block:
     """The first rows: what they look like. A pass is begun, which an iterator allows only once."""
     first = next(rows.blocks(), None)

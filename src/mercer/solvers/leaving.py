@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.blocks import check_finite, evaluator, overflow
-from mercer.gram.moments import columns
+from mercer.gram.moments import columns, pieces
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
 
 Array = NDArray[np.float64]
+
+# Rows whose kernel values and coordinates exist at a time.
+PIECE = 2048
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,17 @@ class LeftOutOf:
     alphas: Array
 
     def __call__(self, block: Block) -> LeftOutputs:
+        """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) exist at a time."""
+        return LeftOutputs([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)])
+
+    def _piece(self, block: Block) -> NDArray[np.floating]:
         K, Y = self.values(block.X), columns(block.y)
         leaving = self._single if K.dtype == np.float32 else self._double
         outputs = leaving(K, Y, leaving_weight(block))
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
-        return LeftOutputs([outputs])
+        return outputs
 
     @cached_property
     def values(self) -> Callable[[Any], NDArray[np.floating]]:

@@ -1,0 +1,48 @@
+"""Methods that wait: of a collection of Dask they return another, and nothing is computed yet."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.rows import is_dask, map_rows
+
+
+def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a fitted model from rows X to (n,) or (n, q) that also takes arrays and frames of Dask.
+
+    Workers get a lean copy of the model.
+    """
+
+    @wraps(method)
+    def call(self: Any, X: Any, *args: Any, **choices: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **choices)
+        check_is_fitted(self)
+        model = self.lean() if hasattr(self, "lean") else self
+        example = method(model, _one_row(self, X), *args, **choices)
+        q = None if example.ndim == 1 else example.shape[1]
+        function = _Applied(method, model, args, choices)
+        return map_rows(X, function, q=q, dtype=example.dtype, keep_frames=True)
+
+    return call
+
+
+class _Applied:
+    """The method of a model, on a worker."""
+
+    def __init__(self, method: Callable[..., Any], model: Any, args: Any, choices: Any) -> None:
+        self.name, self.model, self.args, self.choices = method.__name__, model, args, choices
+
+    def __call__(self, X: Any) -> Any:
+        return getattr(self.model, self.name)(X, *self.args, **self.choices)
+
+
+def _one_row(model: Any, X: Any) -> Any:
+    """A row of zeros like those of X: what it gives tells type and columns of the result."""
+    if hasattr(X, "_meta") and hasattr(X._meta, "columns"):
+        meta = X._meta
+        return type(meta)(np.zeros((1, len(meta.columns))), columns=meta.columns)
+    return np.zeros((1, model.n_features_in_), dtype=X.dtype)

@@ -1,0 +1,55 @@
+"""Estimators take collections of an engine, and their outputs for those of Dask are lazy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.datasets import make_banana
+from mercer.kernels import RBF
+
+GRID = np.stack(np.meshgrid(np.linspace(-2, 2, 5), np.linspace(-2, 2, 5)), axis=-1).reshape(-1, 2)
+
+
+@pytest.fixture(scope="module")
+def banana():
+    return make_banana(900, random_state=0)
+
+
+@pytest.fixture
+def arrays(banana):
+    da = pytest.importorskip("dask.array")
+    X, y = banana
+    return da.from_array(X, chunks=(200, 2)), da.from_array(y, chunks=200)
+
+
+@pytest.fixture
+def frame(banana):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, y = banana
+    return dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": y}), npartitions=4)
+
+
+def test_arrays_of_dask_give_the_model_of_memory_and_lazy_outputs(banana, arrays):
+    expected = KernelFisherClassifier(RBF(gamma=2.0), centers=GRID).fit(*banana)
+    model = KernelFisherClassifier(RBF(gamma=2.0), centers=GRID).fit(*arrays)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"):
+        lazy = getattr(model, method)(arrays[0])
+        assert hasattr(lazy, "compute")
+        assert_allclose(lazy.compute(), getattr(expected, method)(banana[0]), atol=1e-10)
+
+
+def test_frames_of_dask_keep_their_names(banana, frame):
+    model = KernelFisherClassifier(RBF(gamma=2.0), centers=GRID).fit(frame, "label")
+    assert list(model.feature_names_in_) == ["a", "b"]
+    labels = model.predict(frame[["a", "b"]]).compute()
+    assert_array_equal(
+        labels, KernelFisherClassifier(RBF(gamma=2.0), centers=GRID).fit(*banana).predict(banana[0])
+    )
+
+
+def test_regression_on_dask(banana, arrays):
+    X, _ = banana
+    model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(arrays[0], arrays[0][:, 0])
+    expected = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(X, X[:, 0])
+    assert_allclose(model.predict(arrays[0]).compute(), expected.predict(X), atol=1e-9)
