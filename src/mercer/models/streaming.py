@@ -22,6 +22,7 @@ from mercer.models.validation import (
     loo_size,
     penalty_of,
     positive_or_loo,
+    wanted_centers,
     warn_of_scales,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
@@ -179,7 +180,7 @@ class StreamModel(KernelModel):
         count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
         some_fold = None if fold is None else fold[sample.index]
         training = Training(block.X, block.y, weight, count, some_fold)
-        selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X)
+        selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
         return Task(
             sample=block,
             label=label,
@@ -209,9 +210,10 @@ class StreamModel(KernelModel):
 
     def _left_out_of(self, stream: Stream) -> Drawn:
         """The rows that are left out: so few that outputs for all targets and alphas can be kept."""
-        if self.loo_rows is None or self.kernel_.takes == "values":
+        size = loo_size(self.loo_rows)
+        if size is None or self.kernel_.takes == "values":
             return stream.drawn
-        most = max(LEAST_LOO_ROWS, LOO_OUTPUTS // len(stream.moments.t))
+        most = min(size, max(LEAST_LOO_ROWS, LOO_OUTPUTS // len(stream.moments.t)))
         return replace(stream.drawn, size=min(stream.drawn.size, most)).least()
 
     def _n_drawn(self) -> int:
@@ -219,7 +221,7 @@ class StreamModel(KernelModel):
         size = loo_size(self.loo_rows)
         if size is None or as_kernel(self.kernel).takes == "values":
             return EVERY_ROW
-        return size
+        return max(size, 2 * wanted_centers(self.centers))
 
     def _report(self, tuned: Tuned, training: Training, loo: str, criterion: str) -> FitReport:
         stream = self.__dict__.get("_stream")

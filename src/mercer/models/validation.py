@@ -19,9 +19,11 @@ from mercer.solvers.spectrum import Penalty
 
 # Feature scales that differ by more than this leave a distance to the largest features.
 SCALE_RATIO = 1e3
-# centers="auto" takes so many; up to the second number centers are chosen by the targets.
-AUTO_CENTERS = 1000
+# Up to so many centers are chosen by the targets; among thousands of centers it hardly matters who chose them.
 FORWARD_CENTERS = 1000
+# centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
+AUTO_WORK = 4e12
+AUTO_CENTERS = (500, 4000)
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
@@ -54,24 +56,41 @@ def loo_size(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def as_plan(centers: Any, kernel: Kernel, X: Any) -> tuple[CenterSelector, int | None]:
-    """Who chooses centers for rows like X, and how many; None leaves that to the selector."""
+def auto_centers(n: int) -> int:
+    """How many centers n rows get by themselves: at most half of them."""
+    least, most = AUTO_CENTERS
+    return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
+
+
+def wanted_centers(centers: Any) -> int:
+    """The number of centers that the parameter asks for, or may ask for; 0 where they are given or not many."""
+    if isinstance(centers, str):
+        return AUTO_CENTERS[1]
+    number = centers if isinstance(centers, Integral) else getattr(centers, "n_centers", None)
+    return 0 if number is None else int(number)
+
+
+def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelector, int | None]:
+    """Who chooses centers for n rows like X, and how many; None leaves that to the selector."""
     if isinstance(centers, str):
         choice("centers", centers, ("auto", "all"))
-        return ForwardSelection(), AUTO_CENTERS
+        return _chooser(auto_centers(n)), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:
             raise ValueError(f"centers={centers}; at least 1 center is needed")
-        few = int(centers) <= FORWARD_CENTERS
-        return ForwardSelection() if few else Uniform(), int(centers)
+        return _chooser(int(centers)), int(centers)
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
-        return centers, centers.n_centers or (None if chooses else AUTO_CENTERS)
+        return centers, centers.n_centers or (None if chooses else auto_centers(n))
     given = as_selector(centers)
     if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))
     return given, None
+
+
+def _chooser(m: int) -> CenterSelector:
+    return ForwardSelection() if m <= FORWARD_CENTERS else Uniform()
 
 
 def coverage_of(value: Any) -> None:

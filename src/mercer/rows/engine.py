@@ -20,7 +20,7 @@ from mercer.rows.progress import Advance, progress
 Item = TypeVar("Item")
 
 # Blocks of a Parquet file that one task reads: enough work to outweigh sending one sum.
-PART_BLOCKS = 32
+PART_BLOCKS = 16
 # Times a worker reads anew what it could not read, and seconds before. All other errors would only come again.
 RETRIES = 2
 PAUSE = 1.0
