@@ -18,7 +18,7 @@ from mercer.rows.memory import MemoryRows
 Values = NDArray[np.floating]
 
 # So many pieces share the numbers of a block: each stays in a processor's cache, and as many threads have one.
-PIECES = 16
+PIECES = 4
 
 
 def combine(kernel: Kernel, X: Any, centers: Any, coef: Values) -> Values:
