@@ -4,6 +4,7 @@ from mercer import centers, kernels
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
+from mercer.linalg.rank import RankFactor
 from mercer.models import (
     KernelFisherClassifier,
     KernelRidgeRegressor,
@@ -35,7 +36,7 @@ _MODELS = (
 )
 _SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
-_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision)
+_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision, RankFactor)
 _PASSES = (Stream, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
 _PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))

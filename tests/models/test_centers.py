@@ -57,7 +57,7 @@ def assert_same_classifier(found, expected, X, tolerance=1e-10):
 def test_every_row_a_center_is_the_exact_fit(banana):
     X, y = banana[0][:80], banana[1][:80]
     exact = KernelFisherClassifier(KERNEL, alpha=0.5).fit(X, y)
-    passes = KernelFisherClassifier(KERNEL, alpha=0.5, centers=Uniform()).fit(X, y)
+    passes = KernelFisherClassifier(KERNEL, alpha=0.5, centers=Uniform(80)).fit(X, y)
     # Moments square the condition of the kernel matrix; alpha keeps what is left of its digits.
     assert_allclose(passes.transform(X), exact.transform(X), rtol=1e-6, atol=1e-6)
     assert_allclose(passes.loo_outputs_, exact.loo_outputs_, rtol=1e-6, atol=1e-6)
@@ -272,7 +272,7 @@ def test_precomputed_kernels_take_positions(banana):
 def test_uncertainty_with_centers_is_that_of_all_rows_where_all_are(sinc):
     X, y = sinc[0][:60], sinc[1][:60]
     exact = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1).fit(X, y)
-    passes = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1, centers=Uniform()).fit(X, y)
+    passes = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1, centers=Uniform(60)).fit(X, y)
     new = np.linspace(-12, 12, 9)[:, None]
     for found, expected in zip(passes.predict(new, return_std=True), exact.predict(new, return_std=True)):
         assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -325,3 +325,66 @@ def test_sources_refuse_what_they_can_not_do(banana, tmp_path):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(X[:50], y[:50]).remove(X, y)
     with pytest.raises(ValueError, match="NaN"):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(StreamRows([(np.where(X > 1, np.nan, X), y)]))
+
+
+def test_probabilities_of_rare_classes_are_as_rare(rng):
+    X = rng.normal(size=(20_000, 2))
+    y = (rng.random(20_000) < 0.002).astype(int)
+    model = KernelFisherClassifier(KERNEL, alpha=10.0, centers=GRID, loo_rows=1000, random_state=0).fit(X, y)
+    # Ten rows of the class are drawn where two are its share; smoothing adds one row in a thousand.
+    assert model.predict_proba(X)[:, 1].mean() < 0.004
+
+
+def test_nothing_is_solved_while_rows_join(banana, monkeypatch):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, centers=GRID)
+    with monkeypatch.context() as patch:
+        patch.setattr(KernelFisherClassifier, "_solve", lambda self: pytest.fail("solved"))
+        for rows, labels in batches(X, y, 300):
+            model.partial_fit(rows, labels, classes=[-1, 1])
+    assert model.score(X, y) > 0.8
+
+
+def test_classes_that_were_told_and_not_seen_are_waited_for(banana):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, centers=GRID).partial_fit(X[y < 0], y[y < 0], classes=[-1, 1])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no rows of class 1"):
+            model.predict(X)
+    assert model.partial_fit(X[y > 0], y[y > 0]).score(X, y) > 0.8
+
+
+def test_rows_without_weight_are_not_drawn(banana):
+    X, y = banana
+    weight = np.zeros(900)
+    weight[:100] = 1.0
+    model = KernelFisherClassifier(KERNEL, centers=GRID, loo_rows=60, random_state=0).fit(X, y, weight)
+    assert (weight[model.loo_index_] > 0).all()
+
+
+def test_a_part_of_a_row_can_leave(sinc):
+    X, y = sinc
+    half = np.full(900, 0.5)
+    model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, centers=LINE)
+    expected = clone(model).fit(X, y, half).loo_prediction_
+    assert_allclose(model.fit(X, y).remove(X, y, half).loo_prediction_, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_of_streams_are_checked(banana, weight):
+    X, y = banana
+    with pytest.raises(ValueError, match="finite, nonnegative"):
+        KernelFisherClassifier(KERNEL, centers=GRID).fit([(X, y, np.full(900, weight))])
+
+
+def test_columns_in_another_order_are_refused(banana, tmp_path):
+    X, y = banana
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    one, two = parquet(tmp_path / "one", X, y), parquet(tmp_path / "two", X, y)
+    model = KernelFisherClassifier(KERNEL, centers=GRID).fit(one, "label")
+    table = pytest.importorskip("pyarrow.parquet")
+    for file in (tmp_path / "two").iterdir():
+        table.write_table(table.read_table(file).select(["x1", "label", "x0"]), file)
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        model.partial_fit(two, "label")

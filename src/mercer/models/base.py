@@ -32,13 +32,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Training:
-    """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None."""
+    """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None.
+
+    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform.
+    """
 
     X: Any
     Y: Array
     weight: Array
     count: Array
     fold: NDArray[np.intp] | None
+    represents: Array | None = None
 
     @property
     def unit(self) -> Array:
@@ -50,7 +54,8 @@ class Training:
     def evidence(self) -> Array:
         """The weights (n,) in such a unit that they sum to the number of rows."""
         used = self.weight > 0
-        scaled: Array = self.weight * (self.count[used].sum() / self.weight.sum())
+        weight = self.weight if self.represents is None else self.weight * self.represents
+        scaled: Array = weight * (self.count[used].sum() / weight.sum())
         return scaled
 
     def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":

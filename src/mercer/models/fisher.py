@@ -338,6 +338,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """Store the classes, and refuse what does not fit their number before anything is computed."""
         self.classes_ = classes
         k = len(classes)
+        if k == 0:
+            raise ValueError("there are no labels of positive weight; a classifier needs at least 2 classes")
         if k < 2:
             only = classes.tolist()[0]
             raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
@@ -380,8 +382,17 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         label = np.asarray(training.Y[:, 0] > 0, np.intp) if len(self.classes_) == 2 else training.Y.argmax(axis=1)
         t, n = moments.t, moments.n
         share = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
+        self._check_seen(share)
         FY = tuned.coef.T @ moments.C + np.outer(tuned.intercept, t)
         self._make_rule(training, tuned, label, share, Scatter(FY, t, n))
+
+    def _check_seen(self, share: Array) -> None:
+        """Every class that was told has rows."""
+        unseen = self.classes_[share <= 1e-12].tolist()
+        if unseen:
+            raise ValueError(
+                f"no rows of class {unseen[0]!r} so far: add some with partial_fit before the model is asked"
+            )
 
     @property
     def _has_intercept(self) -> bool:
@@ -415,7 +426,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.loo_decision_ = self.rule_.decision(tuned.loo)
         self.loo_proba_ = self.rule_.probabilities(tuned.loo)
         hit = self.loo_proba_.argmax(axis=1) == label
-        self.loo_score_ = float(np.average(hit, weights=training.weight))
+        self.loo_score_ = float(np.average(hit, weights=training.evidence))
         self.report_ = self._report(tuned, training, f"accuracy {self.loo_score_:.4f}", self.criterion)
 
     @property

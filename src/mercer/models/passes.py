@@ -136,10 +136,13 @@ class Stream:
             raise ValueError(
                 f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"
             )
-        drawn = self.drawn
+        drawn, whole = self.drawn, True
         for block in rows.blocks():
             drawn = drawn.without(block)
-        return replace(self, moments=self.moments - less, drawn=drawn)
+            whole &= block.weight is None or bool((block.weight == np.round(block.weight)).all())
+        encode = replace(self.gather.encode, counts=self.gather.encode.counts and whole)
+        gather = replace(self.gather, encode=encode)
+        return replace(self, gather=gather, moments=self.moments - less, drawn=drawn, fold=None)
 
 
 @dataclass(frozen=True)

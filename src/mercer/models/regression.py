@@ -330,7 +330,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             fold=None,
         )
         # Of counted rows each copy is one.
-        n = moments.n if self._stream.gather.encode.counts else float(moments.n_rows)
+        n = moments.n if self._stream.gather.encode.counts else float(max(moments.n_rows, used.sum()))
         self._store_loo(training, tuned, n, one_target=self._one_target)
 
     @property

@@ -26,6 +26,7 @@ from mercer.models.validation import (
     warn_of_scales,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
+from mercer.rows.draw import Labels
 from mercer.scores.criteria import CriterionFor
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
@@ -74,7 +75,8 @@ class StreamModel(KernelModel):
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of a fit that has rows it was not solved for: solving waits until it is asked for."""
-        if name.endswith("_") and not name.startswith("__") and self.__dict__.get("_stale", False):
+        solved = name.endswith("_") and not name.startswith("_") and name not in CHOSEN
+        if solved and self.__dict__.get("_stale", False):
             self._solve()
             if name in self.__dict__:
                 return self.__dict__[name]
@@ -138,8 +140,15 @@ class StreamModel(KernelModel):
     def _named(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows elsewhere; the names of their columns are kept, if this is the first that is seen of them."""
         names = feature_names(X, y, sample_weight)
-        if names is not None and "_stream" not in self.__dict__:
-            self.feature_names_in_ = np.array(names, dtype=object)
+        if "_stream" not in self.__dict__:
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+        elif names is not None and names != tuple(getattr(self, "feature_names_in_", names)):
+            raise ValueError(
+                f"the columns are {', '.join(names)}, and the model knows {', '.join(self.feature_names_in_)}; "
+                "give the same columns in the same order: ParquetRows(path, columns=[...], target=...)"
+            )
         return as_rows(X, y, sample_weight)
 
     def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
@@ -179,7 +188,7 @@ class StreamModel(KernelModel):
         unit = weight if block.unit is None else block.unit
         count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
         some_fold = None if fold is None else fold[sample.index]
-        training = Training(block.X, block.y, weight, count, some_fold)
+        training = Training(block.X, block.y, weight, count, some_fold, _represents(drawn, raw))
         selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
         return Task(
             sample=block,
@@ -198,6 +207,13 @@ class StreamModel(KernelModel):
     def _solve(self, part: Callable[[int], Moments] | None = None) -> None:
         """Choose alpha, and set what follows from it; ``part`` gives the moments of rows that leave together."""
         self._stale = False
+        try:
+            self._solve_now(part)
+        except BaseException:
+            self._stale = True
+            raise
+
+    def _solve_now(self, part: Callable[[int], Moments] | None) -> None:
         stream = self._stream
         drawn = self._left_out_of(stream)
         task, training = self._task(stream.gather.encode, drawn, stream.fold)
@@ -269,3 +285,15 @@ class StreamModel(KernelModel):
         for name in [name for name in vars(self) if name.endswith("_") and name not in CHOSEN]:
             delattr(self, name)
         self._stale = True
+
+
+def _represents(drawn: Drawn, sample: Block) -> Array | None:
+    """The weight of all rows for which a unit of weight of each row of the sample stands: rare labels differ."""
+    if drawn.labels is None:
+        return None
+    held = Labels.of(sample.y, sample.weight)
+    position = np.searchsorted(drawn.labels.values, held.values)
+    factor = drawn.labels.weight[position] / held.weight
+    place = np.minimum(np.searchsorted(held.values, sample.y), len(held.values) - 1)
+    represents: Array = factor[place]
+    return represents

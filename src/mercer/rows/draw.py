@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 MOST_PARTS = 64
 # Rows beyond the expected number that the first draw lets through, in standard deviations.
 SLACK = 6.0
+# Above all keys.
+NO_BOUND = 2.0
 # Rows of every label that are drawn even if the label is rare.
 OF_EACH = 10
 
@@ -114,6 +116,8 @@ class Drawn:
     def without(self, block: Block) -> "Drawn":
         """Less the weights of rows equal to those of the block; what is left without weight is gone."""
         won = self.least()
+        if not won.parts:
+            raise ValueError("no rows are held any more for leave-one-out; fit anew")
         held = won.parts[0]
         weight = _weight(held)
         pairs = _pairs(join([_bare(held), _bare(block)]))
@@ -138,7 +142,7 @@ class Drawn:
         """The rows that won."""
         won = self.least()
         if not won.parts:
-            raise ValueError("there are no rows to draw from")
+            raise ValueError("all rows held for leave-one-out were taken out; fit anew, or with a larger loo_rows")
         block = won.parts[0]
         return Sample(block.X, block.y, block.weight, won.index)
 
@@ -152,11 +156,15 @@ class Draw:
 
     size: int
     seed: int
-    bound: float = 1.0
+    bound: float = NO_BOUND
     labels: bool = False
 
     def __call__(self, block: Block) -> Drawn:
         key = row_keys(self.seed, block.first, block.n_rows)
+        if block.weight is not None:
+            _check_weight(block)
+            # Rows without weight lose to all others.
+            key = np.where(block.weight > 0, key, 1.0 + key)
         chosen = np.flatnonzero(key < self.bound)
         if self.labels and self.bound < 1.0 and block.y is not None:
             chosen = np.union1d(chosen, _of_each(block.y, key))
@@ -187,6 +195,15 @@ def _labels(block: Block) -> Labels:
     if block.y is None:
         raise ValueError("the rows carry no labels; a classifier requires y to be passed")
     return Labels.of(block.y, block.weight)
+
+
+def _check_weight(block: Block) -> None:
+    w = np.asarray(block.weight)
+    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
+        raise ValueError(
+            f"weights of rows have shape {w.shape} and span {w.min()} to {w.max()}; "
+            "they must be finite, nonnegative, and one for each row"
+        )
 
 
 def _weight(block: Block) -> Array:
@@ -237,6 +254,5 @@ def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
 
 def _bound(n: int, n_rows: int | None) -> float:
     """A key that more than n of n_rows rows stay below, almost surely."""
-    if n_rows is None or n_rows == 0:
-        return 1.0
-    return min(1.0, float(n + SLACK * n**0.5 + SLACK**2) / n_rows)
+    share = 1.0 if not n_rows else float(n + SLACK * n**0.5 + SLACK**2) / n_rows
+    return share if share < 1.0 else NO_BOUND
