@@ -53,7 +53,8 @@ def test_sparse_prints_its_tables_and_goes_on_where_it_stopped(ida, tmp_path, rn
     X = rng.normal(size=(500, 4))
     np.savez(tmp_path / "regression" / "boston_housing.npz", X=X, y=X[:, 0])
     out = tmp_path / "sparse.json"
-    command = ["sparse_models.py", "--data", tmp_path, "--out", out, "--quick", "--sets", "banana", "boston", "sinc"]
+    sets = ("--sets", "banana", "boston", "sinc")
+    command = ["sparse_models.py", "--data", tmp_path, "--out", out, "--quick", *sets]
     lines = run(*command).splitlines()
     assert {line.split()[0] for line in lines if line} >= {"banana", "boston", "sinc", "mean"}
     assert set(json.loads(out.read_text())) == {"banana", "boston", "sinc"}
