@@ -8,6 +8,8 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
 
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
+
 GRID = np.stack(np.meshgrid(np.linspace(-2, 2, 5), np.linspace(-2, 2, 5)), axis=-1).reshape(-1, 2)
 
 
