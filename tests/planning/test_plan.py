@@ -57,7 +57,7 @@ def test_an_unknown_engine_is_named_with_those_there_are():
 
 @pytest.mark.ratio
 @pytest.mark.parametrize(("d", "m", "dtype"), [(20, 500, np.float32), (100, 1000, np.float64)])
-def test_a_pass_takes_what_was_planned_up_to_a_half(rng, d, m, dtype):
+def test_a_pass_takes_what_was_planned_up_to_a_third(rng, d, m, dtype):
     n = 16 * 4096
     X = rng.standard_normal((n, d)).astype(dtype)
     rows, fold = MemoryRows(X, np.ones(n)), MomentsOf(RBF(gamma=0.05), X[:m].copy())
@@ -69,5 +69,4 @@ def test_a_pass_takes_what_was_planned_up_to_a_half(rng, d, m, dtype):
         start = time.process_time()
         rows.reduce(fold)
         took.append(time.process_time() - start)
-    # On a machine with nothing else to do within a third; others wait for memory at the same time.
-    assert 0.5 < np.median(said) / np.median(took) < 1.6
+    assert 0.7 < np.median(said) / np.median(took) < 1.3

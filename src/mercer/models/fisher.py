@@ -5,9 +5,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
@@ -16,21 +14,20 @@ from mercer.models.lazy import lazily
 from mercer.models.passes import ClassBlocks, Columns, Encoder
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
-    choice,
+    check_classes,
     class_factors,
+    class_labels,
     class_priors,
     component_count,
     consistent,
+    decision_words,
     fold_of_rows,
     row_count,
     row_weight,
 )
-from mercer.rows import Block, Drawn, MemoryRows, Rows, elsewhere
+from mercer.rows import Block, Drawn, elsewhere
 from mercer.rows.draw import Labels
 from mercer.scores import (
-    CALIBRATIONS,
-    CLASSIFICATION_CRITERIA,
-    THRESHOLDS,
     ClassFit,
     Scatter,
     classification_criterion,
@@ -213,7 +210,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
-        self._check_words()
+        decision_words(self)
         self._start_anew()
         together = self.cv is not None or groups is not None
         if elsewhere(X):
@@ -256,7 +253,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly.
         """
-        self._check_words()
+        decision_words(self)
         self._continue(decay)
         if "_stream" not in vars(self):
             self._told_classes = None if classes is None else np.unique(np.asarray(classes))
@@ -308,26 +305,12 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_words(self) -> None:
-        choice("criterion", self.criterion, CLASSIFICATION_CRITERIA)
-        choice("threshold", self.threshold, ("bayes", *THRESHOLDS))
-        choice("calibration", self.calibration, CALIBRATIONS)
-        if self.threshold != "bayes" and self.priors is not None:
-            raise ValueError(f'priors move the threshold, threshold={self.threshold!r} fixes it; use "bayes"')
-
     def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
         """Rows in memory, checked."""
         X = self._read(X, reset=reset)
-        y = _labels(y)
+        y = class_labels(y)
         consistent(X, y)
         return X, y, row_weight(sample_weight, X)
-
-    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
-        """Rows that join or leave, and whether they were checked."""
-        if elsewhere(X):
-            return self._named(X, y, sample_weight), False
-        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
-        return MemoryRows(X, y, None if sample_weight is None else weight), True
 
     def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
         """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
@@ -337,18 +320,9 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     def _set_classes(self, classes: NDArray[Any]) -> None:
         """Store the classes, and refuse what does not fit their number before anything is computed."""
         self.classes_ = classes
-        k = len(classes)
-        if k == 0:
-            raise ValueError("there are no labels of positive weight; a classifier needs at least 2 classes")
-        if k < 2:
-            only = classes.tolist()[0]
-            raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
-        if k > 2 and self.threshold not in ("bayes", "least_squares"):
-            raise ValueError(
-                f'threshold={self.threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
-            )
-        component_count(self.n_components, k)
-        class_priors(self.priors, k)
+        check_classes(classes, self.threshold)
+        component_count(self.n_components, len(classes))
+        class_priors(self.priors, len(classes))
 
     def _training(self, X: Any, label: NDArray[np.intp], weight: Array, fold: NDArray[np.intp] | None) -> Training:
         """Rows with class targets; the weight of a class goes with its rows."""
@@ -432,10 +406,3 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     @property
     def _n_features_out(self) -> int:
         return int(self.scalings_.shape[1])
-
-
-def _labels(y: ArrayLike) -> NDArray[Any]:
-    """Class labels as one column."""
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return np.asarray(column_or_1d(y, warn=True))

@@ -6,15 +6,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.expansion import Expansion
 from mercer.gram import take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
-from mercer.models.validation import choice, consistent, row_count, row_weight
+from mercer.models.validation import (
+    choice,
+    class_labels,
+    consistent,
+    real_targets,
+    row_count,
+    row_weight,
+)
 from mercer.rows import distinct_rows
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_targets, relative
@@ -256,9 +261,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     ) -> tuple[Any, NDArray[Any], Array]:
         """Rows of positive weight, with their labels."""
         X = self._read_block(X, reset=reset)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        labels = np.asarray(column_or_1d(y, warn=True))
+        labels = class_labels(y)
         consistent(X, labels)
         weight = row_weight(sample_weight, X)
         used = np.flatnonzero(weight > 0)
@@ -433,7 +436,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
 
     def _learn_targets(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, first: bool) -> Self:
         X = self._read_block(X, reset=first)
-        targets = _targets(y)
+        targets = real_targets(y, self)
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
         Y = targets.reshape(len(targets), -1)
@@ -486,14 +489,6 @@ def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
             "pass all labels as classes to the first partial_fit"
         )
     return position
-
-
-def _targets(y: ArrayLike) -> Array:
-    """Finite real targets of one or two dimensions."""
-    if y is None:
-        raise ValueError("OnlineKernelRegressor requires y to be passed, but the target y is None")
-    targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    return targets
 
 
 def _number(name: str, value: Any, *, above: float, most: float) -> float:

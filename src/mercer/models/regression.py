@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_array
 
 from mercer.expansion import Expansion
 from mercer.gram import gram, kernel_blocks, self_similarity
@@ -22,11 +21,12 @@ from mercer.models.validation import (
     coverage_of,
     fold_of_rows,
     penalty_of,
+    real_targets,
     row_count,
     row_weight,
     warn_of_shift,
 )
-from mercer.rows import Block, Drawn, MemoryRows, Rows, elsewhere
+from mercer.rows import Block, Drawn, elsewhere
 from mercer.scores import (
     LeftOut,
     noise_std,
@@ -295,16 +295,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Array, Array]:
         """Rows in memory, checked."""
         X = self._read(X, reset=reset)
-        targets = _targets(y)
+        targets = real_targets(y, self)
         consistent(X, targets)
         return X, targets, row_weight(sample_weight, X)
-
-    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
-        """Rows that join or leave, and whether they were checked."""
-        if elsewhere(X):
-            return self._named(X, y, sample_weight), False
-        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in vars(self))
-        return MemoryRows(X, y, None if sample_weight is None else weight), True
 
     def _encoder(self, drawn: Drawn, columns: Columns | None) -> ValueBlocks:
         self._one_target = np.ndim(drawn.sample().y) == 1
@@ -361,11 +354,3 @@ def _share(observations: Observations, fold: NDArray[np.intp] | None) -> Array:
     leaving = observations.unit if fold is None else observations.weight
     share: Array = leaving / observations.point_weight[observations.rows.point]
     return share
-
-
-def _targets(y: ArrayLike) -> Array:
-    """Finite real targets of one or two dimensions."""
-    if y is None:
-        raise ValueError("KernelRidgeRegressor requires y to be passed, but the target y is None")
-    targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    return targets

@@ -9,28 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import r2_score
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.expansion import Expansion
 from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
 from mercer.models.validation import (
+    check_classes,
     choice,
     class_factors,
+    class_labels,
     class_priors,
     consistent,
+    decision_words,
     positive_or_none,
+    real_targets,
     row_count,
     row_weight,
 )
 from mercer.rows import distinct_rows, every_row
 from mercer.scores import (
-    CALIBRATIONS,
-    CLASSIFICATION_CRITERIA,
-    THRESHOLDS,
     ClassFit,
     Scatter,
     classification_criterion,
@@ -419,9 +419,9 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         sample_weight : array of shape (n,), default=None
             Whole numbers are counts, others say how much a row matters; see :class:`KernelFisherClassifier`.
         """
-        self._check_words()
+        decision_words(self)
         X = self._read(X, reset=True)
-        y = _labels(y)
+        y = class_labels(y)
         consistent(X, y)
         weight = row_weight(sample_weight, X)
         label = self._classes(y, weight)
@@ -464,25 +464,11 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     def _fitted(self, X: Any) -> Array:
         return np.asarray(self._sparse_outputs(X), dtype=np.float64)
 
-    def _check_words(self) -> None:
-        choice("criterion", self.criterion, CLASSIFICATION_CRITERIA)
-        choice("threshold", self.threshold, ("bayes", *THRESHOLDS))
-        choice("calibration", self.calibration, CALIBRATIONS)
-        if self.threshold != "bayes" and self.priors is not None:
-            raise ValueError(f'priors move the threshold, threshold={self.threshold!r} fixes it; use "bayes"')
-
     def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
         """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
         self.classes_ = np.unique(y[weight > 0])
-        k = len(self.classes_)
-        if k < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y holds one class, {only!r}; a classifier needs at least 2 classes")
-        if k > 2 and self.threshold not in ("bayes", "least_squares"):
-            raise ValueError(
-                f'threshold={self.threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
-            )
-        return np.minimum(np.searchsorted(self.classes_, y), k - 1)
+        check_classes(self.classes_, self.threshold)
+        return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
 
     def _judge(self, label: NDArray[np.intp], weight: Array, Y: Array) -> JudgeFor:
         def judge_for(rows: Indices, targets: list[int] | None) -> Judge:
@@ -592,9 +578,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
             Whole numbers are counts, others say how much a row matters.
         """
         X = self._read(X, reset=True)
-        if y is None:
-            raise ValueError("SparseKernelRegressor requires y to be passed, but the target y is None")
-        targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        targets = real_targets(y, self)
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
         Y = targets.reshape(len(targets), -1)
@@ -649,10 +633,3 @@ def _nonnegative(name: str, value: Any) -> float:
     if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name}={value!r}; it must be a number of at least zero")
     return float(value)
-
-
-def _labels(y: ArrayLike) -> NDArray[Any]:
-    """Class labels as one column."""
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return np.asarray(column_or_1d(y, warn=True))

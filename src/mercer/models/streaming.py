@@ -73,6 +73,10 @@ class StreamModel(KernelModel):
     @abstractmethod
     def _has_classes(self) -> bool: ...
 
+    @abstractmethod
+    def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
+        """Rows in memory with targets and weights, checked."""
+
     def __getattr__(self, name: str) -> Any:
         """Attributes of a fit that has rows it was not solved for: solving waits until it is asked for."""
         solved = name.endswith("_") and not name.startswith("_") and name not in CHOSEN
@@ -150,6 +154,13 @@ class StreamModel(KernelModel):
                 "give the same columns in the same order: ParquetRows(path, columns=[...], target=...)"
             )
         return as_rows(X, y, sample_weight)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
+        """Rows that join or leave, and whether they were checked."""
+        if elsewhere(X):
+            return self._named(X, y, sample_weight), False
+        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in self.__dict__)
+        return MemoryRows(X, y, None if sample_weight is None else weight), True
 
     def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
@@ -275,7 +286,7 @@ class StreamModel(KernelModel):
 
     def _remove(self, rows: Rows) -> Self:
         check_is_fitted(
-            self, "_stream", msg="there are no rows to take out: %(name)s was fitted with every row a center"
+            self, "_stream", msg="%(name)s holds no moments to take rows out of: fit it with centers, and not lean"
         )
         self._stream = self._stream.left(rows)
         self._forget_solution()

@@ -8,13 +8,15 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils import assert_all_finite, check_array, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
 from mercer.errors import NumericalWarning, ScaleWarning
 from mercer.gram import n_rows
 from mercer.kernels import Kernel
+from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 
 # Feature scales that differ by more than this leave a distance to the largest features.
@@ -103,6 +105,43 @@ def penalty_of(value: str) -> Penalty:
     """One of the two penalties."""
     choice("penalty", value, get_args(Penalty))
     return cast(Penalty, value)
+
+
+def class_labels(y: Any) -> NDArray[Any]:
+    """Class labels as one column."""
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def real_targets(y: Any, owner: Any) -> NDArray[np.float64]:
+    """Finite real targets of one or two dimensions, for an estimator."""
+    if y is None:
+        raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
+    targets: NDArray[np.float64] = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return targets
+
+
+def decision_words(model: Any) -> None:
+    """What a classifier says of criterion, threshold and calibration is known, and goes together."""
+    choice("criterion", model.criterion, CLASSIFICATION_CRITERIA)
+    choice("threshold", model.threshold, ("bayes", *THRESHOLDS))
+    choice("calibration", model.calibration, CALIBRATIONS)
+    if model.threshold != "bayes" and model.priors is not None:
+        raise ValueError(f'priors move the threshold, threshold={model.threshold!r} fixes it; use "bayes"')
+
+
+def check_classes(classes: NDArray[Any], threshold: str) -> None:
+    """At least two classes, and no more than the threshold can part."""
+    k = len(classes)
+    if k == 0:
+        raise ValueError("there are no labels of positive weight; a classifier needs at least 2 classes")
+    if k < 2:
+        raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes")
+    if k > 2 and threshold not in ("bayes", "least_squares"):
+        raise ValueError(
+            f'threshold={threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
+        )
 
 
 def component_count(value: Any, n_classes: int) -> int:
