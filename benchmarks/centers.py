@@ -6,6 +6,7 @@ the training part by exact leave-one-out from a common grid. The test part is us
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,6 +221,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, help="draw the curves into this file")
     args = parser.parse_args()
     args.widths = WIDTHS
+    if args.keep is not None:
+        args.keep.mkdir(parents=True, exist_ok=True)
     if args.quick:
         args.most, args.widths, args.seeds = min(args.most, 200), WIDTHS[1:3], 1
     args.numbers = [m for m in NUMBERS if m <= args.most]
@@ -231,7 +234,7 @@ def main() -> None:
     results = {}
     for name in args.sets:
         results[name] = measure(name, args)
-        print(f"  {name} done", flush=True)
+        print(f"  {name} done", file=sys.stderr, flush=True)
     rows = [
         [f"{name}, {selector}", *(float(e) for e in values[:, 0]), float(values[-1, 1])]
         for name, found in results.items()

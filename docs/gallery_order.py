@@ -9,6 +9,7 @@ ORDER = [
     "regression_intervals",
     "centers",
     "online_drift",
+    "pairs",
     "sparse_path",
     "sparse_sinc",
     "sparse_spirals",

@@ -5,6 +5,7 @@ from mercer.models import (
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "KernelRidgeRegressor",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
+    "PairwiseClassifier",
     "SparseFisherClassifier",
     "SparseKernelRegressor",
     "__version__",

@@ -10,6 +10,7 @@ from mercer.models import (
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
@@ -31,6 +32,7 @@ _MODELS = (
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
 )

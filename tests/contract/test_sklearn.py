@@ -3,7 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier, SparseKernelRegressor
+from mercer import (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    PairwiseClassifier,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+)
 from mercer.centers import Uniform
 from mercer.kernels import RBF
 
@@ -32,6 +38,7 @@ ESTIMATORS = [
     KernelRidgeRegressor(MEDIAN, penalty="coef"),
     KernelRidgeRegressor(MEDIAN, fit_intercept=False),
     KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0),
+    PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)),
     SparseFisherClassifier(),
     SparseFisherClassifier(MEDIAN, selection="residual", penalty="diagonal"),
     SparseFisherClassifier(MEDIAN, n_candidates=59, prune=True, max_centers=10),

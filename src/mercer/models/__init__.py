@@ -2,6 +2,7 @@
 
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
+from mercer.models.pairwise import PairwiseClassifier
 from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
 
@@ -10,6 +11,7 @@ __all__ = [
     "KernelRidgeRegressor",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
+    "PairwiseClassifier",
     "SparseFisherClassifier",
     "SparseKernelRegressor",
 ]

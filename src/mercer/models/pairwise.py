@@ -1,0 +1,228 @@
+"""One discriminant for each pair of classes, and the class probabilities that agree with all pairs best."""
+
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import n_rows
+from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.validation import check_classes, choice, class_labels, consistent, row_weight
+from mercer.scores.coupling import couple_least_squares, couple_odds
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def _goes_on(model: "PairwiseClassifier") -> bool:
+    return hasattr(model._new(), "partial_fit")
+
+
+class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """k (k - 1) / 2 classifiers, one for each pair of classes, and class probabilities coupled from theirs.
+
+    The classifier of the pair (i, j) sees the rows of these two classes only and says r_ij(x), the probability of
+    i given that x is one of the two. It chooses its own kernel and penalty. Where one fit to n rows costs O(n³),
+    the pairs of k classes of equal size cost 4 / k of it together.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_log_proba, default=None
+        What is fitted to each pair; None is ``KernelFisherClassifier()``.
+    coupling : {"least_squares", "odds"}, default="least_squares"
+        How probabilities of pairs become those of classes: "least_squares" minimizes
+        sum_ij (r_ji p_i - r_ij p_j)² [1]_, "odds" takes p_i proportional to 1 / sum_j (r_ji / r_ij) [2]_.
+    n_jobs : int, default=None
+        Pairs that are fitted at a time.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+    pairs_ : list of tuple
+        Positions (i, j) in ``classes_``, i < j.
+    estimators_ : list
+        The classifier of each pair.
+
+    References
+    ----------
+    .. [1] Wu, Lin and Weng (2004), Probability estimates for multi-class classification by pairwise coupling,
+       JMLR 5:975-1005, Section 4.2.
+    .. [2] Andelić (2007), Sparse Nonlinear Discriminants, Eq. (4.8).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import PairwiseClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = PairwiseClassifier().fit(scale(X), y)
+    >>> model.pairs_
+    [(0, 1), (0, 2), (1, 2)]
+    >>> model.score(scale(X), y)
+    1.0
+    """
+
+    classes_: NDArray[Any]
+    pairs_: list[tuple[int, int]]
+    estimators_: list[Any]
+    _columns: list[Indices | None]
+
+    def __init__(self, estimator: Any = None, *, coupling: str = "least_squares", n_jobs: int | None = None):
+        self.estimator = estimator
+        self.coupling = coupling
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit a classifier to each pair of classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d), list of n objects, or kernel values of shape (n, n)
+            Whatever ``estimator`` takes.
+        y : array of shape (n,)
+            Labels.
+        sample_weight : array of shape (n,), default=None
+            Goes to each pair with its rows.
+        """
+        X, labels, weight = self._table(X, y, sample_weight)
+        self._set_classes(np.unique(labels[weight > 0]))
+        of_pairs = [self._rows_of(pair, labels) for pair in self.pairs_]
+        values = get_tags(self._new()).input_tags.pairwise
+        self._columns = [rows if values else None for rows in of_pairs]
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_pair)(self._new(), X, labels, rows, columns, _weights(sample_weight, weight, rows))
+            for rows, columns in zip(of_pairs, self._columns)
+        )
+        return self._describe(X)
+
+    @available_if(_goes_on)
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on with more rows; each pair gets those of its two classes.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (k,), default=None
+            All labels that will come, in the first call.
+        sample_weight : array of shape (n,), default=None
+        """
+        X, labels, weight = self._table(X, y, sample_weight)
+        if not hasattr(self, "estimators_"):
+            self._set_classes(np.unique(labels if classes is None else np.asarray(classes)))
+            self.estimators_ = [self._new() for _ in self.pairs_]
+            self._columns = [None] * len(self.pairs_)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y holds {unknown.tolist()}, and the first call knew {self.classes_.tolist()} only; "
+                "give it all labels as classes"
+            )
+        for pair, model in zip(self.pairs_, self.estimators_):
+            rows = self._rows_of(pair, labels)
+            if len(rows):
+                known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
+                model.partial_fit(_take(X, rows), labels[rows], **known)
+        return self._describe(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class (n,) of each row."""
+        most = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, k) of the classes."""
+        odds = self._log_odds(X)
+        return np.exp(couple_odds(odds)) if self.coupling == "odds" else couple_least_squares(odds)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms (n, k) of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Probabilities (n, k), or of two classes the log-odds (n,) of the second: what ``predict`` goes by."""
+        check_is_fitted(self, "estimators_")
+        return self._log_odds(X)[:, 1, 0] if len(self.classes_) == 2 else self.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, base = super().__sklearn_tags__(), get_tags(self._new())
+        tags.input_tags.pairwise = base.input_tags.pairwise
+        tags.input_tags.sparse = base.input_tags.sparse
+        return tags
+
+    def _new(self) -> Any:
+        return KernelFisherClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Array]:
+        """Rows, labels and weights, checked."""
+        choice("coupling", self.coupling, ("least_squares", "odds"))
+        if not hasattr(self._new(), "predict_log_proba"):
+            raise TypeError(
+                f"{self.estimator!r} has no predict_log_proba; pairs are coupled by their probabilities"
+            )
+        (X,), labels = indexable(X), class_labels(y)
+        consistent(X, labels)
+        return X, labels, row_weight(sample_weight, X)
+
+    def _set_classes(self, classes: NDArray[Any]) -> None:
+        check_classes(classes, "bayes")
+        self.classes_, self.pairs_ = classes, list(combinations(range(len(classes)), 2))
+
+    def _rows_of(self, pair: tuple[int, int], labels: NDArray[Any]) -> Indices:
+        return np.flatnonzero(np.isin(labels, self.classes_[list(pair)]))
+
+    def _describe(self, X: Any) -> Self:
+        """What scikit-learn asks of features; a pair knows it, unless it saw a part of the columns."""
+        if self._columns[0] is not None:
+            self.n_features_in_ = X.shape[1]
+            return self
+        for name in ("n_features_in_", "feature_names_in_"):
+            known = [getattr(model, name) for model in self.estimators_ if hasattr(model, name)]
+            if known:
+                setattr(self, name, known[0])
+        return self
+
+    def _log_odds(self, X: Any) -> Array:
+        """log r_ij / r_ji (n, k, k); a pair that saw no row yet has no opinion."""
+        check_is_fitted(self, "estimators_")
+        (X,) = indexable(X)
+        S = np.zeros((n_rows(X), len(self.classes_), len(self.classes_)))
+        for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
+            if hasattr(model, "classes_"):
+                log_p = model.predict_log_proba(_take(X, None, columns))
+                S[:, i, j] = log_p[:, 0] - log_p[:, 1]
+                S[:, j, i] = -S[:, i, j]
+        return S
+
+
+def _fit_pair(
+    model: Any, X: Any, y: NDArray[Any], rows: Indices, columns: Indices | None, more: dict[str, Any]
+) -> Any:
+    return model.fit(_take(X, rows, columns), y[rows], **more)
+
+
+def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:
+    """Weights of the rows, where some were given: not every classifier takes them."""
+    return {} if sample_weight is None else {"sample_weight": weight[rows]}
+
+
+def _take(X: Any, rows: Indices | None, columns: Indices | None = None) -> Any:
+    """Some rows of an array, a frame or a list, and of kernel values some columns."""
+    if columns is not None:
+        X = np.asarray(X)[:, columns]
+    if rows is None:
+        return X
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]

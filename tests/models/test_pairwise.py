@@ -1,0 +1,104 @@
+"""Classifiers of pairs, and what is coupled from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier
+from mercer.kernels import RBF, FromCallable, pairwise
+from mercer.scores.coupling import couple_odds
+
+FIXED = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)
+
+
+def test_pairs_see_their_rows_only(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(FIXED).fit(X, y)
+    for (i, j), one in zip(model.pairs_, model.estimators_):
+        rows = np.isin(y, [i, j])
+        alone = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X[rows], y[rows])
+        assert_allclose(one.predict_log_proba(X), alone.predict_log_proba(X))
+
+
+def test_two_classes_are_one_pair(two_classes):
+    X, y = two_classes
+    model, alone = PairwiseClassifier(FIXED).fit(X, y), KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X, y)
+    for name in ("predict_proba", "predict_log_proba", "decision_function", "predict"):
+        assert_allclose(getattr(model, name)(X), getattr(alone, name)(X), atol=1e-10)
+
+
+def test_odds_are_coupled_by_the_formula(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(FIXED, coupling="odds").fit(X, y)
+    S = np.zeros((len(y), 3, 3))
+    for (i, j), one in zip(model.pairs_, model.estimators_):
+        S[:, j, i] = one.decision_function(X)
+        S[:, i, j] = -S[:, j, i]
+    assert_allclose(model.predict_proba(X), np.exp(couple_odds(S)), atol=1e-12)
+
+
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+def test_probabilities_are_honest_about_classes_that_overlap(rng, coupling):
+    """The densities are known: three unit Gaussians on a line."""
+    y = rng.integers(3, size=1500)
+    X = rng.normal(size=(1500, 1)) + 1.5 * y[:, None]
+    new = np.linspace(-2, 5, 50)[:, None]
+    density = np.exp(-0.5 * (new - 1.5 * np.arange(3)) ** 2)
+    truth = density / density.sum(axis=1, keepdims=True)
+    found = PairwiseClassifier(LogisticRegression(), coupling=coupling).fit(X, y).predict_proba(new)
+    assert np.abs(found - truth).max() < 0.06
+
+
+def test_batches_equal_one_fit(three_classes):
+    X, y = three_classes
+    base = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0, centers=X[::5], loo_rows=None)
+    whole, parts = PairwiseClassifier(base).fit(X, y), PairwiseClassifier(base)
+    for rows in np.array_split(np.random.default_rng(0).permutation(len(y)), 4):
+        parts.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+def test_a_pair_without_rows_has_no_opinion(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(OnlineFisherClassifier(), coupling="odds")
+    model.partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2, 3])
+    assert not hasattr(model.estimators_[model.pairs_.index((2, 3))], "classes_")
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert set(model.predict(X[y < 2])) <= {0, 1}
+    with pytest.raises(ValueError, match=r"holds \[7\].*give it all labels"):
+        model.partial_fit(X[:2], [7, 7])
+
+
+def test_kernel_values_objects_and_frames_are_parted_by_pairs(three_classes):
+    X, y = three_classes
+    expected = PairwiseClassifier(FIXED).fit(X, y).predict_proba(X[:9])
+    K = RBF(gamma=0.5).block(X, X)
+    values = PairwiseClassifier(KernelFisherClassifier("precomputed", alpha=1.0)).fit(K, y)
+    assert_allclose(values.predict_proba(K[:9]), expected, atol=1e-10)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    framed = PairwiseClassifier(FIXED).fit(frame, y)
+    assert_allclose(framed.predict_proba(frame[:9]), expected, atol=1e-10)
+    assert_array_equal(framed.feature_names_in_, ["a", "b"])
+    kernel = FromCallable(pairwise(lambda x, z: float(np.exp(-0.5 * np.sum((x - z) ** 2)))), psd=True)
+    listed = PairwiseClassifier(KernelFisherClassifier(kernel, alpha=1.0)).fit(list(X), y)
+    assert_allclose(listed.predict_proba(list(X[:9])), expected, atol=1e-10)
+
+
+def test_whole_weights_are_repeats(three_classes):
+    X, y = three_classes
+    weight = np.arange(len(y)) % 3
+    weighted = PairwiseClassifier(FIXED).fit(X, y, sample_weight=weight)
+    repeated = PairwiseClassifier(FIXED).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+
+
+def test_what_cannot_be_coupled_is_refused(three_classes):
+    X, y = three_classes
+    with pytest.raises(TypeError, match="no predict_log_proba"):
+        PairwiseClassifier(LinearSVC()).fit(X, y)
+    with pytest.raises(ValueError, match="coupling='votes' is not known"):
+        PairwiseClassifier(coupling="votes").fit(X, y)
+    assert not hasattr(PairwiseClassifier(LogisticRegression()), "partial_fit")
