@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ BLOCK = 4096
 TEST_ROWS = 20_000
 THREADS = 2
 MIB = 2.0**20
+PEERS = {"Nystroem + Ridge": ALPHA, "fit, alpha given": ALPHA, 'fit, alpha="loo"': "loo"}
 PARTS = ("fit", "peers", "growth", "predict", "loo", "agree", "mnist")
 
 
@@ -210,24 +212,35 @@ def child_memory(n: str, m: str, name: str) -> float:
 def part_peers(n: int, m: int, repeats: int) -> list[list[object]]:
     """Against Nystroem and Ridge with the same centers and kernel."""
     X, y, X_new, y_new = draw_rows(n)
-    peer = make_pipeline(Nystroem(gamma=GAMMA, n_components=m, random_state=0), Ridge(alpha=ALPHA))
-    peer.fit(X, y)
-    model = KernelFisherClassifier(RBF(gamma=GAMMA), centers=peer[0].components_)
-    seconds = best_in_turn(repeats, peer=lambda: peer.fit(X, y), model=lambda: model.fit(X, y))
-    above = {name: apart("peer_memory", n, m, name) for name in ("peer", "model")}
-    rows = [("Nystroem + Ridge", "peer", error(y_new, peer.predict(X_new)))]
-    rows.append(('fit, alpha="loo"', "model", 100 * (1 - model.score(X_new, y_new))))
+    models = {name: peer_or_model(name, X, m) for name in PEERS}
+    seconds = best_in_turn(repeats, **{name: partial(model.fit, X, y) for name, model in models.items()})
+    above = {name: apart("peer_memory", n, m, name) for name in PEERS}
+    labels = {name: np.sign(model.predict(X_new)) for name, model in models.items()}
     return [
-        [name, seconds[key], seconds["peer"] / seconds[key], f"{above[key]:.0f}", f"{wrong:.2f}"]
-        for name, key, wrong in rows
+        [
+            n,
+            name,
+            seconds[name],
+            seconds["Nystroem + Ridge"] / seconds[name],
+            f"{above[name]:.0f}",
+            error(y_new, labels[name]),
+        ]
+        for name in PEERS
     ]
+
+
+def peer_or_model(name: str, X: Any, m: int) -> Any:
+    """The pipeline of scikit-learn, or a model with the centers that it would draw."""
+    nystroem = Nystroem(gamma=GAMMA, n_components=m, random_state=0)
+    if name == "Nystroem + Ridge":
+        return make_pipeline(nystroem, Ridge(alpha=ALPHA))
+    centers = X[np.random.RandomState(0).permutation(len(X))[:m]]
+    return KernelFisherClassifier(RBF(gamma=GAMMA), alpha=PEERS[name], centers=centers)
 
 
 def child_peer_memory(n: str, m: str, name: str) -> float:
     X, y, _, _ = draw_rows(int(n))
-    peer = make_pipeline(Nystroem(gamma=GAMMA, n_components=int(m), random_state=0), Ridge(alpha=ALPHA))
-    centers = np.array(X[: int(m)])
-    model = peer if name == "peer" else KernelFisherClassifier(RBF(gamma=GAMMA), centers=centers)
+    model = peer_or_model(name, X, int(m))
     model.fit(X[: 2 * int(m)], y[: 2 * int(m)])
     with Resident() as memory:
         model.fit(X, y)
@@ -401,7 +414,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--peer-rows", type=int, default=100_000)
+    parser.add_argument("--peer-rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
     parser.add_argument("--centers", type=int, default=1000)
     parser.add_argument("--mnist-centers", type=int, nargs="+", default=[2000, 6000])
@@ -424,8 +437,9 @@ def main() -> None:
         print(f"Fit with given centers: n = {n:,}, m = {m}", flush=True)
         show(part_fit(n, m, repeats), ["", "s", "/ bare", "of sgemm", "MiB above data", "error %"])
     if "peers" in args.parts:
-        print(f"Against Nystroem and Ridge, the same centers: n = {args.peer_rows:,}")
-        show(part_peers(args.peer_rows, m, repeats), ["", "s", "times faster", "MiB above data", "error %"])
+        print("Against Nystroem and Ridge, the same centers")
+        rows = [row for size in args.peer_rows for row in part_peers(size, m, repeats)]
+        show(rows, ["rows", "", "s", "times faster", "MiB above data", "error %"])
     if "growth" in args.parts:
         print('From Parquet files, alpha="loo"')
         rows, curves = part_growth(args.sizes, m)
