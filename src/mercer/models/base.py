@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 class Training:
     """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None.
 
-    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform.
+    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform, ``faded`` (n,)
+    what decay has left of each row.
     """
 
     X: Any
@@ -43,6 +44,7 @@ class Training:
     count: Array
     fold: NDArray[np.intp] | None
     represents: Array | None = None
+    faded: Array | None = None
 
     @property
     def unit(self) -> Array:
@@ -53,10 +55,30 @@ class Training:
     @property
     def evidence(self) -> Array:
         """The weights (n,) in such a unit that they sum to the number of rows."""
-        used = self.weight > 0
-        weight = self.weight if self.represents is None else self.weight * self.represents
-        scaled: Array = weight * (self.count[used].sum() / weight.sum())
+        scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
         return scaled
+
+    @property
+    def standing(self) -> Array:
+        """The weight (n,) of all the rows that each row stands for."""
+        return self.weight if self.represents is None else self.weight * self.represents
+
+    @property
+    def rows(self) -> Array:
+        """How many rows each is as evidence (n,): of rows that fade the sum is (sum w)² / sum w² (Kish 1965)."""
+        if self.faded is None or self.represents is None:
+            return self.count
+        left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
+        rows: Array = left * (left.sum() / (left @ left))
+        return rows
+
+    @property
+    def n_left(self) -> float:
+        """As how many rows of one weight all rows count, those of the sample and others, after they faded."""
+        if self.faded is None or self.represents is None:
+            return float(self.count[self.weight > 0].sum())
+        left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
+        return float(left.sum() ** 2 / (left @ self.faded))
 
     def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":
         """Some of the rows."""

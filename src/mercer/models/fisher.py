@@ -26,7 +26,6 @@ from mercer.models.validation import (
     row_weight,
 )
 from mercer.rows import Block, Drawn, elsewhere
-from mercer.rows.draw import Labels
 from mercer.scores import (
     ClassFit,
     Scatter,
@@ -339,7 +338,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return for_rows
 
     def _encoder(self, drawn: Drawn, columns: Columns | None) -> ClassBlocks:
-        seen = cast(Labels, drawn.labels)
+        seen = drawn.labels
         check_classification_targets(drawn.sample().y)
         told = getattr(self, "_told_classes", None)
         self._set_classes(seen.values if told is None else told)

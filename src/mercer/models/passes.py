@@ -10,10 +10,15 @@ from sklearn.utils.validation import check_array
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.rows import Block, Draw, Drawn, Rows
+from mercer.rows.draw import label_column
+from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
 
 Array = NDArray[np.float64]
+
+# Sums of squares in float32 may differ by so much of themselves.
+SQUARES = 1e-3
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,7 @@ class ClassBlocks:
 
     def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
         """Class numbers (b,); labels never seen are refused, unless their rows have no weight."""
-        if y is None:
-            raise ValueError("the rows carry no labels; a classifier requires y to be passed")
-        y = np.asarray(y)
+        y = label_column(y)
         label: NDArray[np.intp] = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         strange = self.classes[label] != y
         if weight is not None:
@@ -132,17 +135,31 @@ class Stream:
     def left(self, rows: Rows) -> "Stream":
         """Without rows that had joined."""
         less = self.gather(rows)
-        if less.n > self.moments.n:
-            raise ValueError(
-                f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"
-            )
+        _check_less(self.moments, less)
+        rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
         drawn, whole = self.drawn, True
         for block in rows.blocks():
-            drawn = drawn.without(block)
+            drawn = drawn.without(block, rng)
             whole &= block.weight is None or bool((block.weight == np.round(block.weight)).all())
         encode = replace(self.gather.encode, counts=self.gather.encode.counts and whole)
         gather = replace(self.gather, encode=encode)
         return replace(self, gather=gather, moments=self.moments - less, drawn=drawn, fold=None)
+
+
+def _check_less(moments: Moments, less: Moments) -> None:
+    """Rows that leave have no more weight than all rows, and their sums of squares are no larger."""
+    if less.n > moments.n * (1.0 + ROUNDING):
+        raise ValueError(
+            f"rows of weight {less.n:.6g} can not be taken out of rows of weight {moments.n:.6g}; remove takes "
+            "rows out that were added, with the weight they still have"
+        )
+    for part, whole in ((less.G, moments.G), (less.V, moments.V)):
+        excess = part.diagonal() - whole.diagonal()
+        if (excess > SQUARES * whole.diagonal().max(initial=0.0)).any():
+            raise ValueError(
+                "the rows have larger sums of squares than all rows of the model, so some of them are not in it; "
+                "remove takes rows out that were added, with the weight they still have"
+            )
 
 
 @dataclass(frozen=True)

@@ -284,8 +284,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         """What follows from the outputs fitted and left out, of ``n`` rows in all."""
         used = training.weight > 0
         residual = (training.Y - tuned.fitted)[used]
-        noise = noise_std(residual, training.weight[used], n, self.degrees_of_freedom_)
-        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.weight))
+        noise = noise_std(residual, training.standing[used], n, self.degrees_of_freedom_)
+        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.standing))
         self.noise_std_ = float(noise[0]) if one_target else noise
         self.loo_prediction_ = tuned.loo[:, 0] if one_target else tuned.loo
         if one_target:
@@ -308,22 +308,24 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
         def for_rows(rows: NDArray[np.intp]) -> Criterion:
-            return squared_criterion(training.Y[rows], training.weight[rows])
+            return squared_criterion(training.Y[rows], training.standing[rows])
 
         return for_rows
 
     def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
-        used = training.weight > 0
+        used, faded = training.weight > 0, training.faded
+        weight = training.weight if faded is None else training.weight / faded * training.rows
         self.left_out_ = LeftOut(
             residual=(training.Y - tuned.loo)[used],
-            weight=training.weight[used],
-            count=training.count[used],
+            weight=weight[used],
+            count=training.rows[used],
             point=None,
             share=None,
             fold=None,
         )
+        n = float(max(moments.n_rows, used.sum())) if faded is None else training.n_left
         # Of counted rows each copy is one.
-        n = moments.n if self._stream.gather.encode.counts else float(max(moments.n_rows, used.sum()))
+        n = moments.n if self._stream.gather.encode.counts else n
         self._store_loo(training, tuned, n, one_target=self._one_target)
 
     @property

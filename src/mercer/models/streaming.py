@@ -26,7 +26,6 @@ from mercer.models.validation import (
     warn_of_scales,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
-from mercer.rows.draw import Labels
 from mercer.scores.criteria import CriterionFor
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
@@ -199,7 +198,10 @@ class StreamModel(KernelModel):
         unit = weight if block.unit is None else block.unit
         count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
         some_fold = None if fold is None else fold[sample.index]
-        training = Training(block.X, block.y, weight, count, some_fold, _represents(drawn, raw))
+        drawn = drawn.least()
+        fades = bool((drawn.faded < 1.0).any())
+        represents = drawn.represents() if fades or self._has_classes else None
+        training = Training(block.X, block.y, weight, count, some_fold, represents, drawn.faded if fades else None)
         selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
         return Task(
             sample=block,
@@ -296,15 +298,3 @@ class StreamModel(KernelModel):
         for name in [name for name in vars(self) if name.endswith("_") and name not in CHOSEN]:
             delattr(self, name)
         self._stale = True
-
-
-def _represents(drawn: Drawn, sample: Block) -> Array | None:
-    """The weight of all rows for which a unit of weight of each row of the sample stands: rare labels differ."""
-    if drawn.labels is None:
-        return None
-    held = Labels.of(sample.y, sample.weight)
-    position = np.searchsorted(drawn.labels.values, held.values)
-    factor = drawn.labels.weight[position] / held.weight
-    place = np.minimum(np.searchsorted(held.values, sample.y), len(held.values) - 1)
-    represents: Array = factor[place]
-    return represents

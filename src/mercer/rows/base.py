@@ -238,7 +238,7 @@ def _stack(parts: list[Any]) -> Any:
     """Arrays, CSR matrices or lists one below the other; None where all are None."""
     if all(part is None for part in parts):
         return None
-    if all(map(is_sparse, parts)):
+    if is_sparse(parts[0]) and all(hasattr(part, "shape") for part in parts):
         return sparse.vstack(parts, format="csr")
     if all(isinstance(part, list) for part in parts):
         return [row for part in parts for row in part]
