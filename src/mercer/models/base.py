@@ -194,14 +194,25 @@ class KernelModel(BaseEstimator):
         """f at new rows (n, q)."""
         check_is_fitted(self)
         if elsewhere(X):
-            f, read = self._expansion(), self._reader()
-            return np.concatenate([f(read(block.X)) for block in self._rows(X).blocks()])
+            f, read, rows = self._expansion(), self._reader(), self._rows(X)
+            outputs = np.concatenate([f(read(block.X)) for block in rows.blocks()])
+            self._check_names(getattr(rows, "feature_names", None))
+            return outputs
         X = self._read(X, reset=False)
         return self._expansion()(X)
 
     def _reader(self) -> Callable[[Any], Any]:
         """How blocks of rows elsewhere are read: as in fit, by position, not by name."""
         return Columns(self.n_features_in_) if self.kernel_.takes == "vectors" else lambda X: X
+
+    def _check_names(self, names: tuple[Any, ...] | None) -> None:
+        """Columns of rows elsewhere, where they have names, are those of the first rows."""
+        known = tuple(getattr(self, "feature_names_in_", ()))
+        if names is not None and known and names != known:
+            raise ValueError(
+                f"the columns are {', '.join(map(str, names))}, and the model knows {', '.join(known)}; give the "
+                "same columns in the same order: frame[[...]], or ParquetRows(path, columns=[...], target=...)"
+            )
 
     def _rows(self, X: Any) -> Rows:
         """Rows of a source; of Parquet files the columns that the model was fitted on."""
