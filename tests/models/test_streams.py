@@ -214,6 +214,22 @@ def test_rows_that_are_refused_leave_the_model_as_it_was(banana):
     assert_array_equal(model.predict_proba(X), before)
 
 
+def test_batches_may_be_overwritten_afterwards(banana):
+    X, y = banana
+    expected = classifier().partial_fit(X, y).loo_outputs_
+    buffer, model = X.copy(), classifier()
+    model.partial_fit(buffer, y)
+    buffer[:] = 0.0
+    assert_array_equal(model.loo_outputs_, expected)
+
+
+def test_rows_of_which_a_part_leaves_are_still_there(sinc):
+    X, y = sinc
+    model = regressor().fit(X, y).remove(X, y, np.full(600, 0.5)).remove(X[:300], y[:300], np.full(300, 0.5))
+    assert model.moments_.n_rows == model.report_.n_rows == 300
+    assert_allclose(model.predict(X), regressor().fit(X[300:], y[300:], np.full(300, 0.5)).predict(X), atol=1e-8)
+
+
 @pytest.mark.parametrize("as_function", [False, True])
 def test_blocks_with_other_columns_are_refused(banana, as_function):
     pd = pytest.importorskip("pandas")

@@ -150,7 +150,10 @@ class Stream:
         _check_squares(self.moments, less)
         encode = replace(self.gather.encode, counts=self.gather.encode.counts and whole)
         gather = replace(self.gather, encode=encode)
-        return replace(self, gather=gather, moments=self.moments - less, drawn=drawn, fold=None)
+        moments = self.moments - less
+        # A row of which a part leaves is still there.
+        moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
+        return replace(self, gather=gather, moments=moments, drawn=drawn, fold=None)
 
 
 def _check_weight(moments: Moments, less: Moments) -> None:

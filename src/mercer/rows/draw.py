@@ -263,7 +263,8 @@ class Draw:
         chosen = np.flatnonzero(key < self.bound)
         if self.labels and self.bound < np.inf:
             chosen = np.union1d(chosen, _of_each(y, key, OF_EACH))
-        return every._keep(chosen, block)
+        # A copy also of all rows: whoever gave the block may write to it again.
+        return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
 
 def _of_each(y: NDArray[Any], key: Array, n: int) -> NDArray[np.intp]:
