@@ -371,7 +371,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         unseen = self.classes_[share <= 1e-12].tolist()
         if unseen:
             raise ValueError(
-                f"no rows of class {unseen[0]!r} so far: add some with partial_fit before the model is asked"
+                f"no rows of class {unseen[0]!r} are in the model: none came, or all left or faded; add some with "
+                "partial_fit before the model is asked"
             )
 
     @property
