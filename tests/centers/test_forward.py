@@ -197,6 +197,20 @@ def test_means_are_chosen_where_they_help_and_said_not_to_be_rows():
     assert_array_equal(centers.rows[of_rows], X[centers.path.order[of_rows]])
 
 
+def test_means_that_were_found_before_are_taken_for_every_kernel(monkeypatch):
+    X, y = make_clusters(1000, random_state=0)
+    sample = Sample(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
+    selector = ForwardSelection(n_candidates=200, n_means=60)
+    prepared = selector.prepared(KERNEL, sample, seeded())
+    assert len(prepared.means) == 60
+    monkeypatch.setattr("mercer.centers.forward.KMeans.select", lambda *_: pytest.fail("clustered again"))
+    for gamma in (0.03, 0.3):
+        centers = selector.select(RBF(gamma=gamma), prepared, 30, seeded())
+        means = centers.rows[centers.path.order < 0]
+        assert len(means) > 0
+        assert {row.tobytes() for row in means} <= {row.tobytes() for row in prepared.means}
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_candidates_that_add_nothing_but_noise_are_not_chosen(dtype):
     X, y = make_sinc(300, random_state=0, dtype=dtype)

@@ -388,3 +388,17 @@ def test_columns_in_another_order_are_refused(banana, tmp_path):
         table.write_table(table.read_table(file).select(["x1", "label", "x0"]), file)
     with pytest.raises(ValueError, match="same columns in the same order"):
         model.partial_fit(two, "label")
+
+
+def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
+    sizes, select = [], KMeans.select
+
+    def counted(self, kernel, sample, n_centers, rng, moments=None):
+        sizes.append(n_centers)
+        return select(self, kernel, sample, n_centers, rng, moments)
+
+    monkeypatch.setattr(KMeans, "select", counted)
+    centers = ForwardSelection(20, n_candidates=100, n_means=50)
+    model = KernelFisherClassifier(centers=centers, random_state=0).fit(*banana)
+    assert len(model.loo_path_.kernels) > 2
+    assert sizes == [40, 10]

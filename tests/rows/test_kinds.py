@@ -174,9 +174,25 @@ def test_blocks_that_are_no_tuples_are_refused(item, said):
 
 def test_blocks_of_different_kinds_are_not_joined():
     X = np.ones((2, 2))
-    for blocks in ([(X,), (sparse.csr_array(X),)], [(X,), (X, [0, 1])]):
+    for blocks in ([(X,), (["a", "b"],)], [(X,), (X, [0, 1])]):
         with pytest.raises(TypeError, match="can not be joined"):
             list(StreamRows(blocks).blocks())
+
+
+def test_sparse_and_dense_blocks_become_what_the_first_is():
+    X = np.eye(3)
+    for kinds in ((np.asarray, sparse.csr_array), (sparse.csr_matrix, np.asarray)):
+        (block,) = StreamRows([(kind(X),) for kind in kinds]).blocks()
+        assert sparse.issparse(block.X) == sparse.issparse(kinds[0](X))
+        found = block.X.toarray() if sparse.issparse(block.X) else block.X
+        assert_array_equal(found, np.vstack([X, X]))
+
+
+def test_lists_of_numbers_are_arrays_and_other_lists_stay():
+    (block,) = StreamRows([([[1, 2], [3, 4]],), ([[5, 6]],)]).blocks()
+    assert_array_equal(block.X, [[1, 2], [3, 4], [5, 6]])
+    (block,) = StreamRows([([("a", 1), ("b", 2)],)]).blocks()
+    assert block.X == [("a", 1), ("b", 2)]
 
 
 def test_an_empty_sample_is_refused(table, rng):

@@ -22,13 +22,15 @@ Pass = Callable[[Any], Moments]
 class Sample:
     """Rows in memory from which centers are chosen: X, targets Y (c, q), weight (c,), class numbers (c,) or None.
 
-    For kernel values X is the square matrix of the sample with itself.
+    For kernel values X is the square matrix of the sample with itself. ``means`` are rows that are no rows of the
+    sample and may become centers, too; None: not looked for yet.
     """
 
     X: Any
     Y: Array
     weight: Array
     label: NDArray[np.intp] | None = None
+    means: Any = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,10 @@ class CenterSelector(BaseEstimator, ABC):
         all rows of the data, if they are more than the sample. ``n_centers=None`` leaves the number to a
         selector that can choose it.
         """
+
+    def prepared(self, kernel: Kernel, sample: Sample, rng: np.random.Generator) -> Sample:
+        """The sample with what this selector looks for in it for all kernels like this one: by default nothing."""
+        return sample
 
 
 def required(n_centers: int | None, selector: CenterSelector) -> int:

@@ -142,6 +142,16 @@ class ForwardSelection(CenterSelector):
         unseen = np.empty(0, dtype=np.intp) if candidates.silent is None else candidates.silent
         return Centers(candidates.take(chosen), indices, path.gain[:m] / (problem.total or 1.0), path, unseen)
 
+    def prepared(self, kernel: Kernel, sample: Sample, rng: np.random.Generator) -> Sample:
+        """The sample with the means that are candidates besides rows: they do not depend on the kernel."""
+        dense = kernel.takes == "vectors" and isinstance(sample.X, np.ndarray)
+        if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
+            return sample
+        large = self.n_means // LARGE_CLUSTERS
+        clusters = KMeans(per_class=True, max_iter=ROUNDS)
+        means = [clusters.select(kernel, sample, k, rng).rows for k in (self.n_means - large, large) if k]
+        return replace(sample, means=np.concatenate(means))
+
     def _candidates(
         self, kernel: Kernel, sample: Sample, pool: Pool, drawn: Indices, rng: np.random.Generator
     ) -> "Candidates":
@@ -151,12 +161,10 @@ class ForwardSelection(CenterSelector):
         if 2 * len(drawn) > pool.n_points:
             return Candidates(rows, square, index, None)
         silent = pool.members(drawn)
-        if self.n_means < 1 or kernel.takes != "vectors" or not isinstance(sample.X, np.ndarray):
+        means = sample.means if sample.means is not None else self.prepared(kernel, sample, rng).means
+        if means is None:
             return Candidates(rows, square, index, silent)
-        large = self.n_means // LARGE_CLUSTERS
-        clusters = KMeans(per_class=True, max_iter=ROUNDS)
-        means = [clusters.select(kernel, sample, k, rng).rows for k in (self.n_means - large, large) if k]
-        rows = np.concatenate([rows, *means])
+        rows = np.concatenate([rows, means])
         index = np.concatenate([index, np.full(len(rows) - len(index), -1)])
         return Candidates(rows, rows, index, silent)
 

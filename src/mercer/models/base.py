@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 class Training:
     """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None.
 
-    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform.
+    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform, ``faded`` (n,)
+    what decay has left of each row.
     """
 
     X: Any
@@ -43,6 +44,7 @@ class Training:
     count: Array
     fold: NDArray[np.intp] | None
     represents: Array | None = None
+    faded: Array | None = None
 
     @property
     def unit(self) -> Array:
@@ -53,10 +55,30 @@ class Training:
     @property
     def evidence(self) -> Array:
         """The weights (n,) in such a unit that they sum to the number of rows."""
-        used = self.weight > 0
-        weight = self.weight if self.represents is None else self.weight * self.represents
-        scaled: Array = weight * (self.count[used].sum() / weight.sum())
+        scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
         return scaled
+
+    @property
+    def standing(self) -> Array:
+        """The weight (n,) of all the rows that each row stands for."""
+        return self.weight if self.represents is None else self.weight * self.represents
+
+    @property
+    def rows(self) -> Array:
+        """How many rows each is as evidence (n,): of rows that fade the sum is (sum w)² / sum w² (Kish 1965)."""
+        if self.faded is None or self.represents is None:
+            return self.count
+        left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
+        rows: Array = left * (left.sum() / (left @ left))
+        return rows
+
+    @property
+    def n_left(self) -> float:
+        """As how many rows of one weight all rows count, those of the sample and others, after they faded."""
+        if self.faded is None or self.represents is None:
+            return float(self.count[self.weight > 0].sum())
+        left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
+        return float(left.sum() ** 2 / (left @ self.faded))
 
     def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":
         """Some of the rows."""
@@ -172,14 +194,25 @@ class KernelModel(BaseEstimator):
         """f at new rows (n, q)."""
         check_is_fitted(self)
         if elsewhere(X):
-            f, read = self._expansion(), self._reader()
-            return np.concatenate([f(read(block.X)) for block in self._rows(X).blocks()])
+            f, read, rows = self._expansion(), self._reader(), self._rows(X)
+            outputs = np.concatenate([f(read(block.X)) for block in rows.blocks()])
+            self._check_names(getattr(rows, "feature_names", None))
+            return outputs
         X = self._read(X, reset=False)
         return self._expansion()(X)
 
     def _reader(self) -> Callable[[Any], Any]:
         """How blocks of rows elsewhere are read: as in fit, by position, not by name."""
         return Columns(self.n_features_in_) if self.kernel_.takes == "vectors" else lambda X: X
+
+    def _check_names(self, names: tuple[Any, ...] | None) -> None:
+        """Columns of rows elsewhere, where they have names, are those of the first rows."""
+        known = tuple(getattr(self, "feature_names_in_", ()))
+        if names is not None and known and names != known:
+            raise ValueError(
+                f"the columns are {', '.join(map(str, names))}, and the model knows {', '.join(known)}; give the "
+                "same columns in the same order: frame[[...]], or ParquetRows(path, columns=[...], target=...)"
+            )
 
     def _rows(self, X: Any) -> Rows:
         """Rows of a source; of Parquet files the columns that the model was fitted on."""

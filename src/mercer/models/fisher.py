@@ -26,7 +26,6 @@ from mercer.models.validation import (
     row_weight,
 )
 from mercer.rows import Block, Drawn, elsewhere
-from mercer.rows.draw import Labels
 from mercer.scores import (
     ClassFit,
     Scatter,
@@ -212,21 +211,22 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """
         decision_words(self)
         self._start_anew()
-        together = self.cv is not None or groups is not None
-        if elsewhere(X):
-            self._in_passes(X, together=together)
-            return self._fit_elsewhere(X, y, sample_weight)
-        X, y, weight = self._table(X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, X, y, groups)
-        if self._in_passes(X, together=together):
-            return self._fit_table(X, y, None if sample_weight is None else weight, fold)
-        label = self._classes(y, weight)
-        training = self._training(X, label, weight, fold)
-        tuned, _ = self._fit(training, self._criterion(training, label), intercept=True)
-        share = np.bincount(label, training.weight) / training.weight.sum()
-        scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
-        self._make_rule(training, tuned, label, share, scatter)
-        return self
+        with self._all_or_nothing():
+            together = self.cv is not None or groups is not None
+            if elsewhere(X):
+                self._in_passes(X, together=together)
+                return self._fit_elsewhere(X, y, sample_weight)
+            X, y, weight = self._table(X, y, sample_weight, reset=True)
+            fold = fold_of_rows(self.cv, X, y, groups)
+            if self._in_passes(X, together=together):
+                return self._fit_table(X, y, None if sample_weight is None else weight, fold)
+            label = self._classes(y, weight)
+            training = self._training(X, label, weight, fold)
+            tuned, _ = self._fit(training, self._criterion(training, label), intercept=True)
+            share = np.bincount(label, training.weight) / training.weight.sum()
+            scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
+            self._make_rule(training, tuned, label, share, scatter)
+            return self
 
     def partial_fit(
         self,
@@ -251,19 +251,25 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             ``class_weight="balanced"``, too.
         decay : float, default=1.0
             What was there before counts so many times as much from now on: below one it is
-            forgotten slowly.
+            forgotten slowly, and so are rows of the sample.
         """
         decision_words(self)
         self._continue(decay)
         if "_stream" not in vars(self):
             self._told_classes = None if classes is None else np.unique(np.asarray(classes))
-        rows, checked = self._batch(X, y, sample_weight)
-        return self._partial_fit(rows, checked=checked, decay=decay)
+        with self._all_or_nothing():
+            return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them."""
-        rows, _ = self._batch(X, y, sample_weight)
-        return self._remove(rows)
+        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
+            are refused where that can be seen.
+        """
+        return self._remove(X, y, sample_weight)
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:
@@ -339,7 +345,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return for_rows
 
     def _encoder(self, drawn: Drawn, columns: Columns | None) -> ClassBlocks:
-        seen = cast(Labels, drawn.labels)
+        seen = drawn.labels
         check_classification_targets(drawn.sample().y)
         told = getattr(self, "_told_classes", None)
         self._set_classes(seen.values if told is None else told)
@@ -365,7 +371,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         unseen = self.classes_[share <= 1e-12].tolist()
         if unseen:
             raise ValueError(
-                f"no rows of class {unseen[0]!r} so far: add some with partial_fit before the model is asked"
+                f"no rows of class {unseen[0]!r} are in the model: none came, or all left or faded; add some with "
+                "partial_fit before the model is asked"
             )
 
     @property

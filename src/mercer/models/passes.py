@@ -10,10 +10,16 @@ from sklearn.utils.validation import check_array
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.rows import Block, Draw, Drawn, Rows
+from mercer.rows.base import shape_of
+from mercer.rows.draw import label_column
+from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
 
 Array = NDArray[np.float64]
+
+# Sums of squares in float32 may differ by so much of themselves.
+SQUARES = 1e-3
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,7 @@ class ClassBlocks:
 
     def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
         """Class numbers (b,); labels never seen are refused, unless their rows have no weight."""
-        if y is None:
-            raise ValueError("the rows carry no labels; a classifier requires y to be passed")
-        y = np.asarray(y)
+        y = label_column(y)
         label: NDArray[np.intp] = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         strange = self.classes[label] != y
         if weight is not None:
@@ -72,15 +76,21 @@ class ClassBlocks:
 
 @dataclass(frozen=True)
 class ValueBlocks:
-    """Blocks of numbers -> blocks of targets (b, q) in float64."""
+    """Blocks of numbers -> blocks of targets (b, q) in float64; ``shape`` is that of the targets of one row."""
 
     counts: bool
     columns: Columns | None
+    shape: tuple[int, ...]
 
     def __call__(self, block: Block) -> Block:
         if block.y is None:
             raise ValueError("the rows carry no targets; a regressor requires y to be passed")
         y = check_array(block.y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if y.shape[1:] != self.shape:
+            raise ValueError(
+                f"y has shape {shape_of(y.shape[1:])}, and that of the first rows {shape_of(self.shape)}; "
+                "give the same targets, or call fit to begin anew"
+            )
         X = block.X if self.columns is None else self.columns(block.X)
         return _weighted(replace(block, X=X, y=y.reshape(len(y), -1)), None, counts=self.counts)
 
@@ -129,20 +139,40 @@ class Stream:
             old, kept = old.scaled(decay), kept.scaled(decay)
         return replace(self, gather=gather, moments=old + more, drawn=(kept + drawn).least(), fold=None)
 
-    def left(self, rows: Rows) -> "Stream":
-        """Without rows that had joined."""
-        less = self.gather(rows)
-        if less.n > self.moments.n:
-            raise ValueError(
-                f"rows of weight {less.n:.6g} can not be taken out of rows of weight {self.moments.n:.6g}"
-            )
+    def left(self, rows: Rows, less: Moments) -> "Stream":
+        """Without rows that had joined, of these moments."""
+        _check_weight(self.moments, less)
+        rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
         drawn, whole = self.drawn, True
         for block in rows.blocks():
-            drawn = drawn.without(block)
+            drawn = drawn.without(block, rng)
             whole &= block.weight is None or bool((block.weight == np.round(block.weight)).all())
+        _check_squares(self.moments, less)
         encode = replace(self.gather.encode, counts=self.gather.encode.counts and whole)
         gather = replace(self.gather, encode=encode)
-        return replace(self, gather=gather, moments=self.moments - less, drawn=drawn, fold=None)
+        moments = self.moments - less
+        # A row of which a part leaves is still there.
+        moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
+        return replace(self, gather=gather, moments=moments, drawn=drawn, fold=None)
+
+
+def _check_weight(moments: Moments, less: Moments) -> None:
+    """Rows that leave have no more weight than all rows."""
+    if less.n > moments.n * (1.0 + ROUNDING):
+        raise ValueError(
+            f"rows of weight {less.n:.6g} can not be taken out of rows of weight {moments.n:.6g}; remove takes "
+            "rows out that were added, with the weight they still have"
+        )
+
+
+def _check_squares(moments: Moments, less: Moments) -> None:
+    """Kernel values and targets of rows that leave have no larger sums of squares than those of all rows."""
+    for part, whole in ((less.G, moments.G), (less.V, moments.V)):
+        if (part.diagonal() - whole.diagonal() > SQUARES * whole.diagonal().max(initial=0.0)).any():
+            raise ValueError(
+                "the rows have larger sums of squares than all rows of the model, so some of them are not in it; "
+                "remove takes rows out that were added, with the weight they still have"
+            )
 
 
 @dataclass(frozen=True)

@@ -163,27 +163,30 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             Rows that leave together.
         """
         self._start_anew()
-        together = self.cv is not None or groups is not None
-        if elsewhere(X):
-            self._in_passes(X, together=together)
-            return self._fit_elsewhere(X, y, sample_weight)
-        X, targets, weight = self._table(X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
-        if self._in_passes(X, together=together):
-            return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
-        training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
-        tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
-        used = training.weight > 0
-        self.left_out_ = LeftOut(
-            residual=(training.Y - tuned.loo)[used],
-            weight=observations.weight,
-            count=training.count[used],
-            point=observations.rows.point,
-            share=_share(observations, fold if fold is None else fold[used]),
-            fold=fold if fold is None else fold[used],
-        )
-        self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
-        return self
+        with self._all_or_nothing():
+            together = self.cv is not None or groups is not None
+            if elsewhere(X):
+                self._in_passes(X, together=together)
+                return self._fit_elsewhere(X, y, sample_weight)
+            X, targets, weight = self._table(X, y, sample_weight, reset=True)
+            fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
+            if self._in_passes(X, together=together):
+                return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
+            training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
+            tuned, observations = self._fit(
+                training, self._criterion(training, None), intercept=self.fit_intercept
+            )
+            used = training.weight > 0
+            self.left_out_ = LeftOut(
+                residual=(training.Y - tuned.loo)[used],
+                weight=observations.weight,
+                count=training.count[used],
+                point=observations.rows.point,
+                share=_share(observations, fold if fold is None else fold[used]),
+                fold=fold if fold is None else fold[used],
+            )
+            self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
+            return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
         """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
@@ -197,16 +200,22 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         X, y, sample_weight : as in ``fit``
         decay : float, default=1.0
             What was there before counts so many times as much from now on: below one it is
-            forgotten slowly.
+            forgotten slowly, and so are rows of the sample.
         """
         self._continue(decay)
-        rows, checked = self._batch(X, y, sample_weight)
-        return self._partial_fit(rows, checked=checked, decay=decay)
+        with self._all_or_nothing():
+            return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them."""
-        rows, _ = self._batch(X, y, sample_weight)
-        return self._remove(rows)
+        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
+            are refused where that can be seen.
+        """
+        return self._remove(X, y, sample_weight)
 
     @lazily
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -284,8 +293,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         """What follows from the outputs fitted and left out, of ``n`` rows in all."""
         used = training.weight > 0
         residual = (training.Y - tuned.fitted)[used]
-        noise = noise_std(residual, training.weight[used], n, self.degrees_of_freedom_)
-        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.weight))
+        noise = noise_std(residual, training.standing[used], n, self.degrees_of_freedom_)
+        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.standing))
         self.noise_std_ = float(noise[0]) if one_target else noise
         self.loo_prediction_ = tuned.loo[:, 0] if one_target else tuned.loo
         if one_target:
@@ -301,29 +310,31 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _encoder(self, drawn: Drawn, columns: Columns | None) -> ValueBlocks:
         self._one_target = np.ndim(drawn.sample().y) == 1
-        return ValueBlocks(drawn.whole, columns)
+        return ValueBlocks(drawn.whole, columns, np.shape(drawn.sample().y)[1:])
 
     def _labels_of(self, encode: Encoder, block: Block) -> None:
         return None
 
     def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
         def for_rows(rows: NDArray[np.intp]) -> Criterion:
-            return squared_criterion(training.Y[rows], training.weight[rows])
+            return squared_criterion(training.Y[rows], training.standing[rows])
 
         return for_rows
 
     def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
-        used = training.weight > 0
+        used, faded = training.weight > 0, training.faded
+        weight = training.weight if faded is None else training.weight / faded * training.rows
         self.left_out_ = LeftOut(
             residual=(training.Y - tuned.loo)[used],
-            weight=training.weight[used],
-            count=training.count[used],
+            weight=weight[used],
+            count=training.rows[used],
             point=None,
             share=None,
             fold=None,
         )
+        n = float(max(moments.n_rows, used.sum())) if faded is None else training.n_left
         # Of counted rows each copy is one.
-        n = moments.n if self._stream.gather.encode.counts else float(max(moments.n_rows, used.sum()))
+        n = moments.n if self._stream.gather.encode.counts else n
         self._store_loo(training, tuned, n, one_target=self._one_target)
 
     @property

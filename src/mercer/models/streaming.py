@@ -1,7 +1,8 @@
 """Fits in passes over blocks of rows, that can be continued: what the large models share."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -22,11 +23,12 @@ from mercer.models.validation import (
     loo_size,
     penalty_of,
     positive_or_loo,
+    refuse_changes,
+    settings,
     wanted_centers,
     warn_of_scales,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
-from mercer.rows.draw import Labels
 from mercer.scores.criteria import CriterionFor
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
@@ -38,8 +40,9 @@ EXACT_ROWS = 5000
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
 EVERY_ROW = 2**62
-# What more rows do not change.
+# What more rows do not change, and what must not change between them.
 CHOSEN = {"kernel_", "X_fit_", "support_", "classes_", "n_features_in_", "feature_names_in_"}
+FIXED = ("kernel", "centers", "penalty", "class_weight")
 
 
 class StreamModel(KernelModel):
@@ -108,8 +111,20 @@ class StreamModel(KernelModel):
 
     def _start_anew(self) -> None:
         """Nothing of an earlier fit is left."""
-        for name in ("_stream", "_stale", "_lean", "_told_classes"):
+        fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*fitted, "_stream", "_stale", "_lean", "_told_classes", "_begun_with"):
             self.__dict__.pop(name, None)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Of a fit that fails at its first rows nothing is left."""
+        begun = "_stream" in self.__dict__
+        try:
+            yield
+        except BaseException:
+            if not begun:
+                self._start_anew()
+            raise
 
     def _in_passes(self, X: Any, *, together: bool) -> bool:
         """Whether the fit goes over blocks of rows; ``together``: rows leave in groups."""
@@ -126,7 +141,7 @@ class StreamModel(KernelModel):
 
     def _fit_table(self, X: Any, y: NDArray[Any], weight: Array | None, fold: NDArray[np.intp] | None) -> Self:
         """Fit to rows in memory; rows of a fold leave together."""
-        self._begin(MemoryRows(X, y, weight), checked=True, fold=fold)
+        self._begin(MemoryRows(X, y, weight), fold=fold)
 
         def part(f: int) -> Moments:
             members = np.flatnonzero(fold == f)
@@ -137,37 +152,35 @@ class StreamModel(KernelModel):
 
     def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit to rows that are read block by block."""
-        self._begin(self._named(X, y, sample_weight), checked=False)
+        self._begin(self._named(X, y, sample_weight))
         self._solve()
         return self
 
     def _named(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows elsewhere; the names of their columns are kept, if this is the first that is seen of them."""
-        names = feature_names(X, y, sample_weight)
-        if "_stream" not in self.__dict__:
-            self.__dict__.pop("feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-        elif names is not None and names != tuple(getattr(self, "feature_names_in_", names)):
-            raise ValueError(
-                f"the columns are {', '.join(names)}, and the model knows {', '.join(self.feature_names_in_)}; "
-                "give the same columns in the same order: ParquetRows(path, columns=[...], target=...)"
-            )
+        """Rows elsewhere; other columns are refused before anything is read, where their names are known."""
+        self._know(feature_names(X, y, sample_weight))
         return as_rows(X, y, sample_weight)
 
-    def _batch(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, bool]:
-        """Rows that join or leave, and whether they were checked."""
-        if elsewhere(X):
-            return self._named(X, y, sample_weight), False
-        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in self.__dict__)
-        return MemoryRows(X, y, None if sample_weight is None else weight), True
+    def _know(self, names: tuple[Any, ...] | None) -> None:
+        """Keep the names of the columns of the first rows, and refuse others later."""
+        self._check_names(names)
+        if "_stream" not in self.__dict__ and names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _begin(self, rows: Rows, *, checked: bool, fold: NDArray[np.intp] | None = None) -> None:
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows that join or leave; those in memory are checked."""
+        if elsewhere(X):
+            return self._named(X, y, sample_weight)
+        X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in self.__dict__)
+        return MemoryRows(X, y, None if sample_weight is None else weight)
+
+    def _begin(self, rows: Rows, *, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
-        encode = self._encoder(drawn, self._columns(drawn, checked))
+        self._know(feature_names(rows))
+        encode = self._encoder(drawn, self._columns(drawn))
         task, _ = self._task(encode, drawn, fold)
         kernel = as_kernel(self.kernel)
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
@@ -181,13 +194,17 @@ class StreamModel(KernelModel):
         self.support_ = None if chosen.indices is None else index[chosen.indices]
         seen = index[:0] if chosen.unseen is None else np.delete(index, chosen.unseen)
         self._stream = Stream(gather, moments, drawn, draw, seen, fold)
+        self._begun_with = settings(self, FIXED)
         self._stale = True
 
-    def _columns(self, drawn: Drawn, checked: bool) -> Columns | None:
-        """The check of later blocks; rows that were checked as a whole need none."""
-        if checked or as_kernel(self.kernel).takes != "vectors":
+    def _columns(self, drawn: Drawn) -> Columns | None:
+        """The check of blocks, these and later ones."""
+        if as_kernel(self.kernel).takes != "vectors":
             return None
-        self.n_features_in_ = int(drawn.sample().X.shape[1])
+        X = drawn.sample().X
+        if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+            raise ValueError(f"X of a block has {np.ndim(X)} dimensions; give blocks of b rows as (b, d)")
+        self.n_features_in_ = int(X.shape[1])
         return Columns(self.n_features_in_)
 
     def _task(self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None) -> tuple[Task, Training]:
@@ -199,7 +216,10 @@ class StreamModel(KernelModel):
         unit = weight if block.unit is None else block.unit
         count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
         some_fold = None if fold is None else fold[sample.index]
-        training = Training(block.X, block.y, weight, count, some_fold, _represents(drawn, raw))
+        drawn = drawn.least()
+        fades = bool((drawn.faded < 1.0).any())
+        represents = drawn.represents() if fades or self._has_classes else None
+        training = Training(block.X, block.y, weight, count, some_fold, represents, drawn.faded if fades else None)
         selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
         return Task(
             sample=block,
@@ -273,22 +293,30 @@ class StreamModel(KernelModel):
             raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
         if not 0 < decay <= 1:
             raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
-        if "_stream" not in self.__dict__:
+        if "_stream" in self.__dict__:
+            refuse_changes(self._begun_with, settings(self, FIXED))
+        else:
             self._start_anew()
 
-    def _partial_fit(self, rows: Rows, *, checked: bool, decay: float) -> Self:
+    def _partial_fit(self, rows: Rows, *, decay: float) -> Self:
         if "_stream" in self.__dict__:
-            self._stream = self._stream.joined(rows, decay)
+            stream = self._stream.joined(rows, decay)
+            self._know(feature_names(rows))
+            self._stream = stream
         else:
-            self._begin(rows, checked=checked)
+            self._begin(rows)
         self._forget_solution()
         return self
 
-    def _remove(self, rows: Rows) -> Self:
+    def _remove(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_is_fitted(
             self, "_stream", msg="%(name)s holds no moments to take rows out of: fit it with centers, and not lean"
         )
-        self._stream = self._stream.left(rows)
+        refuse_changes(self._begun_with, settings(self, FIXED))
+        rows = self._batch(X, y, sample_weight)
+        less = self._stream.gather(rows)
+        self._know(feature_names(rows))
+        self._stream = self._stream.left(rows, less)
         self._forget_solution()
         return self
 
@@ -296,15 +324,3 @@ class StreamModel(KernelModel):
         for name in [name for name in vars(self) if name.endswith("_") and name not in CHOSEN]:
             delattr(self, name)
         self._stale = True
-
-
-def _represents(drawn: Drawn, sample: Block) -> Array | None:
-    """The weight of all rows for which a unit of weight of each row of the sample stands: rare labels differ."""
-    if drawn.labels is None:
-        return None
-    held = Labels.of(sample.y, sample.weight)
-    position = np.searchsorted(drawn.labels.values, held.values)
-    factor = drawn.labels.weight[position] / held.weight
-    place = np.minimum(np.searchsorted(held.values, sample.y), len(held.values) - 1)
-    represents: Array = factor[place]
-    return represents

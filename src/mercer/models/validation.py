@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
 from sklearn.utils import assert_all_finite, check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
 from mercer.errors import NumericalWarning, ScaleWarning
 from mercer.gram import n_rows
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 
@@ -53,7 +54,7 @@ def positive_or_none(name: str, value: Any) -> float | None:
 
 def loo_size(value: Any) -> int | None:
     """A number of rows, at least two, or None for all."""
-    if value is not None and not (isinstance(value, Integral) and int(value) >= 2):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 2):
         raise ValueError(f"loo_rows={value!r}; it must be a number of rows, at least 2, or None for all of them")
     return None if value is None else int(value)
 
@@ -66,6 +67,7 @@ def auto_centers(n: int) -> int:
 
 def wanted_centers(centers: Any) -> int:
     """The number of centers that the parameter asks for, or may ask for; 0 where they are given or not many."""
+    _refuse_truth(centers)
     if isinstance(centers, str):
         return AUTO_CENTERS[1]
     number = centers if isinstance(centers, Integral) else getattr(centers, "n_centers", None)
@@ -74,6 +76,7 @@ def wanted_centers(centers: Any) -> int:
 
 def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelector, int | None]:
     """Who chooses centers for n rows like X, and how many; None leaves that to the selector."""
+    _refuse_truth(centers)
     if isinstance(centers, str):
         choice("centers", centers, ("auto", "all"))
         return _chooser(auto_centers(n)), auto_centers(n)
@@ -89,6 +92,47 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))
     return given, None
+
+
+def _refuse_truth(centers: Any) -> None:
+    if isinstance(centers, bool | np.bool_):
+        raise ValueError(f'centers={centers}; give a number of centers, a selector, the centers, "auto" or "all"')
+
+
+def settings(model: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Parameters of a model by their names, those of its kernel and selector by names such as kernel__gamma."""
+    found = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    found["kernel"] = as_kernel(model.kernel)
+    inner = [(name, part.get_params()) for name, part in found.items() if hasattr(part, "get_params")]
+    return found | {f"{name}__{key}": value for name, params in inner for key, value in params.items()}
+
+
+def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Parameters that moments depend on are what they were when the first rows came."""
+    for name in sorted(before.keys() | now.keys(), key=len, reverse=True):
+        old, new = before.get(name), now.get(name)
+        if not _same(old, new):
+            raise ValueError(
+                f"{name} was {_short(old)} for the first rows and is {_short(new)} now, and their sums do not go "
+                "together; set it back, or call fit to begin anew"
+            )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parameters are equal; those of objects are compared by themselves."""
+    if a is b:
+        return True
+    if hasattr(a, "get_params") or issparse(a) or isinstance(a, np.ndarray):
+        alike = type(a) is type(b) and getattr(a, "shape", ()) == getattr(b, "shape", ())
+        return alike and (hasattr(a, "get_params") or not np.any((a != b).data if issparse(a) else a != b))
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
+    return type(b) is not np.ndarray and bool(a == b)
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return repr(value) if shape is None else f"an array of shape {shape}"
 
 
 def _chooser(m: int) -> CenterSelector:

@@ -151,13 +151,18 @@ def join(blocks: Sequence[Block]) -> Block:
     if any(block.weight is not None for block in blocks):
         blocks = [block.with_weight() for block in blocks]
     names = ("X", "y", "weight", "unit")
-    X, y, weight, unit = (_stack([getattr(block, name) for block in blocks]) for name in names)
+    X, y, weight, unit = (_stack(name, [getattr(block, name) for block in blocks]) for name in names)
     return Block(X, y, weight, blocks[0].first, unit)
 
 
 def count(X: Any) -> int:
     """Rows of an array, a CSR matrix, a frame or a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def shape_of(row: tuple[int, ...]) -> str:
+    """In words: (b,), or (b, 3), the shape of b rows that each have this shape."""
+    return str(("b", *row)).replace("'", "")
 
 
 def check_lengths(X: Any, y: Any, weight: Any, *, where: str = "") -> None:
@@ -216,6 +221,24 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
+def column_names(X: Any) -> tuple[Any, ...] | None:
+    """Names of the columns of a frame; None of anything else."""
+    return tuple(X.columns) if is_frame(X) else None
+
+
+def table(X: Any) -> Any:
+    """Lists of lists of numbers as an array, sparse matrices as CSR; the rest as it is."""
+    if is_sparse(X):
+        return X.tocsr()
+    if not (isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], list | tuple)):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return X
+    return array if array.ndim == 2 and array.dtype.kind in "fiub" else X
+
+
 def _cut(X: Any, rows: slice) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
@@ -234,17 +257,22 @@ def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
-def _stack(parts: list[Any]) -> Any:
-    """Arrays, CSR matrices or lists one below the other; None where all are None."""
+def _stack(name: str, parts: list[Any]) -> Any:
+    """Arrays, CSR matrices or lists one below the other, sparse or dense as the first; None where all are None."""
     if all(part is None for part in parts):
         return None
-    if all(map(is_sparse, parts)):
-        return sparse.vstack(parts, format="csr")
+    shapes = sorted({shape_of(part.shape[1:]) for part in parts if hasattr(part, "shape")})
+    if len(shapes) > 1:
+        raise ValueError(
+            f"{name} of some blocks has shape {shapes[0]} and of others {shapes[1]}; give all the same columns"
+        )
     if all(isinstance(part, list) for part in parts):
         return [row for part in parts for row in part]
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
+    if all(isinstance(part, np.ndarray) or is_sparse(part) for part in parts):
+        if is_sparse(parts[0]):
+            return sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        return np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
     kinds = ", ".join(sorted({type(part).__name__ for part in parts}))
     raise TypeError(
-        f"blocks of {kinds} can not be joined; give all blocks as arrays, as CSR matrices, or as lists"
+        f"{name} in blocks of {kinds} can not be joined; give all blocks as arrays, as CSR matrices, or as lists"
     )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import Block, Rows, join
-from mercer.rows.distinct import distinct_rows
+from mercer.rows.twins import ROUNDING, Twins, check_held, weight_of
 
 Array = NDArray[np.float64]
 
@@ -15,10 +15,12 @@ Array = NDArray[np.float64]
 MOST_PARTS = 64
 # Rows beyond the expected number that the first draw lets through, in standard deviations.
 SLACK = 6.0
-# Above all keys.
-NO_BOUND = 2.0
 # Rows of every label that are drawn even if the label is rare.
 OF_EACH = 10
+# Rows without weight lose to all others: they have keys as if so much of a row were left.
+NOTHING = 1e-200
+# Rows of which decay has left less are let go, before their keys overflow.
+FORGOTTEN = 1e-100
 
 
 @dataclass(frozen=True)
@@ -37,106 +39,185 @@ class Sample:
 
 @dataclass(frozen=True)
 class Labels:
-    """Different labels (k,) among rows of positive weight, and the weight (k,) of each."""
+    """Different labels (k,) among rows of positive weight, and the weight (k,) of each.
+
+    ``bound`` (k,) is the least key of a row of the label that was let go: all rows with lesser keys are held.
+    Rows without labels are all of label 0.
+    """
 
     values: NDArray[Any]
     weight: Array
+    bound: Array
 
     @classmethod
-    def of(cls, y: Any, weight: Array | None) -> "Labels":
-        y = np.asarray(y)
+    def of(cls, y: NDArray[Any], weight: Array | None) -> "Labels":
         w = np.ones(len(y)) if weight is None else weight
-        return cls._merged(y[w > 0], w[w > 0])
+        return cls._merged(y[w > 0], w[w > 0], np.full(int((w > 0).sum()), np.inf))
 
     def __add__(self, other: "Labels") -> "Labels":
-        values = np.concatenate([self.values, other.values])
-        return self._merged(values, np.concatenate([self.weight, other.weight]))
+        pairs = ((self.values, other.values), (self.weight, other.weight), (self.bound, other.bound))
+        return self._merged(*map(np.concatenate, pairs))
 
     def without(self, other: "Labels") -> "Labels":
         """Less the weights of the other; a label stays though its rows are gone."""
+        place = np.minimum(self.position(other.values), len(self.values) - 1)
+        there = np.where(self.values[place] == other.values, self.weight[place], 0.0)
+        for value, less, most in zip(other.values.tolist(), other.weight, there):
+            if less > most * (1.0 + ROUNDING):
+                raise ValueError(
+                    f"rows of label {value!r} and weight {less:.6g} can not be taken out of such of weight "
+                    f"{most:.6g}; remove takes rows out that were added, with the weight they still have"
+                )
         weight = self.weight.copy()
-        weight[np.searchsorted(self.values, other.values)] -= other.weight
-        return Labels(self.values, np.maximum(weight, 0.0))
+        weight[place] -= other.weight
+        return replace(self, weight=np.maximum(weight, 0.0))
+
+    def scaled(self, factor: float) -> "Labels":
+        """With all weights times ``factor``, and keys that are so much larger."""
+        return Labels(self.values, factor * self.weight, self.bound / factor)
+
+    def bounded(self, y: NDArray[Any], key: Array) -> "Labels":
+        """After rows with these labels and keys were let go."""
+        bound = self.bound.copy()
+        if len(bound):
+            np.minimum.at(bound, np.minimum(self.position(y), len(bound) - 1), key)
+        return replace(self, bound=bound)
+
+    def bound_of(self, y: NDArray[Any]) -> Array:
+        """The bound (b,) of each label; labels that have no weight have none."""
+        bound: Array = np.append(self.bound, np.inf)[self.position(y)]
+        return bound
+
+    def position(self, y: NDArray[Any]) -> NDArray[np.intp]:
+        """Where labels stand among the values (b,)."""
+        return np.searchsorted(self.values, y)
 
     @classmethod
-    def _merged(cls, values: NDArray[Any], weight: Array) -> "Labels":
+    def _merged(cls, values: NDArray[Any], weight: Array, bound: Array) -> "Labels":
         distinct, position = np.unique(values, return_inverse=True)
-        return cls(distinct, np.bincount(position, weight, minlength=len(distinct)).astype(np.float64))
+        least = np.full(len(distinct), np.inf)
+        np.minimum.at(least, position, bound)
+        return cls(distinct, np.bincount(position, weight, minlength=len(distinct)).astype(np.float64), least)
 
 
 @dataclass(frozen=True)
 class Drawn:
     """Rows still in the draw, parts of blocks with keys (h,) and numbers (h,), and what all rows were.
 
-    Of disjoint rows these add: the ``size`` least keys win, and the least few of every label.
+    Of disjoint rows these add: the ``size`` least keys win, and the ``of_each`` least of every label. A key is
+    E / d with E of the exponential distribution and d, in ``faded`` (h,), what decay has left of the row, so that
+    rows are drawn by what is left of them (Efraimidis and Spirakis 2006, Weighted random sampling with a
+    reservoir); without decay all alike.
     """
 
     size: int
+    of_each: int
     parts: tuple[Block, ...]
     key: Array
+    faded: Array
     index: NDArray[np.intp]
     n_rows: int
-    weight: float
     # Whether all weights were whole numbers, and so counts.
     whole: bool
-    labels: Labels | None
+    labels: Labels
 
     def __add__(self, other: "Drawn") -> "Drawn":
         both = Drawn(
             self.size,
+            self.of_each,
             (*self.parts, *other.parts),
             np.concatenate([self.key, other.key]),
+            np.concatenate([self.faded, other.faded]),
             np.concatenate([self.index, other.index]),
             self.n_rows + other.n_rows,
-            self.weight + other.weight,
             self.whole and other.whole,
-            self.labels + other.labels if self.labels and other.labels else None,
+            self.labels + other.labels,
         )
         return both.least() if len(both.key) >= 2 * self.size or len(both.parts) > MOST_PARTS else both
 
     def least(self) -> "Drawn":
-        """With the rows of the ``size`` least keys only, in the order in which they came, in one part."""
+        """With the rows of the ``size`` least keys only, in the order in which they came, in one part.
+
+        After rows were taken out fewer may be left. Rows from the bound of their label on do not take the places:
+        others with their keys were let go.
+        """
         if not self.parts:
             return self
         block = join(self.parts)
-        if len(self.key) <= self.size:
+        y = self._label_of(block)
+        among = np.flatnonzero(self.key < self.labels.bound_of(y))
+        keep = among
+        if len(among) > self.size:
+            keep = among[np.argpartition(self.key[among], self.size - 1)[: self.size]]
+            if self.of_each:
+                keep = np.union1d(keep, among[_of_each(y[among], self.key[among], self.of_each)])
+        return self._keep(np.sort(keep), block)
+
+    def _keep(self, rows: NDArray[np.intp], block: Block) -> "Drawn":
+        """With some of the held rows, all of which are in the block; the others are let go."""
+        if len(rows) == len(self.key):
             return replace(self, parts=(block,))
-        keep = np.argpartition(self.key, self.size - 1)[: self.size]
-        if self.labels is not None:
-            keep = np.union1d(keep, _of_each(block.y, self.key))
-        keep = np.sort(keep)
-        return replace(self, parts=(block.take(keep),), key=self.key[keep], index=self.index[keep])
+        lost = np.ones(len(self.key), dtype=bool)
+        lost[rows] = False
+        labels = self.labels.bounded(self._label_of(block)[lost], self.key[lost])
+        return replace(self._some(rows, block), labels=labels)
+
+    def _some(self, rows: NDArray[np.intp], block: Block) -> "Drawn":
+        # A copy: a view would keep the whole block.
+        parts = (block.take(rows),) if len(rows) else ()
+        return replace(self, parts=parts, key=self.key[rows], faded=self.faded[rows], index=self.index[rows])
+
+    def _label_of(self, block: Block) -> NDArray[Any]:
+        return np.asarray(block.y) if self.of_each else np.zeros(block.n_rows, dtype=np.intp)
 
     def scaled(self, factor: float) -> "Drawn":
-        """With all weights times ``factor``."""
-        parts = tuple(replace(part, weight=factor * _weight(part)) for part in self.parts)
-        labels = self.labels and Labels(self.labels.values, factor * self.labels.weight)
-        return replace(self, parts=parts, weight=factor * self.weight, whole=False, labels=labels)
+        """With all weights times ``factor``, and so drawn as much more rarely."""
+        parts = tuple(replace(part, weight=factor * weight_of(part)) for part in self.parts)
+        key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
+        weaker = replace(self, parts=parts, key=key, faded=faded, whole=False, labels=labels)
+        kept = np.flatnonzero(faded >= FORGOTTEN)
+        return weaker._keep(kept, join(parts)) if len(kept) < len(key) else weaker
 
-    def without(self, block: Block) -> "Drawn":
-        """Less the weights of rows equal to those of the block; what is left without weight is gone."""
+    def probability(self) -> Array:
+        """Of being held (h,), for each row that is, given the keys of all others."""
+        if not self.parts:
+            return np.empty(0)
+        held: Array = -np.expm1(-self.faded * self.labels.bound_of(self._label_of(join(self.parts))))
+        return held
+
+    def represents(self) -> Array:
+        """The weight of all rows (h,) for which a unit of weight of each row held stands.
+
+        One over the probability of being held, in such a unit that every label has the weight it has among all
+        rows (Horvitz and Thompson 1952).
+        """
+        block = join(self.parts)
+        y, factor = self._label_of(block), 1.0 / self.probability()
+        held = Labels.of(y, weight_of(block) * factor)
+        share = np.append(self.labels.weight[self.labels.position(held.values)] / held.weight, 1.0)
+        represents: Array = factor * share[held.position(y)]
+        return represents
+
+    def without(self, block: Block, rng: np.random.Generator) -> "Drawn":
+        """Less rows equal to those of the block; what is left without weight is gone.
+
+        Of rows that are equal some may not be held: then each of those held leaves with the probability that it is
+        the one that was taken out.
+        """
+        if self.of_each:
+            block = replace(block, y=label_column(block.y))
+        labels = self.labels.without(Labels.of(self._label_of(block), block.weight))
         won = self.least()
         if not won.parts:
-            raise ValueError("no rows are held any more for leave-one-out; fit anew")
+            return replace(self, labels=labels)
         held = won.parts[0]
-        weight = _weight(held)
-        pairs = _pairs(join([_bare(held), _bare(block)]))
-        gone = np.bincount(pairs[held.n_rows :], _weight(block), minlength=pairs.max() + 1)
-        for i in np.flatnonzero(gone[pairs[: held.n_rows]] > 0):
-            taken = min(gone[pairs[i]], weight[i])
-            gone[pairs[i]] -= taken
-            weight[i] -= taken
+        twins = Twins.of(held, block)
+        check_held(twins, block, self.labels.bound_of(self._label_of(block)))
+        weight = twins.left(won.probability(), rng)
         keep = np.flatnonzero(weight > 0)
-        whole = block.weight is None and held.weight is None
-        part = replace(held.take(keep), weight=None if whole else weight[keep])
-        return replace(
-            self,
-            parts=(part,) if len(keep) else (),
-            key=won.key[keep],
-            index=won.index[keep],
-            weight=self.weight - float(_weight(block).sum()),
-            labels=self.labels and self.labels.without(Labels.of(block.y, block.weight)),
-        )
+        if block.weight is not None or held.weight is not None:
+            held = replace(held, weight=weight)
+        return replace(won._some(keep, held), labels=labels)
 
     def sample(self) -> Sample:
         """The rows that won."""
@@ -156,45 +237,53 @@ class Draw:
 
     size: int
     seed: int
-    bound: float = NO_BOUND
+    bound: float = np.inf
     labels: bool = False
 
     def __call__(self, block: Block) -> Drawn:
         key = row_keys(self.seed, block.first, block.n_rows)
-        if block.weight is not None:
-            _check_weight(block)
-            # Rows without weight lose to all others.
-            key = np.where(block.weight > 0, key, 1.0 + key)
-        chosen = np.flatnonzero(key < self.bound)
-        if self.labels and self.bound < 1.0 and block.y is not None:
-            chosen = np.union1d(chosen, _of_each(block.y, key))
         weight = block.weight
-        return Drawn(
+        if weight is not None:
+            _check_weight(block)
+            key = np.where(weight > 0, key, key / NOTHING)
+        if self.labels:
+            block = replace(block, y=label_column(block.y))
+        y = block.y if self.labels else np.zeros(block.n_rows, dtype=np.intp)
+        every = Drawn(
             self.size,
-            # A copy: a view would keep the whole block.
-            (block.take(chosen),) if len(chosen) else (),
-            key[chosen],
-            block.first + chosen,
+            OF_EACH if self.labels else 0,
+            (block,),
+            key,
+            np.ones(block.n_rows),
+            np.arange(block.first, block.first + block.n_rows),
             block.n_rows,
-            float(block.n_rows if weight is None else weight.sum()),
             weight is None or bool((weight == np.round(weight)).all()),
-            _labels(block) if self.labels else None,
+            Labels.of(y, weight),
         )
+        chosen = np.flatnonzero(key < self.bound)
+        if self.labels and self.bound < np.inf:
+            chosen = np.union1d(chosen, _of_each(y, key, OF_EACH))
+        # A copy also of all rows: whoever gave the block may write to it again.
+        return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
 
-def _of_each(y: Any, key: Array) -> NDArray[np.intp]:
-    """Positions of the rows with the OF_EACH least keys of every label."""
-    _, label = np.unique(np.asarray(y), return_inverse=True)
+def _of_each(y: NDArray[Any], key: Array, n: int) -> NDArray[np.intp]:
+    """Positions of the rows with the n least keys of every label."""
+    _, label = np.unique(y, return_inverse=True)
     order = np.lexsort((key, label))
     first = np.flatnonzero(np.diff(label[order], prepend=-1))
     rank = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    return order[rank < OF_EACH]
+    return order[rank < n]
 
 
-def _labels(block: Block) -> Labels:
-    if block.y is None:
+def label_column(y: Any) -> NDArray[Any]:
+    """Labels (b,), also from one column (b, 1)."""
+    if y is None:
         raise ValueError("the rows carry no labels; a classifier requires y to be passed")
-    return Labels.of(block.y, block.weight)
+    column: NDArray[Any] = np.asarray(y)
+    if column.ndim != 1 and column.shape[1:] != (1,):
+        raise ValueError(f"labels have shape {column.shape}; a classifier takes one label for each row")
+    return column.reshape(-1)
 
 
 def _check_weight(block: Block) -> None:
@@ -206,31 +295,18 @@ def _check_weight(block: Block) -> None:
         )
 
 
-def _weight(block: Block) -> Array:
-    """Weights (b,), a copy."""
-    return np.ones(block.n_rows) if block.weight is None else block.weight.copy()
-
-
-def _bare(block: Block) -> Block:
-    """Rows and targets only."""
-    return Block(block.X, block.y, None, 0)
-
-
-def _pairs(block: Block) -> NDArray[np.intp]:
-    """Numbers (b,) that are equal where both the rows and their targets are."""
-    y = np.asarray(block.y)
-    _, target = np.unique(y, axis=0, return_inverse=True)
-    point = distinct_rows(block.X).point
-    _, pair = np.unique(np.column_stack([point, target.ravel()]), axis=0, return_inverse=True)
-    return np.asarray(pair.ravel(), dtype=np.intp)
-
-
 def row_keys(seed: int, first: int, n: int) -> Array:
-    """Uniform numbers in [0, 1) for n rows from number ``first`` on: SplitMix64, Steele, Lea, Flood (2014)."""
+    """Exponential numbers for n rows from number ``first`` on: -log(1 - u), u from SplitMix64.
+
+    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators.
+    """
     z = np.arange(first, first + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    u = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    # Above zero: what is left of a row divides its key.
+    key: Array = -np.log1p(-np.maximum(u, 2.0**-54))
+    return key
 
 
 def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
@@ -255,4 +331,4 @@ def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
 def _bound(n: int, n_rows: int | None) -> float:
     """A key that more than n of n_rows rows stay below, almost surely."""
     share = 1.0 if not n_rows else float(n + SLACK * n**0.5 + SLACK**2) / n_rows
-    return share if share < 1.0 else NO_BOUND
+    return float(-np.log1p(-share)) if share < 1.0 else np.inf

@@ -13,6 +13,7 @@ from mercer.rows.base import (
     LocalRows,
     check_block_rows,
     check_lengths,
+    column_names,
     count,
     is_sparse,
     numbers,
@@ -62,6 +63,11 @@ class MemoryRows(LocalRows):
     @property
     def n_rows(self) -> int:
         return count(self.X)
+
+    @property
+    def feature_names(self) -> tuple[Any, ...] | None:
+        """Names of the columns of a frame."""
+        return column_names(self.X)
 
     def some(self, rows: NDArray[np.intp]) -> "MemoryRows":
         """Some of the rows, of arrays and sparse matrices."""

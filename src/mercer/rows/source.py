@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, is_sparse
+from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, table
 from mercer.rows.dask import current_client, dask_rows, parquet_on_dask
 from mercer.rows.engine import EngineRows
 from mercer.rows.memory import MemoryRows
@@ -46,7 +46,7 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
         _refuse_labels(y, weight)
         return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if _is_table(X):
-        return MemoryRows(_sliceable(X), y, weight, block_rows=block_rows)
+        return MemoryRows(table(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows can not be read from {type(X).__name__}; give {ACCEPTED}")
 
 
@@ -56,11 +56,12 @@ def elsewhere(X: Any) -> bool:
 
 
 def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] | None:
-    """Names of the columns of X in Parquet files, or in a frame of an engine; None where there are none."""
+    """Names of the columns of X in Parquet files, frames of an engine or Rows; None where there are none."""
     if isinstance(X, str | Path):
         return ParquetRows(X, target=y, weight=weight).feature_names
-    if isinstance(X, ParquetRows):
-        return X.feature_names
+    if isinstance(X, Rows):
+        names: tuple[str, ...] | None = getattr(X, "feature_names", None)
+        return names
     if _engine_of(X) is None or not hasattr(X, "columns"):
         return None
     labels = {name for name in (y, weight) if isinstance(name, str)} | set(y if _all_words(y) else ())
@@ -102,15 +103,6 @@ def _is_stream(X: Any) -> bool:
 
 def _is_table(X: Any) -> bool:
     return (hasattr(X, "shape") and len(X.shape) > 0) or is_frame(X) or isinstance(X, Sequence)
-
-
-def _sliceable(X: Any) -> Any:
-    """Sparse matrices as CSR, lists of lists of numbers as arrays; the rest as it is."""
-    if is_sparse(X):
-        return X.tocsr()
-    if isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], list | tuple):
-        return np.asarray(X)
-    return X
 
 
 def _refuse_values(y: Any, weight: Any) -> None:

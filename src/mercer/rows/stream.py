@@ -10,10 +10,11 @@ from mercer.rows.base import (
     LocalRows,
     check_block_rows,
     check_lengths,
+    column_names,
     count,
-    is_sparse,
     numbers,
     regroup,
+    table,
     values,
     weights,
 )
@@ -23,10 +24,11 @@ Source = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
 
 @dataclass
 class _Passes:
-    """What passes over a stream have shown: whether one was begun, and the number of rows of a finished one."""
+    """What passes over a stream have shown: whether one was begun, names of columns, the number of all rows."""
 
     begun: bool = False
     n_rows: int | None = None
+    names: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +36,15 @@ class StreamRows(LocalRows):
     """Rows from tuples (X,), (X, y) or (X, y, weight), in a list or from a function that returns an iterator.
 
     Large blocks are cut and small ones joined, so that any batching of the same rows gives the same sums. An
-    iterator is taken, too, but only once: the second pass is refused. ``n_rows`` is known after one pass. Can be
-    pickled if ``source`` can.
+    iterator is taken, too, but only once: the second pass is refused. ``n_rows`` is known after one pass, and
+    ``feature_names`` where blocks are frames, which must all have the same columns. Can be pickled if ``source``
+    can.
 
     Parameters
     ----------
     source : iterable of tuples, or function that returns one
-        X as for :class:`mercer.rows.MemoryRows`; all blocks of one kind.
+        X as for :class:`mercer.rows.MemoryRows`, or lists of lists of numbers; where dense and sparse blocks are
+        joined they become what the first is.
     block_rows : int
         Rows in a block; the last one has fewer.
 
@@ -64,6 +68,11 @@ class StreamRows(LocalRows):
     def n_rows(self) -> int | None:
         return self._passes.n_rows
 
+    @property
+    def feature_names(self) -> tuple[Any, ...] | None:
+        """Names of the columns, after a pass over frames."""
+        return self._passes.names
+
     def blocks(self) -> Iterator[Block]:
         # Not a generator itself: a pass that can not be is refused here, not at the first block.
         return regroup(self._numbered(self._begin()), self.block_rows)
@@ -80,7 +89,9 @@ class StreamRows(LocalRows):
 
     def _numbered(self, items: Iterable[tuple[Any, ...]]) -> Iterator[Block]:
         first = 0
+        self._passes.names = None
         for position, item in enumerate(items):
+            self._passes.names = _same_names(item, position, self._passes.names)
             block = _block(item, position, first)
             first += block.n_rows
             yield block
@@ -95,9 +106,20 @@ def _block(item: Any, position: int, first: int) -> Block:
         )
     X, y, weight = item + (None,) * (3 - len(item))
     check_lengths(X, y, weight, where=f" in block {position} of the stream")
-    X = X.tocsr() if is_sparse(X) else X
+    X = table(X)
     rows = slice(0, count(X))
     return Block(numbers(X, rows), values(y, rows), weights(weight, rows), first)
+
+
+def _same_names(item: Any, position: int, names: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Names of the columns so far, which are those of this item if it is a frame."""
+    own = column_names(item[0]) if isinstance(item, tuple) and item else None
+    if own is not None and names is not None and own != names:
+        raise ValueError(
+            f"block {position} of the stream has the columns {', '.join(map(str, own))}, and blocks before it "
+            f"{', '.join(map(str, names))}; give the same columns in the same order"
+        )
+    return names if own is None else own
 
 
 def _kind(item: Any) -> str:

@@ -117,13 +117,17 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     points, observed = _points(kernel, few)
     kernels = kernel.candidates(points, observed.point_weight)
     paths: tuple[Path, ...] = ()
+    candidates: Candidates | None = None
     if len(kernels) > 1:
         first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[:SCREEN_POINTS]))))
         racers = task.some(kernel, np.sort(order[:RACE_ROWS]))
-        paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, rng))
+        among = _prepared(kernel, racers, rng)
+        paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, among, rng))
+        candidates = among if racers is task else None
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else kernels[0]
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
-    centers = _centers(chosen, task, task.n_centers, rng)
+    candidates = _prepared(kernel, task, rng) if candidates is None else candidates
+    centers = _centers(chosen, task, candidates, task.n_centers, rng)
     return Choice(chosen, centers, _factor(chosen, centers.rows, task), paths, words)
 
 
@@ -202,19 +206,19 @@ def _every_row(kernel: Kernel, task: Task) -> Problem:
     )
 
 
-def _race(kernels: list[Kernel], task: Task, rng: np.random.RandomState) -> Path:
+def _race(kernels: list[Kernel], task: Task, candidates: Candidates, rng: np.random.RandomState) -> Path:
     """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
     most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
-    tried = [_lap(kernel, task, most, rng) for kernel in kernels]
+    tried = [_lap(kernel, task, candidates, most, rng) for kernel in kernels]
     alphas, scores = (np.array([lap[part] for lap in tried]) for part in (0, 1))
     return Path(kernels, alphas, scores, task.sample.n_rows, n_centers=tried[0][2])
 
 
 def _lap(
-    kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState
+    kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
 ) -> tuple[Array, Array, int]:
     """Alphas, their scores, and the number of centers for one kernel."""
-    chosen = _centers(kernel, task, n_centers, rng)
+    chosen = _centers(kernel, task, candidates, n_centers, rng)
     fold = MomentsOf(kernel, chosen.rows)
     moments = HeldRows(task.sample).reduce(fold)
     path = finish(
@@ -227,11 +231,19 @@ def _lap(
     return path.alphas[0], path.scores[0], n_rows(chosen.rows)
 
 
-def _centers(kernel: Kernel, task: Task, n_centers: int | None, rng: np.random.RandomState) -> Centers:
+def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Candidates:
+    """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
+    candidates = Candidates(task.sample.X, task.sample.y, task.weight, task.label)
+    return task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
+
+
+def _centers(
+    kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
+) -> Centers:
     held = HeldRows(task.sample)
     return task.selector.select(
         kernel,
-        Candidates(task.sample.X, task.sample.y, task.weight, task.label),
+        candidates,
         n_centers,
         np.random.default_rng(rng.randint(2**31)),
         moments=lambda centers: held.reduce(MomentsOf(kernel, centers)),

@@ -1,0 +1,115 @@
+"""Rows that leave, and which of the rows that are held are equal to them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.rows.base import Block, join
+from mercer.rows.distinct import distinct_rows
+
+Array = NDArray[np.float64]
+
+# Weights are sums of others: what is taken may exceed what is there by rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Rows that are held, rows that leave, and which of them are equal, in rows and targets.
+
+    ``held`` (h,) and ``gone`` (b,) number the different rows among both; ``weight`` (h,), ``less`` (b,).
+    """
+
+    held: NDArray[np.intp]
+    gone: NDArray[np.intp]
+    weight: Array
+    less: Array
+
+    @classmethod
+    def of(cls, held: Block, block: Block) -> "Twins":
+        pair = _pairs(held, block)
+        return cls(pair[: held.n_rows], pair[held.n_rows :], weight_of(held), weight_of(block))
+
+    @property
+    def n_pairs(self) -> int:
+        return int(max(self.held.max(initial=-1), self.gone.max(initial=-1))) + 1
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether more weight leaves (b,) than equal rows hold."""
+        there, less = (self._sums(*each) for each in ((self.held, self.weight), (self.gone, self.less)))
+        too_much: NDArray[np.bool_] = (less > there * (1.0 + ROUNDING))[self.gone]
+        return too_much
+
+    def left(self, probability: Array, rng: np.random.Generator) -> Array:
+        """Weights (h,) that the held rows keep, for rows that had this probability (h,) of being held."""
+        count = np.bincount(self.held, minlength=self.n_pairs)
+        mean = self._sums(self.held, probability) / np.maximum(count, 1)
+        copies = _copies(count, mean)
+        taken = self._sums(self.gone, self.less) * count / np.maximum(copies, 1)
+        weight = self.weight.copy()
+        for i in np.flatnonzero(taken[self.held] > 0):
+            pair = self.held[i]
+            less = min(taken[pair], weight[i])
+            taken[pair] -= less
+            if copies[pair] > count[pair]:
+                less = weight[i] if rng.random() * weight[i] < less else 0.0
+            weight[i] -= less
+        return weight
+
+    def _sums(self, pair: NDArray[np.intp], weight: Array) -> Array:
+        return np.bincount(pair, weight, minlength=self.n_pairs).astype(np.float64)
+
+
+def _copies(count: NDArray[np.intp], probability: Array) -> Array:
+    """How many rows are equal to one of which ``count`` are held (u,), each with this probability (u,).
+
+    Of several held, count / probability. Of one the expectation from how many are held once and twice, which is
+    one where rows do not repeat: E(N - 1) = 2 (1 - p) / p f_2 / f_1 (Robbins 1956, An empirical Bayes approach to
+    statistics). Less than one more is no other: rows that do not repeat leave for certain.
+    """
+    p = np.where(count > 0, probability, 1.0)
+    once, twice = (count == 1).sum(), (count == 2).sum()
+    others = 2.0 * (1.0 - p) / p * twice / max(once, 1)
+    one = np.where(others < 1.0, 1.0, 1.0 + others)
+    copies: Array = np.where(count > 1, count / p, one)
+    return copies
+
+
+def check_held(twins: Twins, block: Block, bound: Array) -> None:
+    """Where all rows are held, as the bound says, those that leave are among them; objects may be equal unseen."""
+    if not hasattr(block.X, "shape"):
+        return
+    strange = np.flatnonzero(twins.missing() & np.isinf(bound) & (twins.less > 0))
+    if len(strange):
+        raise ValueError(
+            f"row {block.first + strange[0]}, with weight {twins.less[strange[0]]:.6g}, is not in the model, or "
+            "has less weight there; remove takes rows out that were added, with the weight they still have"
+        )
+
+
+def _pairs(one: Block, two: Block) -> NDArray[np.intp]:
+    """Numbers (b + c,) of the rows of both blocks that are equal where both the rows and their targets are.
+
+    Rows in float32 and in float64 are compared as float32.
+    """
+    X, y = _same_precision(one.X, two.X), _same_precision(np.asarray(one.y), np.asarray(two.y))
+    both = join([Block(X[i], y[i], None, 0) for i in (0, 1)])
+    _, target = np.unique(both.y, axis=0, return_inverse=True)
+    point = distinct_rows(both.X).point
+    _, pair = np.unique(np.column_stack([point, target.ravel()]), axis=0, return_inverse=True)
+    return np.asarray(pair.ravel(), dtype=np.intp)
+
+
+def _same_precision(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both as they are, or in the lesser precision where both are floating."""
+    if all(getattr(getattr(x, "dtype", None), "kind", "") == "f" for x in (a, b)):
+        dtype = min(a.dtype, b.dtype, key=lambda kind: kind.itemsize)
+        return a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    return a, b
+
+
+def weight_of(block: Block) -> Array:
+    """Weights (b,), a copy."""
+    return np.ones(block.n_rows) if block.weight is None else block.weight.copy()
