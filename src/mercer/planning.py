@@ -21,9 +21,13 @@ LEAST_RUNS = 3
 # Largest probe: beyond it rates do not change.
 LARGEST_M, LARGEST_EIGEN = 1000, 500
 # What Python with NumPy, SciPy, scikit-learn and pyarrow takes before it holds any rows.
-PROCESS = 200e6
+PROCESS = 250e6
 # Matrices (m, m) that a fit holds: the moments, two of the sum, and five of the decomposition.
 MATRICES_ON_WORKER, MATRICES_ON_DRIVER = 3, 8
+# Rows of the sample on which alpha is chosen, by default, and values of exp that judging one of its outputs takes.
+SAMPLE, JUDGED = 10_000, 35 * 300
+# Decompositions that a solution is worth: its own, and as much for roots, bases and probes.
+DECOMPOSITIONS = 2
 GIGABIT = 125e6
 ENGINES = ("memory", "dask", "ray", "spark")
 
@@ -49,9 +53,9 @@ class Rates:
 class Plan:
     """Seconds and bytes that a fit will take; as a string, a table.
 
-    ``seconds`` are the pass over the rows on all cores, the decomposition, and the network. ``worker_bytes``
-    are held by one core of a worker, ``driver_bytes`` by the process that fits, and ``network_bytes`` are sent in
-    the pass altogether.
+    ``seconds`` are the pass over the rows on all cores, the solution for all alphas, and the network.
+    ``worker_bytes`` are held by one core of a worker, ``driver_bytes`` by the process that fits, and
+    ``network_bytes`` are sent in the pass altogether.
     """
 
     n: int
@@ -77,7 +81,7 @@ class Plan:
             ("cores, engine", f"{self.cores}, {self.engine}"),
             ("tasks in a pass", f"{self.n_parts:,}"),
             ("pass over the rows", _time(self.pass_seconds)),
-            ("decomposition", _time(self.solve_seconds)),
+            ("solution", _time(self.solve_seconds)),
             ("network", _time(self.network_seconds)),
             ("together", _time(self.seconds)),
             ("memory of a worker, each core", _size(self.worker_bytes)),
@@ -104,9 +108,9 @@ def plan(
     """What a pass over n rows of d features costs with m centers and a Gaussian kernel, and the solution after it.
 
     A pass takes 2nm(d + 2) operations and nm exponentials for K = k(rows, centers), 2nm² for K'K, 2nm(q + 1)
-    for K'Y; the decomposition takes O(m³) on one core, wherever the rows are. Sums are sent as if there were one
-    link. Rates are measured here and now, for about two seconds. Not in the plan: reading files, the search for a
-    kernel width on a sample, and workers on other machines than this one.
+    for K'Y. The solution takes O(m³), and O(m²) for each of 10,000 rows that leave, on one core wherever the rows
+    are. Sums are sent as if there were one link. Rates are measured here and now, for about two seconds. Not in
+    the plan: reading files, the search for a kernel width on a sample, and workers on other machines.
 
     Parameters
     ----------
@@ -138,17 +142,19 @@ def plan(
     cores, engine                  16, dask
     tasks in a pass                77
     pass over the rows             41.5 s
-    decomposition                  1.0 s
+    solution                       3.9 s
     network                        4.9 s
-    together                       47.4 s
+    together                       50.3 s
     memory of a worker, each core  0.3 GB
-    memory of the driver           0.3 GB
+    memory of the driver           0.4 GB
     sent over the network          0.6 GB
     """
     _check(n, d, m, engine)
     cores = cores or os.cpu_count() or 1
     rates = rates or measure(d, m, dtype=dtype, products=products)
     moments = 8.0 * (m * m + m * (q + 1))
+    work = cores * (_block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments)
+    solution = MATRICES_ON_DRIVER * moments + 8.0 * min(n, SAMPLE) * m
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
     sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
     blocks = ceil(n / PIECE)
@@ -160,10 +166,10 @@ def plan(
         engine=engine,
         n_parts=parts,
         pass_seconds=_pass_seconds(n, d, m, q, blocks, rates, products) / min(cores, blocks),
-        solve_seconds=m**3 / rates.eigen,
+        solve_seconds=_solve_seconds(min(n, SAMPLE), d, m, q, rates, products),
         network_seconds=sent / network,
-        worker_bytes=PROCESS + _block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments,
-        driver_bytes=PROCESS + MATRICES_ON_DRIVER * moments,
+        worker_bytes=PROCESS + work / cores,
+        driver_bytes=PROCESS + (max(work, solution) if engine == "memory" else solution),
         network_bytes=sent,
     )
 
@@ -196,6 +202,12 @@ def _pass_seconds(n: int, d: int, m: int, q: int, blocks: int, rates: Rates, pro
     # A block's K cut off at zero, and in the type of the products; its G in float64, and G added to the sum.
     moved = n * m * (12.0 + np.dtype(products).itemsize) + blocks * m * m * 40.0
     return float(kernel + products_ + moved / rates.copy)
+
+
+def _solve_seconds(rows: int, d: int, m: int, q: int, rates: Rates, products: Any) -> float:
+    """Decompositions, and leaving of some rows: a pass over them, and as much again in another basis."""
+    leaving = 2.0 * _pass_seconds(rows, d, m, q, ceil(rows / PIECE), rates, products)
+    return DECOMPOSITIONS * m**3 / rates.eigen + leaving + rows * q * JUDGED / rates.exp
 
 
 def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:

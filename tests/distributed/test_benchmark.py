@@ -25,11 +25,18 @@ def test_engines_are_compared_with_memory():
     assert float(line[-1]) <= 1.1
 
 
-def test_rows_beyond_memory_say_what_was_resident():
-    n, _, resident = last_lines("--out-of-core", "0.01")[-1].split()
+def test_rows_beyond_memory_say_what_was_resident_and_sum_to_the_same():
+    n, _, peak, _, apart = last_lines("--out-of-core", "0.01")[-1].split()
     assert n.replace(",", "").isdigit()
-    assert 0 < float(resident) < 600
+    assert 0 < float(peak) < 600
+    assert float(apart) < 1e-10
 
 
-def test_rows_are_made_on_the_workers():
-    assert last_lines("--rows", "2e4")[-1].split()[0] == "20,000"
+def test_fits_on_workers_and_in_threads_err_alike_and_are_drawn(tmp_path):
+    picture = tmp_path / "fits.png"
+    on_dask, in_threads = (line.split() for line in last_lines("--rows", "5e4", "--picture", str(picture))[-2:])
+    assert (on_dask[0], in_threads[0]) == ("dask", "threads")
+    # Twenty centers are few; their error is not that of a coin.
+    assert float(on_dask[-2]) == pytest.approx(float(in_threads[-2]), abs=1.0)
+    assert float(on_dask[-2]) < 40
+    assert picture.stat().st_size > 0

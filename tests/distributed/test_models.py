@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
+from mercer.linalg import blas_threads
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 GRID = np.stack(np.meshgrid(np.linspace(-2, 2, 5), np.linspace(-2, 2, 5)), axis=-1).reshape(-1, 2)
 
@@ -55,3 +57,12 @@ def test_regression_on_dask(banana, arrays):
     model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(arrays[0], arrays[0][:, 0])
     expected = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(X, X[:, 0])
     assert_allclose(model.predict(arrays[0]).compute(), expected.predict(X), atol=1e-9)
+
+
+def test_lazy_outputs_computed_in_threads_leave_no_limit_of_blas_threads_behind(arrays):
+    model = KernelFisherClassifier(RBF(gamma=2.0), centers=GRID).fit(*arrays)
+    lazy = model.decision_function(arrays[0].rechunk((20, 2)))
+    with threadpool_limits(2, user_api="blas"):
+        for _ in range(5):
+            lazy.compute(scheduler="threads", num_workers=4)
+        assert blas_threads() == 2

@@ -32,6 +32,16 @@ def test_memory_and_solution_do_not_depend_on_the_number_of_rows():
     )
 
 
+def test_without_workers_the_driver_holds_the_blocks_of_all_cores():
+    alone, driver = planned(cores=64, engine="memory"), planned(cores=64, engine="dask")
+    assert alone.driver_bytes > 64 * (alone.worker_bytes - planned(m=1).worker_bytes)
+    assert driver.driver_bytes == planned(cores=1, engine="dask").driver_bytes
+
+
+def test_few_rows_are_all_of_the_sample():
+    assert planned(n=100).solve_seconds < planned(n=10_000).solve_seconds == planned(n=10**6).solve_seconds
+
+
 def test_only_an_engine_uses_the_network_and_sends_a_sum_for_each_task():
     assert planned(engine="memory").network_bytes == 0
     found = planned(engine="ray")

@@ -1,5 +1,7 @@
 """Moments of rows against centers: all that a fit with m centers needs to know of any number of rows."""
 
+import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -82,6 +84,9 @@ class MomentsOf:
     Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
     float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
     :func:`mercer.gram.precision.product_precision` says where that is enough.
+
+    Every thread keeps room for one piece, PIECE rows of K at most and one G, as long as the fold lives: memory
+    that is fetched from the system for every block costs up to a sixth of the pass.
     """
 
     kernel: Kernel
@@ -90,14 +95,26 @@ class MomentsOf:
 
     def __call__(self, block: Block) -> Moments:
         """Moments of the block, in pieces that a product is fastest with."""
-        first, *rest = (self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE))
-        total = first.in_double()
-        for piece in rest:
-            total += piece
+        return self.onto(None, block)
+
+    def onto(self, total: Moments | None, block: Block) -> Moments:
+        """``total``, whose arrays are written to and must belong to nobody else, and the block; None: no rows."""
+        for ends in pieces(block.n_rows, PIECE):
+            piece = self._piece(block.cut(*ends))
+            if total is None:
+                total = piece.in_double()
+            else:
+                total += piece
+        assert total is not None
         return total
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room for pieces, which belongs to the threads of this process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_room"}
+
     def _piece(self, block: Block) -> Moments:
-        K = np.asarray(self.values(block.X), dtype=self.dtype)
+        """Moments in the precision of the products; its G is this thread's until the next piece."""
+        K = self._in_precision(self.values(block.X))
         Y = columns(block.y)
         w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
         WY = w[:, None] * Y
@@ -108,11 +125,31 @@ class MomentsOf:
             K *= root.astype(K.dtype)
             sides = root * np.column_stack([np.ones(len(w)), Y])
         C = K.T @ sides.astype(K.dtype)
-        G = K.T @ K
+        G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1])))
         if not np.isfinite(G.diagonal()).all():
             check_finite(self.kernel, self.values(block.X))
             raise overflow(self.kernel, K.dtype)
         return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
+
+    def _in_precision(self, K: NDArray[Any]) -> NDArray[Any]:
+        """K in the type of the products."""
+        if K.dtype == self.dtype:
+            return K
+        wide = self._space("K", K.shape)
+        np.copyto(wide, K)
+        return wide
+
+    def _space(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """An array of this thread, with any content; the next call with the name gives the same memory."""
+        held = self._room.__dict__
+        if name not in held or held[name].size < math.prod(shape):
+            held[name] = np.empty(math.prod(shape), dtype=self.dtype)
+        array: NDArray[Any] = held[name][: math.prod(shape)].reshape(shape)
+        return array
+
+    @cached_property
+    def _room(self) -> threading.local:
+        return threading.local()
 
     @cached_property
     def values(self) -> Callable[[Any], NDArray[np.floating]]:

@@ -1,12 +1,14 @@
 """How many threads linear algebra takes, and independent pieces of it side by side."""
 
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,9 +21,56 @@ AHEAD = 2
 PATIENCE = 0.2
 
 
+class _Limits:
+    """The limits of BLAS threads in force: the first to begin notes what was before, the last to end restores it.
+
+    Threads that note and restore each for themselves would restore the limits of each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._in_force: dict[object, int] = {}
+        self._before: list[tuple[Any, int]] = []
+        self._found: tuple[int, list[Any]] = (0, [])
+
+    def begin(self, threads: int) -> object:
+        limit = object()
+        with self._lock:
+            if not self._in_force:
+                self._before = [(library, library.num_threads) for library in self.libraries()]
+            self._in_force[limit] = threads
+            self._set(threads)
+        return limit
+
+    def end(self, limit: object) -> None:
+        with self._lock:
+            del self._in_force[limit]
+            if self._in_force:
+                self._set(next(reversed(self._in_force.values())))
+            else:
+                for library, threads in self._before:
+                    library.set_num_threads(threads)
+
+    def libraries(self) -> list[Any]:
+        """Every BLAS of the process; looked for again, in milliseconds, once modules were imported."""
+        with self._lock:
+            n_modules, found = self._found
+            if n_modules != len(sys.modules):
+                found = ThreadpoolController().select(user_api="blas").lib_controllers
+                self._found = len(sys.modules), found
+            return found
+
+    def _set(self, threads: int) -> None:
+        for library in self.libraries():
+            library.set_num_threads(threads)
+
+
+_LIMITS = _Limits()
+
+
 def blas_threads() -> int:
     """How many threads BLAS may use now: the limit that the user, or a surrounding job, has set."""
-    return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+    return max((library.num_threads for library in _LIMITS.libraries()), default=1)
 
 
 @contextmanager
@@ -29,10 +78,17 @@ def limit_threads(threads: int | None) -> Iterator[None]:
     """At most so many BLAS threads; None changes nothing.
 
     NumPy and SciPy come with a BLAS each, whose idle threads wait in a loop and take the cores from each other:
-    one thread for all, and more around a single factorization, is faster than more for all.
+    one thread for all, and more around a single factorization, is faster than more for all. The limit is that of
+    the process: of limits set by several threads at once the latest counts, in whatever order they end.
     """
-    with threadpool_limits(threads, user_api="blas"):
+    if threads is None:
         yield
+        return
+    limit = _LIMITS.begin(threads)
+    try:
+        yield
+    finally:
+        _LIMITS.end(limit)
 
 
 def threads_each(n: int) -> int:
@@ -67,7 +123,7 @@ def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item])
     """
     workers = blas_threads()
     pending: deque[Future[Result]] = deque()
-    with threadpool_limits(1, user_api="blas"):
+    with limit_threads(1):
         pool = ThreadPoolExecutor(workers)
         try:
             for item in items:

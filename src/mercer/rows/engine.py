@@ -1,17 +1,17 @@
 """What all engines share: rows in parts, one task for a part, and sums of their results in one order."""
 
-import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from mercer.linalg.threads import limit_threads
 from mercer.rows.base import Block, Rows, Sum, add_up, fold_block, not_empty
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
@@ -57,6 +57,13 @@ class Counts:
     """Rows of every part, once they are known."""
 
     of_parts: tuple[int, ...] | None = None
+
+
+@runtime_checkable
+class Accumulating(Protocol):
+    """A fold that can add a block to its own sum in place: ``onto(total, block)``, with None before the first."""
+
+    def onto(self, total: Any, block: Block, /) -> Any: ...
 
 
 class EngineRows(Rows):
@@ -131,19 +138,29 @@ class EngineRows(Rows):
         yield from chain(*self.each(_rest, [k]))
 
 
-def sum_part(fold: Callable[[Block], Any], rows: Rows, first: int) -> Partial:
+def sum_part(fold: Callable[[Block], Any] | Accumulating, rows: Rows, first: int) -> Partial:
     """fold(block) summed over the blocks of a part in their order, on one BLAS thread."""
     n = 0
 
-    def counting() -> Iterator[tuple[int, Any]]:
+    def advance(more: int) -> None:
         nonlocal n
-        for block in rows.blocks():
-            n += block.n_rows
-            yield fold_block(fold, replace(block, first=first + block.first))
+        n += more
 
-    with ONE_BLAS_THREAD:
-        total = add_up(counting(), _nothing)
+    blocks = (replace(block, first=first + block.first) for block in rows.blocks())
+    with limit_threads(1):
+        if isinstance(fold, Accumulating):
+            total = _accumulated(fold, blocks, advance)
+        else:
+            total = add_up((fold_block(fold, block) for block in blocks), advance)
     return Partial(n, total)
+
+
+def _accumulated(fold: Accumulating, blocks: Iterable[Block], advance: Advance) -> Any:
+    total = None
+    for block in blocks:
+        n, total = fold_block(partial(fold.onto, total), block)
+        advance(n)
+    return total
 
 
 def run_sum(fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows], *arguments: Any) -> Partial:
@@ -258,34 +275,6 @@ def _matrix(features: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return np.column_stack([column.astype(dtype, copy=False) for column in features.values()])
 
 
-class _SharedLimit:
-    """One BLAS thread while any thread of the process holds it: the first sets the limit, the last takes it back.
-
-    A limit holds for the whole process. Threads that set and restore it each for themselves would take it from
-    each other.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._holders == 0:
-                self._limit = threadpool_limits(1, user_api="blas")
-            self._holders += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._limit.restore_original_limits()
-
-
-ONE_BLAS_THREAD = _SharedLimit()
-
-
 def _head(rows: Rows) -> Block:
     return next(rows.blocks())
 
@@ -296,7 +285,3 @@ def _rest(rows: Rows) -> list[Block]:
 
 def _all(rows: Rows) -> list[Block]:
     return list(rows.blocks())
-
-
-def _nothing(n: int) -> None:
-    """Progress is told by part."""
