@@ -262,7 +262,10 @@ class Draw:
         )
         chosen = np.flatnonzero(key < self.bound)
         if self.labels and self.bound < np.inf:
-            chosen = np.union1d(chosen, _of_each(y, key, OF_EACH))
+            values, count = np.unique(y[chosen], return_counts=True)
+            # Of a label with so many rows below the bound the least are among them.
+            rest = np.flatnonzero(~np.isin(y, values[count >= OF_EACH]))
+            chosen = np.union1d(chosen, rest[_of_each(y[rest], key[rest], OF_EACH)])
         # A copy also of all rows: whoever gave the block may write to it again.
         return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
