@@ -51,8 +51,10 @@ def cuts(n: int, step: int) -> list[slice]:
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def evaluator(kernel: Kernel, centers: Any) -> Callable[[Any], NDArray[np.floating]]:
+def evaluator(kernel: Kernel, centers: Any) -> Callable[..., NDArray[np.floating]]:
     """X -> k(X, centers) (b, m), in the caller's hands; what the centers cost is paid here, once for a pass.
+
+    A second argument is a (b, m) array that may become the result.
 
     Shapes are checked, values are not: whoever adds them up looks at the sums, and asks :func:`check_finite`
     where those are not finite. Can be pickled.
@@ -60,8 +62,8 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[[Any], NDArray[np.floati
     return partial(_evaluate, kernel, kernel.at(centers), n_rows(centers))
 
 
-def _evaluate(kernel: Kernel, at: Callable[[Any], Any], m: int, X: Any) -> NDArray[np.floating]:
-    K = np.asarray(at(X))
+def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> NDArray[np.floating]:
+    K = np.asarray(at(X, room))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import check_finite, evaluator, overflow
+from mercer.gram.blocks import check_finite, evaluator, n_rows, overflow
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 
@@ -85,7 +85,7 @@ class MomentsOf:
     float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
     :func:`mercer.gram.precision.product_precision` says where that is enough.
 
-    Every thread keeps room for one piece, PIECE rows of K at most and one G, as long as the fold lives: memory
+    Every thread keeps room for one piece, PIECE rows of K and one G, as long as the fold lives: memory
     that is fetched from the system for every block costs up to a sixth of the pass.
     """
 
@@ -114,7 +114,7 @@ class MomentsOf:
 
     def _piece(self, block: Block) -> Moments:
         """Moments in the precision of the products; its G is this thread's until the next piece."""
-        K = self._in_precision(self.values(block.X))
+        K = self._in_precision(self._values_in_room(block))
         Y = columns(block.y)
         w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
         WY = w[:, None] * Y
@@ -125,25 +125,31 @@ class MomentsOf:
             K *= root.astype(K.dtype)
             sides = root * np.column_stack([np.ones(len(w)), Y])
         C = K.T @ sides.astype(K.dtype)
-        G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1])))
+        G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1]), self.dtype))
         if not np.isfinite(G.diagonal()).all():
             check_finite(self.kernel, self.values(block.X))
             raise overflow(self.kernel, K.dtype)
         return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
 
+    def _values_in_room(self, block: Block) -> NDArray[Any]:
+        """K, of dense rows of numbers in the memory of the K before."""
+        if not isinstance(block.X, np.ndarray) or block.X.dtype.kind != "f":
+            return self.values(block.X)
+        return self.values(block.X, self._space("values", (block.n_rows, n_rows(self.centers)), block.X.dtype))
+
     def _in_precision(self, K: NDArray[Any]) -> NDArray[Any]:
         """K in the type of the products."""
         if K.dtype == self.dtype:
             return K
-        wide = self._space("K", K.shape)
+        wide = self._space("K", K.shape, self.dtype)
         np.copyto(wide, K)
         return wide
 
-    def _space(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    def _space(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array of this thread, with any content; the next call with the name gives the same memory."""
         held = self._room.__dict__
-        if name not in held or held[name].size < math.prod(shape):
-            held[name] = np.empty(math.prod(shape), dtype=self.dtype)
+        if name not in held or held[name].size < math.prod(shape) or held[name].dtype != dtype:
+            held[name] = np.empty(math.prod(shape), dtype=dtype)
         array: NDArray[Any] = held[name][: math.prod(shape)].reshape(shape)
         return array
 
@@ -152,8 +158,8 @@ class MomentsOf:
         return threading.local()
 
     @cached_property
-    def values(self) -> Callable[[Any], NDArray[np.floating]]:
-        """X -> k(X, centers)."""
+    def values(self) -> Callable[..., NDArray[np.floating]]:
+        """(X, room=None) -> k(X, centers)."""
         return evaluator(self.kernel, self.centers)
 
 

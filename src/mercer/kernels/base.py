@@ -41,9 +41,15 @@ class Kernel(BaseEstimator, ABC):
     def diag(self, X: Matrix) -> Array:
         """k(x_i, x_i) as an (n,) array."""
 
-    def at(self, Z: Matrix) -> Callable[[Matrix], Array]:
-        """X -> block(X, Z) for many X, with what depends on Z alone computed once; can be pickled."""
-        return partial(self.block, Z=Z)
+    def at(self, Z: Matrix) -> Callable[..., Array]:
+        """(X, room=None) -> block(X, Z) for many X, with what depends on Z alone computed once; can be pickled.
+
+        ``room`` is an (n, m) array that may become the block, if it is of its type.
+        """
+        return partial(self._block_at, Z)
+
+    def _block_at(self, Z: Matrix, X: Matrix, room: Array | None = None) -> Array:
+        return self.block(X, Z)
 
     @property
     def positive_semidefinite(self) -> bool:

@@ -92,9 +92,11 @@ class FoldedCenters:
         right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
         return cls(origin, np.ascontiguousarray(right.T), gamma)
 
-    def exponents(self, X: Array) -> Array:
+    def exponents(self, X: Array, room: Array | None = None) -> Array:
         """The product, (n, m), without the positive numbers that rounding makes of zeros."""
-        T = self._left(X) @ self.right
+        left = self._left(X)
+        fits = room is not None and room.dtype == np.result_type(left, self.right)
+        T = np.matmul(left, self.right, out=room if fits else None)
         return np.minimum(T, 0.0, out=T)
 
     def _left(self, X: Array) -> Array:

@@ -185,17 +185,17 @@ class Stationary(Kernel):
             np.fill_diagonal(mirror(K), 1.0)
         return K
 
-    def at(self, Z: Matrix) -> Callable[[Matrix], Array]:
+    def at(self, Z: Matrix) -> Callable[..., Array]:
         Z = as_matrix(Z)
         if self._exponents is not squared_exponents or is_sparse(Z):
             return super().at(Z)
         return partial(self._at, Z, FoldedCenters.of(Z, _feature_gamma(self, self.gamma, Z)))
 
-    def _at(self, Z: Array, folded: FoldedCenters, X: Matrix) -> Array:
+    def _at(self, Z: Array, folded: FoldedCenters, X: Matrix, room: Array | None = None) -> Array:
         if is_sparse(X):
             return self.block(X, Z)
         X, _ = as_matrices(X, Z)
-        return self._profile(folded.exponents(X))
+        return self._profile(folded.exponents(X, room))
 
     def diag(self, X: Matrix) -> Array:
         X = as_matrix(X)
