@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import IDA_NAMES, make_sinc, read_digits, read_ida
+from mercer.expansion import Expansion
 from mercer.export import to_c, to_python
 from mercer.kernels import RBF
 
@@ -61,6 +62,10 @@ REPEATS = {"sinc": 100, "boston": 100, "abalone": 10}
 TRAINING_ROWS = {"boston": 481, "abalone": 3000}
 FILES = {"boston": "boston_housing.npz", "abalone": "abalone.npz"}
 
+# Numbers of centers at which the test error is noted, and the end of the name under which it is.
+CENTERS = (100, 200, 400, 700, 1000, 1500, 2000, 2500)
+BY_CENTERS = " by centers"
+
 # Sets of at most 468 training rows without many equal ones.
 SMALL_SETS = ("banana", "breast-cancer", "diabetis", "heart", "ringnorm", "thyroid", "twonorm", "waveform")
 
@@ -84,13 +89,37 @@ def ida(folder: Path, name: str, most: int | None) -> Result:
     return results
 
 
-def characters(folder: Path, name: str, most: int | None) -> Result:
-    """Features share one unit and are taken as they are."""
+def characters(folder: Path, name: str, quick: bool, file: Path) -> Result:
+    """Features share one unit and are taken as they are. The error with fewer centers is written to the file."""
     X, y, X_test, y_test = read_digits(folder / name, name)
-    rows = slice(None) if most is None else np.random.default_rng(0).permutation(len(y))[:2000]
+    rows = np.random.default_rng(0).permutation(len(y))[:2000] if quick else slice(None)
     model = make_pipeline(SparseFisherClassifier(random_state=0))
     kept, seconds = fitted(model, X[rows], y[rows])
+    remembered(file, name + BY_CENTERS, lambda: error_by_centers(model[-1], X_test, y_test))
     return [(100.0 * float(np.mean(model.predict(X_test) != y_test)), kept, seconds)]
+
+
+def error_by_centers(model, X_test, y_test) -> Result:
+    """Test error in % of the first centers, their number, the mean square of left-out residuals."""
+    coef, intercept, stage = np.zeros(model.dual_coef_.shape), np.zeros(model.intercept_.shape), model.stages_[0]
+    found = []
+    for m in [m for m in CENTERS if m < len(coef)] + [len(coef)]:
+        coef[:] = 0.0
+        stage.model(m, coef, intercept)
+        F = Expansion(model.kernel_, model.X_fit_, coef, intercept)(X_test)
+        wrong = model.classes_[model.rule_.probabilities(F).argmax(axis=1)] != y_test
+        found.append((100.0 * float(wrong.mean()), float(m), float(model.path_.loo[m - 1])))
+    return found
+
+
+def centers_table(stored: dict[str, Result]) -> str:
+    names = [name.removesuffix(BY_CENTERS) for name in stored if name.endswith(BY_CENTERS)]
+    rows = []
+    for name in names:
+        errors = {int(m): error for error, m, _ in stored[name + BY_CENTERS]}
+        last = max(errors)
+        rows.append([name, *(errors.get(m) if m < last else None for m in CENTERS), last, errors[last]])
+    return table(rows, ["centers", *map(str, CENTERS), "all", "error"])
 
 
 def sinc(most: int | None) -> Result:
@@ -125,13 +154,18 @@ def regression(folder: Path, name: str, most: int | None) -> Result:
 
 def remembered(file: Path, name: str, measure: Callable[[], Result]) -> Result:
     """The result of that name in the file, or measured and written there."""
-    stored = json.loads(file.read_text()) if file.exists() else {}
-    if name not in stored:
-        stored[name] = measure()
-        file.write_text(json.dumps(stored))
-    error, kept, seconds = np.mean(stored[name], axis=0)
-    print(f"  {name}: {error:.4g}, {kept:.1f} % kept, {seconds:.2f} s", flush=True)
-    return stored[name]
+    if name not in all_remembered(file):
+        result = measure()
+        file.write_text(json.dumps({**all_remembered(file), name: result}))
+    result = all_remembered(file)[name]
+    if not name.endswith(BY_CENTERS):
+        error, kept, seconds = np.mean(result, axis=0)
+        print(f"  {name}: {error:.4g}, {kept:.1f} % kept, {seconds:.2f} s", flush=True)
+    return result
+
+
+def all_remembered(file: Path) -> dict[str, Result]:
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
 def class_table(results: dict[str, Result], published, names: tuple[str, str, str]) -> str:
@@ -223,6 +257,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=["ida", "regression", "characters"])
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument("--out", type=Path, default=Path("sparse.json"), help="where results are kept")
+    parser.add_argument("--parts", type=int, help="only so many partitions of each set")
     parser.add_argument("--quick", action="store_true", help="one partition, or 2000 rows, of each set")
     parser.add_argument(
         "--leaving", action="store_true", help="compare centers that leave with their row and stay"
@@ -237,7 +272,7 @@ def main() -> None:
     if args.leaving:
         print(heading() + "\n" + leaving_table(args.data))
         return
-    most = 1 if args.quick else None
+    most = 1 if args.quick else args.parts
 
     def measured(names, run) -> dict[str, Result]:
         wanted = [name for name in names if args.sets is None or name in args.sets]
@@ -252,9 +287,10 @@ def main() -> None:
         )
         texts += ["RMSE of sinc, mean squared error of the others\n" + regression_table(found)] if found else []
     if "characters" in args.tables and (
-        found := measured(CHARACTERS, lambda name: characters(args.data, name, most))
+        found := measured(CHARACTERS, lambda name: characters(args.data, name, args.quick, args.out))
     ):
         texts.append("Test error in %\n" + class_table(found, CHARACTERS, ("SVM", "OROLS", "NPD")))
+        texts.append("Test error in % with the first centers\n" + centers_table(all_remembered(args.out)))
     print("\n" + heading() + "\n" + "\n\n".join(texts))
 
 

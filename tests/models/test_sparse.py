@@ -54,6 +54,41 @@ def test_noise_is_not_fitted_by_the_regressor():
     assert model.loo_score_ < 0.1
 
 
+def test_evidence_spares_the_regressor_wild_fits_of_few_rows():
+    found = {"loo": [], "evidence": []}
+    for seed in range(12):
+        X, y = make_sinc(50, random_state=seed)
+        X_new, y_new = make_sinc(1000, noise=0.0, random_state=100 + seed)
+        for alpha, errors in found.items():
+            model = SparseKernelRegressor(alpha=alpha).fit(X, y)
+            errors.append(np.sqrt(np.mean((model.predict(X_new) - y_new) ** 2)))
+    assert np.mean(found["evidence"]) < np.mean(found["loo"])
+    assert max(found["evidence"]) < 0.1
+
+
+def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (120, 2))
+    y = np.sign(X[:, 0] * X[:, 1]) + 0.1 * rng.standard_t(2, 120)
+    loo, evidence = (SparseKernelRegressor(alpha=alpha, stop=None).fit(X, y) for alpha in ("loo", "evidence"))
+    least = min(trial.best for trial in loo.trials_)
+    chosen = [
+        trial.scores[trial.alphas == evidence.alpha_]
+        for trial in evidence.trials_
+        if trial.kernel.gamma == evidence.gamma_
+    ]
+    assert min(np.concatenate(chosen)) <= least * (1.0 + np.sqrt(2.0 / 120))
+
+
+def test_above_600_rows_evidence_is_leave_one_out():
+    X, y = make_sinc(620, random_state=0)
+    loo, evidence = (
+        SparseKernelRegressor(alpha=alpha, max_centers=20, random_state=0).fit(X, y)
+        for alpha in ("loo", "evidence")
+    )
+    assert (evidence.gamma_, evidence.alpha_) == (loo.gamma_, loo.alpha_)
+
+
 @pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
 @pytest.mark.parametrize("prune", [False, True])
 def test_the_last_stage_is_the_model(banana, selection, prune):

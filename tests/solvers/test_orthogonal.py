@@ -25,7 +25,7 @@ from mercer.solvers.orthogonal.fit import follow_orthogonal
 from mercer.solvers.orthogonal.path import fitted_at, left_out, path_of, state_at, states
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
 from mercer.solvers.orthogonal.roots import independent
-from mercer.solvers.orthogonal.search import Question, Ridges, search_kernels
+from mercer.solvers.orthogonal.search import Question, Ridges, SparseTrial, favorite, search_kernels, surprise
 
 ALPHA = 0.3
 PENALTIES = ["rkhs", "coef", "diagonal", "orthogonal"]
@@ -437,12 +437,37 @@ def test_kernels_are_compared_at_the_end_of_their_paths(problem):
     def judge(outputs):
         return ((outputs - observations.Y) ** 2).mean(axis=(1, 2))
 
-    trials = search_kernels(kernels, candidates.X, observations, Question(Choice(), 30, None, judge))
+    pool = np.arange(60)
+    trials = search_kernels(kernels, candidates.X, observations, Question(Choice(), pool, 30, None, judge))
     assert len({len(trial.alphas) for trial in trials}) == 1
     assert min(trials, key=lambda trial: trial.best).kernel.gamma < 5.0
     found = trials[1]
-    only = search_kernels(kernels[1:2], candidates.X, observations, Question(Choice(), 30, found.alpha, judge))[0]
-    assert only.alphas == [found.alpha]
+    one = Question(Choice(), pool, 30, found.alpha, judge)
+    assert search_kernels(kernels[1:2], candidates.X, observations, one)[0].alphas == [found.alpha]
+
+
+def test_evidence_is_the_likelihood_of_all_contrasts_of_the_rows(problem):
+    candidates, observations = problem
+    at_row = observations.rows.point
+    K = candidates.columns(np.arange(60))[np.ix_(at_row, at_row)]
+    T = scipy.linalg.null_space(np.ones((1, 65)))
+    alphas = np.array([0.01, 1.0])
+    for alpha, found in zip(alphas, surprise(candidates, observations, alphas)):
+        C, y = T.T @ (np.eye(65) + K / alpha) @ T, T.T @ observations.Y
+        misfit = np.sum(y * np.linalg.solve(C, y), axis=0)
+        assert found == pytest.approx(64 * np.log(misfit).sum() + 2 * np.linalg.slogdet(C)[1])
+
+
+def test_evidence_chooses_among_models_that_left_out_rows_do_not_tell_apart():
+    narrow, wide = RBF(gamma=1.0), RBF(gamma=0.1)
+    alphas, n = np.array([1.0, 2.0]), 200
+    trials = [
+        SparseTrial(narrow, alphas, np.array([1.0, 1.5]), np.array([9.0, 1.0])),
+        SparseTrial(wide, alphas, np.array([1.2, 1.09]), np.array([2.0, 5.0])),
+    ]
+    assert favorite(trials, n) == (wide, 2.0)
+    assert favorite(trials, 10**6) == (narrow, 1.0)
+    assert favorite(trials, 2) == (narrow, 2.0)
 
 
 def test_pivots_of_the_gram_matrix_are_those_of_the_columns(problem, rng):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import Any, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,7 @@ from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
 from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, Task, fit_sparse
+from mercer.solvers.orthogonal.search import ChosenBy
 from mercer.solvers.orthogonal.stop import Judge
 
 Array = NDArray[np.float64]
@@ -123,14 +124,14 @@ class SparseModel(KernelModel):
         penalty = "orthogonal" if self.selection == "orthogonal" else self.penalty
         if self.widths is not None:
             penalty = "orthogonal" if self.selection == "orthogonal" else "coef"
-        alpha, by_gcv, estimate = _alpha(self.alpha)
-        if estimate == "evidence" and self.selection != "orthogonal":
-            raise ValueError('alpha="evidence" is re-estimated by selection="orthogonal" only; use "loo" or "gcv"')
+        alpha, chosen_by = _alpha(self.alpha)
+        if chosen_by == "evidence" and self.selection != "orthogonal" and isinstance(self, ClassifierMixin):
+            raise ValueError('alpha="evidence" of a classifier needs selection="orthogonal"; use "loo" or "gcv"')
         picked = Choice(
             cast(Any, self.selection),
             _count("n_candidates", self.n_candidates),
             cast(Any, penalty),
-            estimate,
+            "evidence" if chosen_by == "evidence" else "gcv",
             _positive("cost", self.cost),
         )
         return Settings(
@@ -139,7 +140,7 @@ class SparseModel(KernelModel):
             tolerance=_nonnegative("tol", self.tol),
             max_centers=_count("max_centers", self.max_centers),
             alpha=alpha,
-            by_gcv=by_gcv,
+            chosen_by=chosen_by,
             prune=bool(self.prune),
             shared=bool(self.shared),
             widen=self._widen,
@@ -282,8 +283,8 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     its center*: that a row was chosen tells its class, and a leave-one-out that kept it would know the answer.
     These outputs choose gamma, alpha and the number of centers, and give threshold and probabilities.
 
-    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 3000 candidates and a path of m centers; each kernel
-    tried costs the same on at most 600 rows. Predicting costs O(m d) a row.
+    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers; each kernel
+    tried costs the same with u <= 3000 and c <= 600. Predicting costs O(m d) a row.
 
     Parameters
     ----------
@@ -303,7 +304,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         None: all of the path.
     tol : float, default=0.01
     max_centers : int, default=None
-        Length of the path; None: half of the distinct rows, at most 1500.
+        Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "loo", "gcv" or "evidence", default="loo"
         Penalty; larger is smoother. Words say how it is chosen; selection="orthogonal" knows "gcv" (also meant by
         "loo") and "evidence".
@@ -506,8 +507,14 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    kernel, selection, n_candidates, stop, tol, max_centers, alpha, penalty, cost, prune, widths
+    kernel, selection, n_candidates, stop, max_centers, penalty, cost, prune, widths
         As in :class:`SparseFisherClassifier`.
+    tol : float, default=0.003
+        As in :class:`SparseFisherClassifier`: here of squared errors.
+    alpha : float, "loo", "gcv" or "evidence", default="evidence"
+        As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence of the model on
+        all rows, among those whose left-out error is within one standard error of the least; with more than 600
+        distinct rows, or another penalty than "rkhs", it is "loo".
     max_memory, random_state
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
@@ -541,9 +548,9 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         selection: str = "gain",
         n_candidates: int | None = None,
         stop: str | None = "loo",
-        tol: float = 0.01,
+        tol: float = 0.003,
         max_centers: int | None = None,
-        alpha: float | str = "loo",
+        alpha: float | str = "evidence",
         penalty: str = "rkhs",
         cost: float = 1.0,
         prune: bool = False,
@@ -607,13 +614,13 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
 
-def _alpha(value: Any) -> tuple[float | None, bool, Any]:
-    """A number or None, whether GCV chooses it, and how orthogonal least squares re-estimates it."""
-    if isinstance(value, str) and value in ("loo", "gcv", "evidence"):
-        return None, value == "gcv", "evidence" if value == "evidence" else "gcv"
+def _alpha(value: Any) -> tuple[float | None, ChosenBy]:
+    """A number, or None and what chooses it."""
+    if isinstance(value, str) and value in get_args(ChosenBy):
+        return None, cast(ChosenBy, value)
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f'alpha={value!r}; it must be a positive number, "loo", "gcv" or "evidence"')
-    return float(value), False, "gcv"
+    return float(value), "loo"
 
 
 def _count(name: str, value: Any) -> int | None:

@@ -23,7 +23,7 @@ from mercer.solvers.orthogonal.path import (
     state_at,
 )
 from mercer.solvers.orthogonal.prune import prune
-from mercer.solvers.orthogonal.search import Question, SparseTrial, search_kernels, try_kernel
+from mercer.solvers.orthogonal.search import ChosenBy, Question, SparseTrial, favorite, search_kernels, try_kernel
 from mercer.solvers.orthogonal.stop import Judge, Stop, judged, number_of_centers
 from mercer.solvers.spectrum import Observations
 
@@ -33,13 +33,14 @@ Indices = NDArray[np.intp]
 # The judge of some rows and some targets; None: all targets.
 JudgeFor = Callable[[Indices, list[int] | None], Judge]
 
-# Kernels are compared on at most so many points: all of them on the first number, the best and its neighbors
-# on the second; alpha is chosen on all.
-SCREEN_POINTS = 600
-FINAL_POINTS = 1500
+# Kernels are compared on at most so many points with at most so many of them as candidates: all kernels on the
+# first pair, the best and its neighbors on the second; alpha is chosen on all. Rows make the comparison sure and
+# cost little, candidates cost much.
+SCREEN = 3000, 600
+FINAL = 6000, 1500
 # Points that may become centers, unless more than half of them are wanted; and centers, where no number is given.
 POOL = 3000
-MOST_CENTERS = 1500
+MOST_CENTERS = 3000
 # Of the points, the share that becomes centers on the longest path.
 LONGEST = 0.5
 
@@ -53,7 +54,7 @@ class Settings:
     tolerance: float
     max_centers: int | None
     alpha: float | None
-    by_gcv: bool
+    chosen_by: ChosenBy
     prune: bool
     shared: bool
     widen: Callable[[Kernel], tuple[Kernel, ...]]
@@ -86,17 +87,29 @@ class Task:
     def n_points(self) -> int:
         return n_rows(self.X)
 
-    def question(self) -> Question:
-        """What is asked of every kernel at these points."""
-        settings, rows = self.settings, np.arange(len(self.observations.Y))
+    @property
+    def n_counted(self) -> float:
+        """Rows, each as often as it counts."""
+        return float((self.observations.weight / self.observations.unit).sum())
+
+    def question(self, n_candidates: int | None = None) -> Question:
+        """What is asked of every kernel at these points, with all or some of them as candidates."""
+        settings, rows, u = self.settings, np.arange(len(self.observations.Y)), self.n_points
+        c = u if n_candidates is None else min(n_candidates, u)
         return Question(
             choice=settings.choice,
-            most=settings.longest(self.n_points),
+            pool=np.arange(u) if c == u else np.sort(self.rng.choice(u, c, replace=False)),
+            most=settings.longest(u if n_candidates is None else c),
             alpha=settings.alpha,
             judge=self.judge_for(rows, None),
-            by_gcv=settings.by_gcv,
+            chosen_by=self._chosen_by(),
             seed=int(self.rng.integers(2**31)),
         )
+
+    def _chosen_by(self) -> ChosenBy:
+        """Evidence is that of all points as centers, with their kernel as covariance: for few of them."""
+        few = self.n_points <= SCREEN[1] and self.settings.choice.penalty == "rkhs"
+        return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
 
     def at_points(self, kernel: Kernel, chosen: Indices) -> "Task":
         """The same at some of the points."""
@@ -149,16 +162,19 @@ def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
     """Choose the kernel, alpha, the centers and their number, and solve.
 
     Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² +
-    c m² + u m²), and each kernel that is compared the same on at most 600, the best few on at most 1500 points.
+    c m² + u m²), and each kernel that is compared the same with u <= 3000, c <= 600, the best few with u <= 6000,
+    c <= 1500.
     """
     trials = _compare(kernels, task) if len(kernels) > 1 else []
-    kernel = min(trials, key=lambda trial: trial.best).kernel if trials else kernels[0]
+    kernel = favorite(trials, task.n_counted)[0] if trials else kernels[0]
     candidates = _candidates(task.settings.widen(kernel), task)
     sums = _sums(candidates, task)
     alpha = task.settings.alpha
     if alpha is None and task.settings.choice.selection != "orthogonal":
-        trials = [*trials, try_kernel(candidates, task.observations, task.question(), sums)]
-        alpha = trials[-1].alpha
+        # Evidence has compared pairs of kernel and alpha at all points.
+        if not trials or trials[0].surprise is None:
+            trials = [*trials, try_kernel(candidates, task.observations, task.question(), sums)]
+        alpha = favorite(trials if trials[-1].surprise is not None else trials[-1:], task.n_counted)[1]
     every = list(range(task.observations.Y.shape[1]))
     groups = [every] if task.settings.shared else [[target] for target in every]
     parts = tuple(_part(candidates, targets, alpha, sums, task.for_targets(targets)) for targets in groups)
@@ -237,20 +253,21 @@ def _pruned(candidates: Candidates, steps: Steps, alpha: float, penalty: SparseP
 
 def _compare(kernels: list[Kernel], task: Task) -> list[SparseTrial]:
     """All kernels on a part of the points; where that was not all, the best and its neighbors on a larger part."""
-    u = task.n_points
-    order = np.arange(u) if u <= SCREEN_POINTS else task.rng.permutation(u)
-    part = task.at_points(kernels[0], order[:SCREEN_POINTS])
-    trials = search_kernels(kernels, part.X, part.observations, part.question())
-    if u <= SCREEN_POINTS:
+    u, (rows, most) = task.n_points, SCREEN
+    order = np.arange(u) if u <= most else task.rng.permutation(u)
+    part = task.at_points(kernels[0], order[:rows])
+    trials = search_kernels(kernels, part.X, part.observations, part.question(most))
+    if u <= most:
         return trials
     best = int(np.argmin([trial.best for trial in trials]))
-    return _climb(kernels, best, task.at_points(kernels[0], order[:FINAL_POINTS]))
+    rows, most = FINAL
+    return _climb(kernels, best, most, task.at_points(kernels[0], order[:rows]))
 
 
-def _climb(kernels: list[Kernel], start: int, task: Task) -> list[SparseTrial]:
+def _climb(kernels: list[Kernel], start: int, most: int, task: Task) -> list[SparseTrial]:
     """A kernel and its neighbors, and neighbors of the best of them until none is better."""
     tried: dict[int, SparseTrial] = {}
-    question = task.question()
+    question = task.question(most)
     wanted = {g for g in (start - 1, start, start + 1) if 0 <= g < len(kernels)}
     while wanted:
         found = search_kernels([kernels[g] for g in sorted(wanted)], task.X, task.observations, question)

@@ -8,24 +8,26 @@ targets: there the criterion is compared.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import n_rows
 from mercer.kernels import Kernel
 from mercer.linalg import map_in_threads
 from mercer.solvers.orthogonal.candidates import Candidates, Points
 from mercer.solvers.orthogonal.orders import Choice, Sums, choose_order
 from mercer.solvers.orthogonal.path import State, Steps, follow, gcv, left_out
+from mercer.solvers.orthogonal.reestimate import negative_evidence
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.orthogonal.stop import Judge
 from mercer.solvers.spectrum import Observations
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+ChosenBy = Literal["loo", "gcv", "evidence"]
 
 # Multiples of tr B'B that are tried for alpha.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 18)
@@ -35,11 +37,15 @@ DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
 
 @dataclass(frozen=True)
 class SparseTrial:
-    """A kernel, the alphas (a,) tried with it, and the criterion (a,) of the longest path for each."""
+    """A kernel, the alphas (a,) tried with it, and the criterion (a,) of the longest path for each.
+
+    ``surprise`` (a,): minus twice the log evidence of the model on all candidates, where it was asked for.
+    """
 
     kernel: Kernel
     alphas: Array
     scores: Array
+    surprise: Array | None = None
 
     @property
     def best(self) -> float:
@@ -55,16 +61,19 @@ class SparseTrial:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every kernel: the choice of centers, their number, alpha (None: the best), the judge.
+    """What is asked of every kernel: the choice of centers among the points of a pool, their number, alpha
+    (None: the best), the judge.
 
-    ``by_gcv`` compares the alphas of one kernel by generalized cross-validation.
+    ``chosen_by`` "gcv" compares the alphas of one kernel by generalized cross-validation, "evidence" lets the
+    evidence decide between models that left-out rows hardly tell apart.
     """
 
     choice: Choice
+    pool: Indices
     most: int
     alpha: float | None
     judge: Judge
-    by_gcv: bool = False
+    chosen_by: ChosenBy = "loo"
     seed: int = 0
 
 
@@ -72,9 +81,8 @@ def search_kernels(
     kernels: Sequence[Kernel], X: Any, observations: Observations, question: Question
 ) -> list[SparseTrial]:
     """One trial for each kernel, side by side."""
-    every = np.arange(n_rows(X))
     return map_in_threads(
-        lambda kernel: try_kernel(Candidates((kernel,), X, every), observations, question), kernels
+        lambda kernel: try_kernel(Candidates((kernel,), X, question.pool), observations, question), kernels
     )
 
 
@@ -96,12 +104,58 @@ def try_kernel(
     else:
         alphas = ALPHAS * ridge.unit if order.alpha is None else order.alpha[-1:]
     outputs = np.array([left_out(ridge.steps, ridge.state(alpha), observations) for alpha in alphas])
-    return _trial(kernel, alphas, question.judge(outputs), lambda: ridge.gcv(alphas, observations), question)
+    scores = question.judge(outputs)
+    if question.chosen_by == "evidence":
+        return SparseTrial(kernel, alphas, scores, surprise(candidates, observations, alphas))
+    return _trial(kernel, alphas, scores, lambda: ridge.gcv(alphas, observations), question)
+
+
+def surprise(candidates: Candidates, observations: Observations, alphas: Array) -> Array:
+    """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, but for a constant.
+
+    All u points are the candidates; which of them are chosen as centers has no say. O(u³). Rasmussen, Williams
+    (2006), "Gaussian Processes for Machine Learning", Eq. (5.8).
+    """
+    points = Points.of(observations)
+    half = points.weighted(candidates.columns(np.arange(len(candidates))))
+    d, U = scipy.linalg.eigh(points.weighted(half.T), check_finite=False, driver="evd")
+    d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
+    n = float((observations.weight / observations.unit).sum())
+    total = observations.weight @ (observations.Y - points.mean) ** 2
+    table = [
+        [negative_evidence(d, z, float(all_), n, 1, float(alpha)) for z, all_ in zip(square.T, total)]
+        for alpha in alphas
+    ]
+    return np.asarray(np.sum(table, axis=1))
+
+
+def favorite(trials: Sequence[SparseTrial], n: float) -> tuple[Kernel, float]:
+    """Kernel and alpha of least criterion, or by evidence where it is known.
+
+    A mean of n squares of normal residuals has a relative standard error of sqrt(2/n): of the models within one
+    of the least criterion, the evidence chooses. Few rows do not tell such models apart, and the least of many
+    noisy criteria is often that of a wild one; evidence alone trusts the normal distribution too much.
+    """
+    best = min(trials, key=lambda trial: trial.best)
+    if best.surprise is None:
+        return best.kernel, best.alpha
+    bound = best.best * (1.0 + np.sqrt(2.0 / n))
+    _, kernel, alpha = min(
+        (
+            (value, trial.kernel, float(alpha))
+            for trial in trials
+            if trial.surprise is not None
+            for value, score, alpha in zip(trial.surprise, trial.scores, trial.alphas)
+            if score <= bound
+        ),
+        key=lambda model: model[0],
+    )
+    return kernel, alpha
 
 
 def _trial(kernel: Kernel, alphas: Array, scores: Array, by_gcv: Any, question: Question) -> SparseTrial:
     """With generalized cross-validation only its favorite alpha is compared to other kernels."""
-    if question.by_gcv and len(alphas) > 1:
+    if question.chosen_by == "gcv" and len(alphas) > 1:
         best = [int(np.argmin(by_gcv()))]
         return SparseTrial(kernel, alphas[best], scores[best])
     return SparseTrial(kernel, alphas, scores)
