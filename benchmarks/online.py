@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--peer-rows", type=int, default=100_000)
     parser.add_argument("--streams", nargs="+", choices=list(STREAMS), default=list(STREAMS))
+    parser.add_argument("--models", nargs="+", help="only those whose names contain one of these words")
     parser.add_argument("--no-peers", action="store_true", help="without river")
     parser.add_argument(
         "--no-forest", action="store_true", help="without river's forest, which takes 20 times as long"
@@ -217,8 +218,10 @@ def main() -> None:
         return
     header = ["model", "rows", "error %", "at its end", "ms/row first", "last", "ratio", "MiB"]
     for name in args.streams:
-        rows = []
-        for label, (step, blocks) in steps(n_blocks, peers=not args.no_peers, forests=not args.no_forest).items():
+        rows, models = [], steps(n_blocks, peers=not args.no_peers, forests=not args.no_forest)
+        for label, (step, blocks) in models.items():
+            if args.models and not any(word in label for word in args.models):
+                continue
             record = watch(step, STREAMS[name](blocks or peer_blocks))
             rows.append(line(label, record, peer_blocks))
         print(f"{name}; error over rows {BLOCK} to {peer_blocks * BLOCK}, time and memory of first and last tenth")
