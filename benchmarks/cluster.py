@@ -416,6 +416,8 @@ def draw(fits: list[dict], path: Path) -> None:
         axes.bar(at - 0.2, [fit["plan"][name] / unit for fit in shown], 0.4, label="planned", color="0.75")
         axes.bar(at + 0.2, [fit[name] / unit for fit in shown], 0.4, label="measured", color="C0")
         axes.set(title=words, xticks=at, xticklabels=[fit["engine"] for fit in shown])
+        # Room for the legend.
+        axes.margins(y=0.3)
     bars[0].legend(frameon=False)
     figure.savefig(path, dpi=110)
 
