@@ -40,6 +40,14 @@ def test_odds_are_coupled_by_the_formula(three_classes):
     assert_allclose(model.predict_proba(X), np.exp(couple_odds(S)), atol=1e-12)
 
 
+def test_logarithms_of_coupled_odds_do_not_underflow(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(KernelFisherClassifier("linear", alpha=1.0), coupling="odds").fit(X, y)
+    far = np.array([[1e4, -1e4]])
+    assert model.predict_proba(far).min() == 0.0
+    assert np.isfinite(model.predict_log_proba(far)).all()
+
+
 @pytest.mark.parametrize("coupling", ["least_squares", "odds"])
 def test_probabilities_are_honest_about_classes_that_overlap(rng, coupling):
     """The densities are known: three unit Gaussians on a line."""

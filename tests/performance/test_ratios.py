@@ -127,11 +127,11 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
 
 def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):
     X, _, Z = many
-    coef = np.ones((M, 1), np.float32)
+    # Enough rows that starting the threads, five milliseconds, does not count.
+    X, coef = np.tile(X, (4, 1)), np.ones((M, 1), np.float32)
     with threadpool_limits(2, user_api="blas"):
         ratio = best_ratio(
             lambda: combine(RBF(gamma=0.05), X, Z, coef),
             lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
         )
-    # Forty milliseconds, of which starting the threads takes five.
-    assert ratio < 1.5
+    assert ratio < 1.3

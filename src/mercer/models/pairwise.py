@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import n_rows
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.validation import check_classes, choice, class_labels, consistent, row_weight
+from mercer.rows.base import taken
 from mercer.scores.coupling import couple_least_squares, couple_odds
 
 Array = NDArray[np.float64]
@@ -131,7 +132,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             rows = self._rows_of(pair, labels)
             if len(rows):
                 known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
-                model.partial_fit(_take(X, rows), labels[rows], **known)
+                model.partial_fit(taken(X, rows), labels[rows], **known)
         return self._describe(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -147,8 +148,11 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities."""
+        odds = self._log_odds(X)
+        if self.coupling == "odds":
+            return couple_odds(odds)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(couple_least_squares(odds))
 
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or of two classes the log-odds (n,) of the second: what ``predict`` goes by."""
@@ -200,7 +204,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         S = np.zeros((n_rows(X), len(self.classes_), len(self.classes_)))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):
-                log_p = model.predict_log_proba(_take(X, None, columns))
+                log_p = model.predict_log_proba(_columns(X, columns))
                 S[:, i, j] = log_p[:, 0] - log_p[:, 1]
                 S[:, j, i] = -S[:, i, j]
         return S
@@ -209,7 +213,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 def _fit_pair(
     model: Any, X: Any, y: NDArray[Any], rows: Indices, columns: Indices | None, more: dict[str, Any]
 ) -> Any:
-    return model.fit(_take(X, rows, columns), y[rows], **more)
+    return model.fit(taken(_columns(X, columns), rows), y[rows], **more)
 
 
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:
@@ -217,12 +221,6 @@ def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]
     return {} if sample_weight is None else {"sample_weight": weight[rows]}
 
 
-def _take(X: Any, rows: Indices | None, columns: Indices | None = None) -> Any:
-    """Some rows of an array, a frame or a list, and of kernel values some columns."""
-    if columns is not None:
-        X = np.asarray(X)[:, columns]
-    if rows is None:
-        return X
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+def _columns(X: Any, columns: Indices | None) -> Any:
+    """Of kernel values some columns, other rows as they are."""
+    return X if columns is None else np.asarray(X)[:, columns]

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, span_of
+from mercer.rows.base import taken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +92,7 @@ class LeaveOneOutDisplay:
         model = last_step(estimator)
         check_is_fitted(model, "loo_outputs_", msg="%(name)s is no fitted KernelFisherClassifier")
         if len(model.loo_index_) < len(np.asarray(y)):
-            X, y = (_taken(part, model.loo_index_) for part in (X, y))
+            X, y = (taken(part, model.loo_index_) for part in (X, y))
         two = len(model.classes_) == 2
         train = np.asarray(estimator.transform(X))[:, 0] if two else estimator.decision_function(X)
         loo = model.loo_outputs_[:, 0] if two else model.loo_decision_
@@ -192,10 +193,3 @@ def _margins(scores: NDArray[np.float64], label: NDArray[np.intp]) -> NDArray[np
 def _accuracies(train_margin: NDArray[np.float64], loo_margin: NDArray[np.float64]) -> str:
     """Shares of rows on the right side, in words."""
     return f"accuracy: training {(train_margin > 0).mean():.1%}, left out {(loo_margin > 0).mean():.1%}"
-
-
-def _taken(part: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of a frame, an array or a list."""
-    if hasattr(part, "iloc"):
-        return part.iloc[rows]
-    return part[rows] if hasattr(part, "shape") else [part[i] for i in rows]

@@ -50,7 +50,7 @@ class Block:
 
     def take(self, rows: NDArray[np.intp]) -> "Block":
         """Some rows of the block, as a block whose rows are not in sequence; ``first`` is kept."""
-        X, y, weight, unit = (_taken(part, rows) for part in (self.X, self.y, self.weight, self.unit))
+        X, y, weight, unit = (taken(part, rows) for part in (self.X, self.y, self.weight, self.unit))
         return Block(X, y, weight, self.first, unit)
 
 
@@ -251,9 +251,12 @@ def _optional(values: Any, rows: slice) -> Any:
     return None if values is None else values[rows]
 
 
-def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
+def taken(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of an array, a CSR matrix, a frame or a list; None of None."""
     if X is None:
         return None
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
