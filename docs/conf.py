@@ -10,7 +10,7 @@ import mercer
 # One BLAS thread: the gallery fits small models, for which threads cost more than they bring.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# For gallery_order.
+# For mathml and gallery_order.
 sys.path.insert(0, str(Path(__file__).parent))
 
 project = "mercer"
@@ -22,14 +22,15 @@ version = release
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 default_role = "code"
 math_number_all = False
+html_math_renderer = "mathml"
 toc_object_entries_show_parents = "hide"
 
 autosummary_generate = True
@@ -45,6 +46,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    # Its tables come from another host.
+    "write_computation_times": False,
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": "True",
