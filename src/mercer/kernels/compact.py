@@ -65,15 +65,14 @@ class Wendland(Stationary):
         return sparse.csr_matrix((values, (near.row, near.col)), shape=(len(X), len(Z)))
 
     def formula(self, r: str) -> str:
-        """The kernel as an expression in r, in the syntax of C and Python."""
+        """The kernel as an expression in r, which is at most 1, in the syntax of C and Python."""
         l = self._power()
         smooth = [
             "1.0",
             f"({l + 1}.0 * R + 1.0)",
             f"({l * l + 4 * l + 3}.0 * R * R + {3 * l + 6}.0 * R + 3.0) / 3.0",
         ]
-        peak = "*".join(["fabs(1.0 - R)"] * (l + self.smoothness))
-        return f"(R < 1.0) * {peak} * {smooth[self.smoothness]}".replace("R", r)
+        return f"pow(1.0 - R, {l + self.smoothness}.0) * {smooth[self.smoothness]}".replace("R", r)
 
     def _profile(self, T: Array) -> Array:
         r: Array = np.sqrt(-T)

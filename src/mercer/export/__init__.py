@@ -1,0 +1,6 @@
+"""Fitted models as source code: a C header or a Python module that needs nothing but itself."""
+
+from mercer.export.c import to_c
+from mercer.export.python import to_python
+
+__all__ = ["to_c", "to_python"]

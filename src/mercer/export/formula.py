@@ -1,0 +1,162 @@
+"""A fitted model as a formula: affine steps, a sum of kernel values, and for classifiers log-odds."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import KernelError
+from mercer.export.literals import Label, finite, plain_labels
+from mercer.export.steps import Step, affine_steps
+from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, Wendland
+from mercer.models.base import KernelModel
+from mercer.scores.relative import relative
+
+Array = NDArray[np.float64]
+
+# What a term adds to s, and the kernel value of s; both in the syntax that C and Python share.
+SQUARE, ABSOLUTE, PRODUCT = (
+    "g[j] * (u[j] - z[j]) * (u[j] - z[j])",
+    "g[j] * fabs(u[j] - z[j])",
+    "g[j] * u[j] * z[j]",
+)
+MATERN = {
+    0.5: "exp(-sqrt(2.0 * s))",
+    1.5: "(1.0 + sqrt(6.0 * s)) * exp(-sqrt(6.0 * s))",
+    2.5: "(1.0 + sqrt(10.0 * s) + 10.0 * s / 3.0) * exp(-sqrt(10.0 * s))",
+    np.inf: "exp(-s)",
+}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The outputs a(u) (q,) of a model: sum_i coef_i value(w_i sum_j term_j) + intercept; ``classes`` or None.
+
+    u are the features x after the steps.
+    """
+
+    steps: list[Step]
+    term: str
+    value: str
+    feature: Array
+    width: Array
+    centers: Array
+    coef: Array
+    intercept: Array
+    classes: list[Label] | None
+
+    @property
+    def n_features(self) -> int:
+        """Length of x."""
+        return self.steps[0].n_in if self.steps else self.centers.shape[1]
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Every number by the name of its table, all of them finite."""
+        tables: dict[str, NDArray[Any]] = {}
+        for number, step in enumerate(self.steps, start=1):
+            tables |= {f"{name}_{number}": values for name, values in step.tables().items()}
+        tables |= {name: getattr(self, name) for name in ("feature", "width", "centers", "coef", "intercept")}
+        return {name: finite(name, values) for name, values in tables.items()}
+
+
+def formula_of(model: Any) -> Formula:
+    """The formula of a fitted model; for classifiers its outputs are the log-odds against the first class."""
+    if type(model) is Pipeline:
+        *before, (_, last) = model.steps
+        inner = formula_of(last)
+        return replace(inner, steps=affine_steps(before) + inner.steps)
+    if not isinstance(model, KernelModel):
+        raise TypeError(
+            f"{type(model).__name__} cannot be exported; pass a fitted kernel model of mercer, or a scikit-learn "
+            "Pipeline that ends with one (of a search its best_estimator_, of pairs one of estimators_)"
+        )
+    check_is_fitted(model)
+    expansion = _expansion(model)
+    if not is_classifier(model):
+        return expansion
+    A, b = _logits(model.rule_, expansion.coef.shape[1])
+    return replace(
+        expansion,
+        coef=expansion.coef @ A,
+        intercept=expansion.intercept @ A + b,
+        classes=plain_labels(model.classes_),
+    )
+
+
+def _expansion(model: Any) -> Formula:
+    """The outputs of the model, before they become log-odds."""
+    coef = np.asarray(model.dual_coef_, dtype=np.float64)
+    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    kernels = getattr(model, "kernels_", (model.kernel_,))
+    term, value, feature, widths = _kernel_formula(kernels)
+    number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
+    rows: Any = model.X_fit_
+    centers = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    return Formula(
+        steps=[],
+        term=term,
+        value=value,
+        feature=np.broadcast_to(feature, centers.shape[1:]),
+        width=_some(widths[number]),
+        centers=_some(centers),
+        coef=_some(coef.reshape(len(coef), len(intercept))),
+        intercept=intercept,
+        classes=None,
+    )
+
+
+def _some(rows: Array) -> Array:
+    """A model without centers has one that counts for nothing: C has no empty tables."""
+    return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
+
+
+def _logits(rule: Any, q: int) -> tuple[Array, Array]:
+    """A (q, k - 1) and b (k - 1,) with logits F A + b of outputs F."""
+    if rule.posterior.curves:
+        raise ValueError(
+            'isotonic probabilities are steps, not a formula; fit with calibration="logistic" to export a model'
+        )
+    F = np.vstack([np.zeros(q), np.eye(q)])
+    # Without directions the scores of several classes are relative to the first.
+    log_p = rule.log_probabilities(F if rule.directions is not None else relative(F))
+    logits = log_p[:, 1:] - log_p[:, :1]
+    return logits[1:] - logits[0], logits[0]
+
+
+def _kernel_formula(kernels: tuple[Kernel, ...]) -> tuple[str, str, Array, Array]:
+    """Term, value, factor of each feature (d,) or (1,), factor of each kernel (g,)."""
+    term, value = _expressions(kernels[0])
+    gammas = [np.atleast_1d(np.asarray(getattr(kernel, "gamma", 1.0), dtype=np.float64)) for kernel in kernels]
+    largest = np.array([gamma.max() for gamma in gammas])
+    scale = np.where(largest > 0, largest, 1.0)
+    return term, value, gammas[0] / scale[0], scale
+
+
+def _expressions(kernel: Kernel) -> tuple[str, str]:
+    """Term and value; s is the sum of the terms times the width. Subclasses may compute something else."""
+    if type(kernel) is RBF:
+        return SQUARE, "exp(-s)"
+    if type(kernel) is Laplacian:
+        return ABSOLUTE, "exp(-s)"
+    if type(kernel) is Matern and kernel.nu in MATERN:
+        return SQUARE, MATERN[kernel.nu]
+    if type(kernel) is Wendland:
+        return SQUARE, kernel.formula("fmin(sqrt(s), 1.0)")
+    if type(kernel) is Polynomial:
+        coef0 = finite("coef0", np.array(kernel.coef0, dtype=np.float64)).item()
+        return PRODUCT, _power(f"(s + {coef0!r})", int(kernel.degree))
+    if type(kernel) is Linear:
+        return PRODUCT, "s"
+    raise KernelError(
+        f"{kernel!r} cannot be exported; RBF, Laplacian, Matern (0.5, 1.5, 2.5, inf), Wendland, Polynomial and "
+        "Linear can"
+    )
+
+
+def _power(base: str, exponent: int) -> str:
+    """A product where it is short."""
+    return " * ".join([base] * exponent) if exponent <= 8 else f"pow({base}, {exponent}.0)"

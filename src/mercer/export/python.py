@@ -1,0 +1,89 @@
+"""A formula as a Python module."""
+
+from typing import Any
+
+from mercer.export.formula import Formula, formula_of
+from mercer.export.literals import python_labels
+from mercer.export.steps import Projection, Step
+
+
+def to_python(model: Any) -> str:
+    """A Python module with the model: ``outputs(x)``, for classifiers ``probabilities(x)`` and ``predict(x)``.
+
+    x is a sequence of finite numbers, a row as the model or pipeline takes it; nothing but the standard library
+    is imported. ``predict`` returns the label as a plain Python value. For the models, steps and labels of
+    :func:`to_c`; whole numbers of any size, null characters and surrogate code points are literals here, too.
+
+    Examples
+    --------
+    >>> from mercer import SparseFisherClassifier
+    >>> from mercer.datasets import make_banana
+    >>> from mercer.export import to_python
+    >>> X, y = make_banana(100, random_state=0)
+    >>> model = SparseFisherClassifier(max_centers=10).fit(X, y)
+    >>> module = {}
+    >>> exec(to_python(model), module)
+    >>> module["predict"](X[0].tolist()) == model.predict(X[:1]).item()
+    True
+    """
+    f = formula_of(model)
+    lines = ['"""A kernel model."""\n', "from math import exp, fabs, sqrt\n"]
+    lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
+    lines.append(_outputs(f))
+    if f.classes is not None:
+        lines += [f"CLASSES = {python_labels(f.classes)}", _CLASSES]
+    return "\n".join(lines)
+
+
+def _outputs(f: Formula) -> str:
+    steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
+    # Of the functions of math.h all but this one go by the same name.
+    value = f.value.replace("fmin(", "min(")
+    return _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value)
+
+
+def _step(step: Step, number: int) -> str:
+    """A statement that computes the list u after a step."""
+    entry = step.entry("u", lambda key: f"{key.upper()}_{number}")
+    body = _PROJECTION if isinstance(step, Projection) else _SCALING
+    return body.format(d=step.n_in, k=step.n_out, entry=entry)
+
+
+_SCALING = """
+    u = [{entry} for j in range({k})]"""
+
+_PROJECTION = """
+    u = [sum({entry} for j in range({d})) for c in range({k})]"""
+
+_OUTPUTS = '''
+
+def outputs(x):
+    """Outputs at one row."""
+    if len(x) != {n}:
+        raise ValueError("x has %d features; the model takes {n}" % len(x))
+    u = x{steps}
+    f, g = list(INTERCEPT), FEATURE
+    for w, z, coef in zip(WIDTH, CENTERS, COEF):
+        s = w * sum({term} for j in range(len(g)))
+        k = {value}
+        for c, value in enumerate(coef):
+            f[c] += value * k
+    return f
+
+'''
+
+_CLASSES = '''
+
+def probabilities(x):
+    """Probabilities of the classes at one row."""
+    f = [0.0, *outputs(x)]
+    top = max(f)
+    p = [exp(value - top) for value in f]
+    return [value / sum(p) for value in p]
+
+
+def predict(x):
+    """The class of largest probability at one row."""
+    f = [0.0, *outputs(x)]
+    return CLASSES[f.index(max(f))]
+'''
