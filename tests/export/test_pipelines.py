@@ -213,3 +213,13 @@ def test_the_remedy_of_a_refused_step_works(run_python):
         to_python(pipeline)
     found = run_python(to_python(pipeline[1:]), pipeline[:1].transform(NEW))
     assert_allclose(found.outputs[:, 0], pipeline.predict(NEW), rtol=0, atol=1e-10)
+
+
+def test_steps_that_change_nothing_are_left_out():
+    parts = make_column_transformer(("passthrough", [0, 1]), remainder="passthrough")
+    steps = [
+        ("a", parts),
+        ("b", StandardScaler(with_mean=False, with_std=False)),
+        ("c", SelectKBest(f_regression, k=D)),
+    ]
+    assert affine_steps(Pipeline(steps).fit(X, Y).steps) == []

@@ -115,8 +115,8 @@ Step = Scaling | Projection
 
 
 def affine_steps(steps: Iterable[tuple[str, Any]]) -> list[Step]:
-    """The steps of a fitted pipeline, one after the other."""
-    return [part for name, step in steps for part in _parts(name, step)]
+    """The steps of a fitted pipeline, one after the other, without those that change nothing."""
+    return [part for name, step in steps for part in _parts(name, step) if part.tables()]
 
 
 def _parts(name: str, step: Any) -> list[Step]:
