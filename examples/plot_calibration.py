@@ -2,9 +2,11 @@
 Probabilities without a second fit
 ==================================
 
-``predict_proba`` is calibrated on leave-one-out outputs, which come with the fit. A support vector
-machine has to be fitted again for its probabilities: ``CalibratedClassifierCV`` does so in an inner
-cross-validation. Here are both, each on 400 rows of the waveform problem, judged on 10,000 new ones.
+Reliability of probabilities from leave-one-out scores, beside a calibrated ``SVC``.
+
+``predict_proba`` is calibrated on leave-one-out outputs, which come with the fit. A support vector machine
+has to be fitted again for its probabilities: ``CalibratedClassifierCV`` does so in an inner cross-validation.
+Here are both, each fitted on 400 rows of the waveform problem and evaluated on 10,000 new ones.
 
 A point on the diagonal says: of the rows to which the model gave 30 %, 30 % were of the class. Both give too
 little between 0.2 and 0.6: the logistic curve they share is a little too simple for these classes.

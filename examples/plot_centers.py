@@ -2,13 +2,15 @@
 Which rows become centers
 =========================
 
-A model with few centers is fast to evaluate, and which centers it has matters. Four selectors choose 16 each, for
-two classes on interleaved spirals that are dense inside and thin outside. The kernel is the same for all, and so
+Four ways to select 16 centers, and the classifier that each of them gives.
+
+A model with few centers is fast to evaluate, and which centers it has matters. The
+two classes are interleaved spirals, dense inside and thin outside. The kernel is the same for all, and so
 is the fit: least squares on the 16 kernel functions, with alpha by leave-one-out.
 
 * ``Uniform`` draws rows, most of them where most rows are.
 * ``KMeans`` spreads means evenly over the rows, whatever their class.
-* ``RPCholesky`` draws rows that the kernel can not yet represent: far ones, too.
+* ``RPCholesky`` draws rows that the centers so far cannot represent: far ones, too.
 * ``ForwardSelection`` looks at the labels, and adds the row or the mean that lowers the squared error most. Here
   it covers one arm, and leaves the other to the intercept.
 """

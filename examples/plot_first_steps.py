@@ -2,9 +2,11 @@
 First steps
 ===========
 
-Two crescents that no line can part. ``KernelFisherClassifier`` needs no parameters: the width of
-the kernel and the penalty are chosen by exact leave-one-out while it is fitted. The colors are the
-probabilities of ``predict_proba``; the black line is where ``predict`` changes its mind.
+Two classes that no line can separate, and a classifier with default settings.
+
+``KernelFisherClassifier`` needs no parameters: the width of the kernel and the penalty are chosen by exact
+leave-one-out while it is fitted. The colors are the probabilities of ``predict_proba``; the black line is
+where ``predict`` changes from one class to the other.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +20,8 @@ model = KernelFisherClassifier().fit(X, y)
 print(model.report_)
 
 # %%
-# What rows left out say about new rows. With 300 rows the standard error of the first number is 0.017, and since
-# the model was chosen by its rows left out it is a little on the bright side.
+# The leave-one-out accuracy beside that of new rows. With 300 rows the standard error of the first number is
+# 0.017, and since the model was chosen by leave-one-out it is a little optimistic.
 
 X_new, y_new = make_banana(5000, random_state=1)
 print(f"left out {model.loo_score_:.3f}, new rows {model.score(X_new, y_new):.3f}")

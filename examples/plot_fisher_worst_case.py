@@ -2,14 +2,16 @@
 Where the linear discriminant fails
 ===================================
 
-All rows of class +1 lie above the line x2 = 0 and all of class -1 below it; a child could part them.
-Five in a hundred rows of each class lie far away, and they alone decide the means and the scatter that
-Fisher's discriminant works with. It then errs on more than 40 % of the rows, wherever it is cut (Devroye,
-Györfi and Lugosi 1996, Problem 4.9; Mika 2002, section 3.2.3). A Gaussian kernel looks at neighbors instead,
-and the far rows are nobody's neighbors.
+A few far rows ruin the linear discriminant, and leave the kernel discriminant alone.
 
-The picture shows the bulk of the rows on the regions of the predicted classes; the far rows are outside, up to
-200,000 units away.
+All rows of class +1 lie above the line x2 = 0 and all of class -1 below it. Five in a hundred rows of each
+class lie far away, and they alone decide the means and the scatter that Fisher's discriminant works with. It
+then errs on more than 40 % of the rows, wherever it is cut (Devroye, Györfi and Lugosi 1996, Problem 4.9;
+Mika 2002, section 3.2.3). A Gaussian kernel looks at neighbors instead, and the far rows are nobody's
+neighbors.
+
+The picture shows the bulk of the rows on the regions of the predicted classes; the far rows are outside, up
+to 200,000 units away.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +31,7 @@ models = {
     "LinearDiscriminantAnalysis": LinearDiscriminantAnalysis(),
     "KernelFisherClassifier": KernelFisherClassifier(),
 }
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained", sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.8), layout="constrained", sharey=True)
 for ax, (name, model) in zip(axes, models.items()):
     model.fit(X, y)
     DecisionBoundaryDisplay.from_estimator(

@@ -2,9 +2,11 @@
 The same rows, four kernels
 ===========================
 
+How sums, products and one width for each feature change the boundary.
+
 A row is of class 1 if sin(4 x1) + x2 is positive, up to noise: a wave in one feature, a trend in the other.
-Kernels are added with ``+``, multiplied with ``*`` and scaled by a number, and a ``gamma`` for each feature says
-how fast the function may change along it.
+Kernels are added with ``+``, multiplied with ``*`` and scaled by a number, and a ``gamma`` for each feature
+says how fast the function may change along it.
 
 * ``Linear()`` sees the trend and misses the wave.
 * ``RBF()`` has one width for both features.
@@ -37,8 +39,8 @@ kernels = {
     "RBF([4, 0]) + Linear()": wave + Linear(),
 }
 grid = np.linspace(-3, 3, 200)
-fig, axes = plt.subplots(1, 4, figsize=(14, 4.2), layout="constrained", sharey=True)
-for ax, (name, kernel) in zip(axes, kernels.items()):
+fig, axes = plt.subplots(2, 2, figsize=(9, 8.5), layout="constrained", sharex=True, sharey=True)
+for ax, (name, kernel) in zip(axes.flat, kernels.items()):
     model = KernelFisherClassifier(kernel).fit(X, y)
     regions = DecisionBoundaryDisplay.from_estimator(
         model, X, response_method="predict_proba", class_of_interest=1, plot_method="pcolormesh",
@@ -47,8 +49,9 @@ for ax, (name, kernel) in zip(axes, kernels.items()):
     ax.scatter(*X[y > 0].T, s=16, color="#0b3c6f", marker="o", label="class 1")
     ax.scatter(*X[y < 0].T, s=16, color="#8b1a1a", marker="^", label="class -1")
     ax.plot(grid, -np.sin(4 * grid), color="black", ls="--", lw=1.5, label="true boundary")
-    ax.set(title=f"{name}\nnew rows: {model.score(*new):.0%} right", xlabel="x1", ylabel="", ylim=(-3, 3))
-axes[0].set_ylabel("x2")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    ax.set(title=f"{name}\nnew rows: {model.score(*new):.0%} right", xlabel="", ylabel="", ylim=(-3, 3))
+fig.supxlabel("x1")
+fig.supylabel("x2")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 fig.colorbar(regions.surface_, ax=axes, label="probability of class 1")
 plt.show()

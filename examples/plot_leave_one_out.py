@@ -2,12 +2,12 @@
 What training outputs hide
 ==========================
 
-The output of a training row has seen the label of that row. With a small penalty
-training outputs crowd around the targets -1 and +1, and training accuracy promises too much. The outputs
-of the same rows when each is left out show what new rows will get.
+Training outputs are too good; leave-one-out outputs of the same rows are what new rows get.
 
-The rows are two crescents, with the kernel that leave-one-out chose and three penalties. Mika (2002), Figures
-5.6 and 5.7, compares outputs on training and test rows in this way; here no test rows are needed.
+The output of a training row has seen the label of that row. With a small penalty training outputs crowd
+around the targets -1 and +1, and training accuracy promises too much. The rows are two crescents, with the
+kernel that leave-one-out chose and three penalties. Mika (2002), Figures 5.6 and 5.7, compares outputs on
+training and test rows in this way; here no test rows are needed.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +21,10 @@ X_new, y_new = make_banana(5000, random_state=1)
 chosen = KernelFisherClassifier().fit(X, y)
 
 # %%
-# The lines are training outputs, the areas are the outputs of rows left out.
+# The lines are training outputs, the areas are leave-one-out outputs.
 
 penalties = {"too small": 1e-5, "chosen": 1.0, "too large": 1e3}
-fig, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(8, 9.5), layout="constrained")
 for ax, (name, factor) in zip(axes, penalties.items()):
     alpha = factor * chosen.alpha_
     model = KernelFisherClassifier(chosen.kernel_, alpha=alpha).fit(X, y)

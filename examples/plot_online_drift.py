@@ -2,10 +2,12 @@
 A stream that turns
 ===================
 
+A model that learns row by row and forgets follows classes that move.
+
 Two crescents turn once around while 20,000 rows go by. :class:`~mercer.OnlineFisherClassifier` learns them in
 blocks of 200 with at most 60 centers, once remembering all rows alike and once with ``forget=0.997``, which
-remembers about the last 300. Each row is predicted before it is learned; ``recent_error_`` is the share of wrong
-labels among the last 500 rows.
+remembers about the last 300. Each row is predicted before it is learned; ``recent_error_`` is the share of
+wrong labels among the last 500 rows.
 """
 
 import matplotlib.pyplot as plt
@@ -59,4 +61,4 @@ plt.show()
 
 # %%
 # Below, the model that forgets, a quarter, half and three quarters of the way around: its probabilities, the last
-# 200 rows, and its centers as dots. Centers that serve no longer are exchanged for new rows every 256 rows.
+# 200 rows, and its centers as dots. Centers that are no longer needed are exchanged for new rows every 256 rows.

@@ -2,11 +2,13 @@
 Pairs of classes
 ================
 
-``PairwiseClassifier`` fits one discriminant to each pair of classes. A pair that is asked about a row of the third
-class has to answer, too: it knows nothing of it, and its answer means little there. Coupling finds the
+One discriminant for each pair of classes, and the probabilities that agree with all of them.
+
+``PairwiseClassifier`` fits one discriminant to each pair of classes. A pair that is asked about a row of the
+third class has to answer, too: it knows nothing of it, and its answer means little there. Coupling finds the
 probabilities of the three classes that agree with all pairs best.
 
-Here a ring surrounds a small cloud, and the third class lies to the right. The three maps on the left are what the
+Here a ring surrounds a small cloud, and the third class lies to the right. The first three maps are what the
 pairs say, each with a kernel width of its own; the last one is what they agree on.
 """
 
@@ -43,16 +45,16 @@ def paint(ax, probability, classes, title):
     ax.imshow(0.35 + 0.65 * image, origin="lower", extent=(-2.6, 4.6, -2.6, 2.6))
     for c in classes:
         ax.scatter(*X[y == c].T, s=9, color=COLORS[c], edgecolor="black", lw=0.3, label=NAMES[c])
-    ax.set(title=title, xlabel="x1")
+    ax.set(title=title)
 
 
-fig, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained", sharey=True)
-for ax, (i, j), pair in zip(axes, model.pairs_, model.estimators_):
+fig, axes = plt.subplots(2, 2, figsize=(10, 7.8), layout="constrained", sharex=True, sharey=True)
+for ax, (i, j), pair in zip(axes.flat, model.pairs_, model.estimators_):
     title = f"{NAMES[i]} or {NAMES[j]}?  gamma = {pair.kernel_.gamma:.2g}"
     paint(ax, pair.predict_proba(grid), [i, j], title)
-paint(
-    axes[3], model.predict_proba(grid), [0, 1, 2], f"all three: {model.score(X_new, y_new):.0%} of new rows right"
-)
-axes[0].set_ylabel("x2")
-fig.legend(*axes[3].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+title = f"all three: {model.score(X_new, y_new):.0%} of new rows right"
+paint(axes[1, 1], model.predict_proba(grid), [0, 1, 2], title)
+fig.supxlabel("x1")
+fig.supylabel("x2")
+fig.legend(*axes[1, 1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()

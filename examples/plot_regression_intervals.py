@@ -2,10 +2,11 @@
 Intervals for predictions
 =========================
 
-``KernelRidgeRegressor`` says in two ways how far a new observation may lie from its prediction.
-``return_std`` is the standard deviation under a Gaussian process with the same kernel: it grows
-where there are no rows. ``predict_interval`` is the jackknife+ of Barber, Candès, Ramdas and
-Tibshirani (2021): it assumes no law of the noise, only that rows are exchangeable.
+Two answers to how far a new observation may lie from its prediction.
+
+``return_std`` of ``KernelRidgeRegressor`` is the standard deviation under a Gaussian process with the same
+kernel: it grows where there are no rows. ``predict_interval`` is the jackknife+ of Barber, Candès, Ramdas and
+Tibshirani (2021): it assumes nothing about the distribution of the noise, only that rows are exchangeable.
 
 The rows are a noisy sinc function, without those between 2 and 5.
 """

@@ -2,10 +2,14 @@
 How many centers
 ================
 
-A sparse model chooses rows as centers one after another, and one triangular factor knows the fit with every number
-of them. A row that is left out takes its center along: the curve of left-out rows then follows the test error,
-while the sum of squares of the fit only falls.
+The error over the number of centers, and where the model stops.
+
+A sparse model chooses rows as centers one after another, and one triangular factor knows the fit with every
+number of them. A row that is left out takes its center along: the curve of left-out rows then follows the
+test error, while the sum of squares of the fit only falls.
 """
+
+# sphinx_gallery_thumbnail_number = 2
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +25,7 @@ whole = SparseFisherClassifier(RBF(gamma=model.gamma_), alpha=model.alpha_, stop
 full = KernelFisherClassifier().fit(X, y)
 test = [100 * np.mean(labels != y_new) for labels in whole.staged_predict(X_new)]
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
 numbers = np.arange(1, len(whole.path_) + 1)
 left.plot(numbers, whole.path_.loo, color="#D55E00", label="rows left out with their center")
 left.plot(numbers, whole.path_.rss / len(y), color="#0072B2", label="fit")

@@ -2,7 +2,9 @@
 Noisy sinc with few centers
 ===========================
 
-Fifty noisy values of sin(x)/x. Three rules for the next center: the largest decrease of the objective, the row of
+Three rules to choose the centers of a regression, on fifty noisy values of sin(x)/x.
+
+The rules for the next center: the largest decrease of the objective, the row of
 the largest residual, and orthogonal least squares, whose penalty is estimated anew at every step.
 """
 
@@ -16,7 +18,7 @@ X, y = make_sinc(50, random_state=3)
 x = np.linspace(-10, 10, 400)
 clean = np.sinc(x / np.pi)
 
-fig, axes = plt.subplots(1, 3, figsize=(13, 4), sharey=True, layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(8, 9.5), sharex=True, sharey=True, layout="constrained")
 for ax, selection in zip(axes, ("gain", "residual", "orthogonal")):
     model = SparseKernelRegressor(selection=selection).fit(X, y)
     f = model.predict(x[:, None])
@@ -25,6 +27,7 @@ for ax, selection in zip(axes, ("gain", "residual", "orthogonal")):
     ax.scatter(X, y, s=10, color="black")
     ax.scatter(model.X_fit_, y[model.support_], s=70, facecolors="none", edgecolors="#D55E00", label="centers")
     rmse = np.sqrt(np.mean((f - clean) ** 2))
-    ax.set(title=f'"{selection}": {len(model.support_)} centers, RMSE {rmse:.3f}', xlabel="x")
+    ax.set(title=f'"{selection}": {len(model.support_)} centers, RMSE {rmse:.3f}')
 axes[0].legend()
+axes[2].set_xlabel("x")
 plt.show()

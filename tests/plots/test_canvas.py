@@ -1,10 +1,12 @@
 """What all pictures share: axes, colors, densities."""
 
 import sys
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from scipy.integrate import trapezoid
 
 from mercer.plots import LooPathDisplay
@@ -41,8 +43,24 @@ def test_an_unknown_kind_is_named(rng):
         curve(rng.standard_normal(5), (-1.0, 1.0), "violin")
 
 
-def test_no_two_of_forty_classes_look_the_same():
-    assert len({(color(c), marker(c)) for c in range(40)}) == 40
+def lab(code):
+    """CIELAB (1976) coordinates of a color in sRGB, white point D65."""
+    rgb = np.array(to_rgb(code))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    relative = to_xyz @ linear / to_xyz.sum(axis=1)
+    x, y, z = np.where(relative > (6 / 29) ** 3, np.cbrt(relative), relative / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_twenty_classes_have_colors_that_can_be_told_apart():
+    # A difference of 2.3 is just noticeable; the closest of the seven colors of Okabe and Ito differ by 26.
+    points = [lab("white")] + [lab(color(c)) for c in range(20)]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(points, 2)) > 25
+
+
+def test_no_two_of_a_hundred_classes_look_the_same():
+    assert len({(color(c), marker(c)) for c in range(100)}) == 100
 
 
 def test_a_new_figure_is_made_only_without_axes(two):

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from scipy.integrate import trapezoid
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
@@ -39,14 +40,48 @@ def test_the_areas_under_the_curves_are_the_class_shares(two):
         assert trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(share, rel=0.02)
 
 
-def test_three_classes_are_points_with_names_at_their_means(three):
+def boxes(ax):
+    """Where the names of classes are drawn, in pixels, without the lines that lead to their means."""
+    ax.figure.canvas.draw()
+    return [Text.get_window_extent(text) for text in ax.texts]
+
+
+def crowded(n_classes):
+    """Variates (n, 2) and names of so many classes, some of which lie on each other."""
+    rng = np.random.default_rng(0)
+    label = np.repeat(np.arange(n_classes), 40)
+    means = 3.0 * rng.standard_normal((n_classes, 2))
+    return means[label] + rng.standard_normal((len(label), 2)), np.array([f"class {c}" for c in label])
+
+
+def test_three_classes_are_points_whose_names_lead_to_their_means(three):
     model, X, y = three
     ax = DiscriminantDisplay.from_estimator(*three).ax_
     variates = model.transform(X)
     assert [text.get_text() for text in ax.texts] == list(model.classes_)
     for text, name in zip(ax.texts, model.classes_):
-        np.testing.assert_allclose(text.get_position(), variates[y == name].mean(axis=0))
+        np.testing.assert_allclose(text.xy, variates[y == name].mean(axis=0))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Discriminant variate 1", "Discriminant variate 2")
+
+
+def test_names_of_classes_hide_no_points(three):
+    model, X, _ = three
+    ax = DiscriminantDisplay.from_estimator(*three).ax_
+    named = boxes(ax)
+    pixels = ax.transData.transform(model.transform(X))
+    assert sum(box.count_contains(pixels) for box in named) == 0
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 15, 20])
+def test_names_of_classes_stay_inside_and_do_not_meet(n_classes):
+    variates, y = crowded(n_classes)
+    ax = DiscriminantDisplay.from_predictions(y, variates).ax_
+    named = boxes(ax)
+    assert len(named) == n_classes
+    for i, box in enumerate(named):
+        assert not any(box.overlaps(other) for other in named[:i])
+        assert ax.bbox.padded(1).contains(box.x0, box.y0)
+        assert ax.bbox.padded(1).contains(box.x1, box.y1)
 
 
 def test_one_variate_of_three_classes_is_three_densities(three):

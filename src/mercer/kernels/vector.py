@@ -55,7 +55,7 @@ class DotProduct(Kernel):
 
 
 class Linear(DotProduct):
-    """k(x, z) = x'z.
+    """k(x, z) = x'z: the inner product, for linear methods.
 
     Gives the linear method at the price of n coefficients; of use if features outnumber rows (Mika 2002,
     section 2.3.3), or as a part of a sum.
@@ -71,9 +71,9 @@ class Linear(DotProduct):
 
 
 class Polynomial(DotProduct):
-    """k(x, z) = (gamma x'z + coef0)^degree; Mika (2002), Eq. (2.36).
+    """k(x, z) = (gamma x'z + coef0)^degree: products of features, up to ``degree`` of them.
 
-    ``coef0=0`` compares all monomials of exactly this degree, ``coef0 > 0`` all up to it.
+    Mika (2002), Eq. (2.36). ``coef0=0`` compares all monomials of exactly this degree, ``coef0 > 0`` all up to it.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Stationary(Kernel):
 
 
 class RBF(Stationary):
-    """k(x, z) = exp(-gamma |x - z|^2), or exp(-sum_j gamma_j (x_j - z_j)^2).
+    """k(x, z) = exp(-gamma |x - z|^2), the Gaussian kernel; or exp(-sum_j gamma_j (x_j - z_j)^2).
 
     gamma = 1 / (2 sigma^2) = 1 / c with the c of Mika (2002), Eq. (2.35). O(n m d) for a block: one matrix
     product and one exponential.
@@ -269,7 +269,7 @@ class Laplacian(Stationary):
 
 
 class Matern(Stationary):
-    """k(x, z) = 2^(1-nu) / Gamma(nu) r^nu K_nu(r) with r = 2 sqrt(nu gamma) |x - z|.
+    """k(x, z) = 2^(1-nu) / Gamma(nu) r^nu K_nu(r) with r = 2 sqrt(nu gamma) |x - z|: nu sets the smoothness.
 
     nu = 1/2 is exp(-r), nu -> inf is ``RBF(gamma)``; functions of the kernel's space are about nu times
     differentiable. gamma = 1 / (2 l^2) with the ``length_scale`` l of scikit-learn.
@@ -345,7 +345,7 @@ class RationalQuadratic(Stationary):
 
 
 class InverseMultiquadric(Stationary):
-    """k(x, z) = 1 / sqrt(1 + gamma |x - z|^2).
+    """k(x, z) = 1 / sqrt(1 + gamma |x - z|^2): falls slowly, so that far rows still count.
 
     (|x - z|^2 + c^2)^(-1/2) of Mika (2002), Table 2.2, is sqrt(gamma) times this, with gamma = 1 / c^2.
 
@@ -369,7 +369,7 @@ class InverseMultiquadric(Stationary):
 
 
 class ANOVA(Kernel):
-    """k(x, z) = sum over j_1 < ... < j_degree of prod_s x_{j_s} z_{j_s}: products of different features.
+    """k(x, z) = sum over all sets of ``degree`` features of prod_j x_j z_j: products of different features.
 
     Summed over all degrees 0..d it is prod_j (1 + x_j z_j). By recursion over features, O(n m d degree) for a
     block; CSR rows are made dense. Shawe-Taylor and Cristianini (2004), chapter 9.

@@ -13,14 +13,27 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito (2008), Color universal design, without the yellow that is too pale for lines.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Okabe and Ito (2008), Color universal design, without the yellow that is too pale for lines; then the colors
+# farthest from white and from those before, in CIELAB and as seen without green cones (Machado et al. 2009).
+COLORS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#0000FF", "#00D200", "#FF2DFF",
+    "#4B0096", "#78001E", "#5A5A00", "#FF005A", "#F0A587", "#69005A", "#0078FF", "#A5C35A", "#2D5A5A", "#C396FF",
+)  # fmt: skip
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 KINDS = ("density", "histogram")
 GRID_SIZE = 300
 N_BINS = 30
 # Axes with a legend inside are this much higher than what they show.
 HEADROOM = 1.4
+# Free room around points for names, as a share of the range of the points on each side.
+MARGIN = 0.15
+# Inches of a bold letter and of a line, at the usual size of labels.
+LETTER = np.array([0.1, 0.18])
+# Names are tried in these directions from the mean of a class, and this much further out if there is no room.
+ANGLES = 2 * np.pi * np.arange(16) / 16
+STEPS = (0.0, 0.06, 0.12, 0.2)
+# So many points are enough to see where there is room.
+N_OBSTACLES = 5000
 
 
 def axes_or_new(ax: Any) -> "Axes":
@@ -49,8 +62,8 @@ def color(position: int) -> str:
 
 
 def marker(position: int) -> str:
-    """The marker of the class at this position: colors repeat after seven, pairs after 42."""
-    return MARKERS[(position + position // len(COLORS)) % len(MARKERS)]
+    """The marker of the class at this position: colors repeat after 20, pairs of color and marker after 140."""
+    return MARKERS[position % len(MARKERS)]
 
 
 def last_step(estimator: Any) -> Any:
@@ -94,3 +107,36 @@ def span_of(*scores: Array) -> tuple[float, float]:
     ends = np.quantile([np.quantile(s, [0.01, 0.99]) for s in scores], [0.0, 1.0])
     margin = 0.2 * (ends[1] - ends[0]) or 1.0
     return float(ends[0] - margin), float(ends[1] + margin)
+
+
+def inches(ax: "Axes") -> Array:
+    """Width and height of the axes (2,)."""
+    return np.array(ax.get_window_extent().size) / ax.figure.dpi
+
+
+def free_spots(Z: Array, label: NDArray[np.intp], names: list[str], size: Array) -> Array:
+    """Where names (k,) hide few points Z (n, 2) and no other name: (k, 2), on axes of this size (2,) in inches."""
+    low, span = Z.min(axis=0), np.ptp(Z, axis=0)
+    scale = np.where(span > 0, span, 1.0) * (1 + 2 * MARGIN) / size
+    points = (Z - low) / scale
+    obstacles = points[:: 1 + len(points) // N_OBSTACLES]
+    halves = [0.5 * LETTER * [len(name) + 1, 1] for name in names]
+    spots: list[Array] = []
+    for c, half in enumerate(halves):
+        spots.append(_free_spot(obstacles, points[label == c], half, list(zip(spots, halves)), points.max(axis=0)))
+    places: Array = low + np.array(spots) * scale
+    return places
+
+
+def _free_spot(points: Array, own: Array, half: Array, taken: list[tuple[Array, Array]], top: Array) -> Array:
+    """The middle (2,) of a box of half sizes (2,) beside the own points, in inches: the best of those tried."""
+    mean = own.mean(axis=0)
+    away = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
+    reach = np.quantile((own - mean) @ away.T, 0.98, axis=0) + np.abs(away) @ half
+    tried = [mean + (reach + step * top.max())[:, None] * away for step in STEPS]
+    spots = np.concatenate(tried)
+    hidden = np.array([np.all(np.abs(points - spot) < half, axis=1).sum() for spot in spots])
+    names = sum(np.all(np.abs(spots - spot) < half + other, axis=1).astype(int) for spot, other in taken)
+    outside = np.any((spots - half < -MARGIN * top) | (spots + half > (1 + MARGIN) * top), axis=1)
+    best: Array = spots[np.argmin(hidden + len(points) * (names + outside))]
+    return best

@@ -5,11 +5,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, marker, span_of
+from mercer.plots.canvas import (
+    MARGIN,
+    axes_or_new,
+    classes_of,
+    color,
+    curve,
+    free_spots,
+    inches,
+    last_step,
+    legend_inside,
+    marker,
+    span_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+Array = NDArray[np.float64]
 
 
 class DiscriminantDisplay:
@@ -17,7 +31,7 @@ class DiscriminantDisplay:
 
     With one variate each class is a density whose area is the share of the class, so that for
     well calibrated scores the densities cross near the threshold. With more variates the first two are
-    drawn as points, with the mean and the name of each class.
+    drawn as points, with the mean of each class and its name beside its points.
 
     Parameters
     ----------
@@ -138,13 +152,29 @@ class DiscriminantDisplay:
         legend_inside(self.ax_)
 
     def _scatter(self) -> None:
+        Z = self.variates[:, :2]
         for c in range(len(self.classes)):
-            x, y = self.variates[self.label == c, :2].T
+            x, y = Z[self.label == c].T
             self.ax_.scatter(x, y, s=14, color=color(c), marker=marker(c), alpha=0.5, lw=0)
-        for c, name in enumerate(self.classes):
-            self._name_at_mean(str(name), self.variates[self.label == c, :2].mean(axis=0), c)
+        self.ax_.margins(MARGIN)
         self.ax_.set_ylabel("Discriminant variate 2")
+        spots = free_spots(Z, self.label, [str(name) for name in self.classes], inches(self.ax_))
+        for c, name in enumerate(self.classes):
+            self._name(str(name), Z[self.label == c].mean(axis=0), spots[c], c)
 
-    def _name_at_mean(self, name: str, mean: NDArray[np.float64], c: int) -> None:
-        box = {"boxstyle": "round,pad=0.25", "fc": "white", "ec": color(c), "lw": 1.5}
-        self.ax_.text(mean[0], mean[1], name, ha="center", va="center", weight="bold", bbox=box)
+    def _name(self, name: str, mean: Array, spot: Array, c: int) -> None:
+        """The mean of a class as a large marker, its name beside its points, and a line between them."""
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=3, foreground="white")]
+        line = {"arrowstyle": "-", "color": color(c), "lw": 0.8, "shrinkA": 0, "shrinkB": 4}
+        text = self.ax_.annotate(
+            name, _pair(mean), _pair(spot), color=color(c), arrowprops=line, path_effects=halo
+        )
+        text.set(ha="center", va="center", weight="bold", zorder=4)
+        self.ax_.scatter(*_pair(mean), s=60, color=color(c), marker=marker(c), edgecolor="white", lw=1, zorder=3)
+
+
+def _pair(place: Array) -> tuple[float, float]:
+    """A place (2,) as matplotlib's types want it."""
+    return float(place[0]), float(place[1])

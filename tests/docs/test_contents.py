@@ -1,0 +1,50 @@
+"""Pages that list other names and pages leave nothing out."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS.parent / "examples"
+PUBLIC = ("mercer", "mercer.kernels", "mercer.centers", "mercer.plots", "mercer.datasets")
+INDEXES = ["guide", "howto", "benchmarks", "reference"]
+
+
+def listed():
+    """Names in summaries of the reference, and data described there, without their modules."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.rst"))
+    blocks = re.findall(r"\.\. autosummary::\n(?: +:.*\n)*\n((?: +\S+\n)+)", text)
+    names = [name for block in blocks for name in block.split()] + re.findall(
+        r"^\.\. data:: (\S+)", text, flags=re.MULTILINE
+    )
+    return {name.split(".")[-1] for name in names}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_in_the_reference(module):
+    public = {name for name in importlib.import_module(module).__all__ if not name.startswith("__")}
+    assert public - listed() == set()
+
+
+def test_every_error_and_warning_is_in_the_reference():
+    errors = importlib.import_module("mercer.errors")
+    assert {name for name, value in vars(errors).items() if isinstance(value, type)} - listed() == set()
+
+
+@pytest.mark.parametrize("folder", INDEXES)
+def test_every_page_of_a_folder_is_announced_by_a_line(folder):
+    text = (DOCS / folder / "index.rst").read_text(encoding="utf-8")
+    pages = {path.stem for path in (DOCS / folder).glob("*.rst")} - {"index"}
+    assert set(re.findall(r"^:doc:`(\w+)`\n +\S", text, flags=re.MULTILINE)) == pages
+    assert set(text.split(":hidden:")[1].split()) == pages
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
+def test_every_example_is_announced_by_one_line(path):
+    """The gallery shows the first paragraph of an example under its picture."""
+    _, first, *_ = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n\n")
+    assert "\n" not in first
+    assert first.endswith(".")
