@@ -1,5 +1,8 @@
 """Every exception and warning of the library."""
 
+import inspect
+import warnings
+
 
 class MercerError(Exception):
     """Base of all errors raised on purpose by the library."""
@@ -19,3 +22,11 @@ class NumericalWarning(UserWarning):
 
 class ScaleWarning(UserWarning):
     """Features differ so much in scale that a distance sees only a few of them."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, and point to the line outside the library that led here."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mercer":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=max(level - 1, 1))

@@ -14,7 +14,7 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.models.passes import ClassBlocks, Columns, Gatherer, Stream, ValueBlocks
+from mercer.models.passes import ClassBlocks, Columns, Gatherer, Kept, Stream, ValueBlocks
 from mercer.models.report import FitReport
 from mercer.models.sparse import SparseReport, Stage
 from mercer.rows import Block, Draw, Drawn
@@ -39,7 +39,7 @@ _MODELS = (
 _SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Draw, Drawn, Labels, Moments, Precision, RankFactor)
-_PASSES = (Stream, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
+_PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
 _PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))

@@ -78,3 +78,13 @@ def test_centers_counts_the_centers_others_need(tmp_path):
     assert [line.split()[0] for line in lines[-2:]] == ["ringnorm", "mean"]
     assert (tmp_path / "ringnorm-0.json").exists()
     assert run("centers.py", *arguments).splitlines()[-1] == lines[-1]
+
+
+def test_threads_finds_no_error_no_torn_answer_and_no_row_lost():
+    out = run("threads.py", "--seconds", "0.3", "--calls", "3")
+    figures = [line.split()[-7:] for line in out.split("---\n")[1].splitlines()]
+    assert len(figures) == 9
+    for calls, errors, differ, calls_while, errors_while, torn, lost in figures:
+        assert int(calls) > 0
+        assert int(calls_while) > 0
+        assert {errors, differ, errors_while, torn, lost} <= {"0", "-"}

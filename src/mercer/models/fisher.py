@@ -12,6 +12,7 @@ from mercer.kernels import Kernel
 from mercer.models.base import Training
 from mercer.models.lazy import lazily
 from mercer.models.passes import ClassBlocks, Columns, Encoder
+from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
     check_classes,
@@ -28,6 +29,7 @@ from mercer.models.validation import (
 from mercer.rows import Block, Drawn, elsewhere
 from mercer.scores import (
     ClassFit,
+    Rule,
     Scatter,
     classification_criterion,
     make_rule,
@@ -157,6 +159,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     ((3,), (3, 2))
     """
 
+    loo_decision_: Any = Awaited()
+    loo_outputs_: Any = Awaited()
+    loo_proba_: Any = Awaited()
+    priors_: Any = Awaited()
+    rule_: Rule = cast(Any, Awaited())
+    scalings_: Any = Awaited()
+    eigenvalues_: Any = Awaited()
+    explained_variance_ratio_: Any = Awaited()
+    threshold_: Any = Awaited()
+
     def __init__(
         self,
         kernel: str | Kernel | Any = "rbf",
@@ -192,6 +204,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.random_state = random_state
         self.verbose = verbose
 
+    @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
 
@@ -211,23 +224,24 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """
         decision_words(self)
         self._start_anew()
-        with self._all_or_nothing():
-            together = self.cv is not None or groups is not None
-            if elsewhere(X):
-                self._in_passes(X, together=together)
-                return self._fit_elsewhere(X, y, sample_weight)
-            X, y, weight = self._table(X, y, sample_weight, reset=True)
-            fold = fold_of_rows(self.cv, X, y, groups)
-            if self._in_passes(X, together=together):
-                return self._fit_table(X, y, None if sample_weight is None else weight, fold)
-            label = self._classes(y, weight)
-            training = self._training(X, label, weight, fold)
-            tuned, _ = self._fit(training, self._criterion(training, label), intercept=True)
-            share = np.bincount(label, training.weight) / training.weight.sum()
-            scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
-            self._make_rule(training, tuned, label, share, scatter)
-            return self
+        together = self.cv is not None or groups is not None
+        if elsewhere(X):
+            self._in_passes(X, together=together)
+            return self._fit_elsewhere(X, y, sample_weight)
+        X, y, weight = self._table(X, y, sample_weight, reset=True)
+        fold = fold_of_rows(self.cv, X, y, groups)
+        if self._in_passes(X, together=together):
+            return self._fit_table(X, y, None if sample_weight is None else weight, fold)
+        label = self._classes(y, weight)
+        training = self._training(X, label, weight, fold)
+        tuned, observations = self._fit(training, self._criterion(training, label), intercept=True)
+        self._keep(observations, y, sample_weight, weight)
+        share = np.bincount(label, training.weight) / training.weight.sum()
+        scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
+        self._make_rule(training, tuned, label, share, scatter)
+        return self
 
+    @in_one_step
     def partial_fit(
         self,
         X: Any,
@@ -240,8 +254,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
         The first call chooses kernel and centers on its rows, unless they are given; all calls
         add to the moments, O(b m²) for b rows, and nothing is solved until the model is asked for
-        something, O(m³). Then alpha, threshold and probabilities come from leaving out rows of a
-        random sample of all rows so far.
+        something, O(m³). After a ``fit`` that made every row a center, its rows are the first. Alpha,
+        threshold and probabilities come from leaving out rows of a random sample of all rows so far.
 
         Parameters
         ----------
@@ -254,12 +268,10 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             forgotten slowly, and so are rows of the sample.
         """
         decision_words(self)
-        self._continue(decay)
-        if "_stream" not in vars(self):
-            self._told_classes = None if classes is None else np.unique(np.asarray(classes))
-        with self._all_or_nothing():
-            return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
+        self._continue(decay, _told_classes=None if classes is None else np.unique(np.asarray(classes)))
+        return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
+    @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
 
@@ -272,6 +284,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return self._remove(X, y, sample_weight)
 
     @lazily
+    @from_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
@@ -279,24 +292,28 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return labels
 
     @lazily
+    @from_one_state
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
         F = self._outputs(X)
         return self.rule_.probabilities(F)
 
     @lazily
+    @from_one_state
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(F)
 
     @lazily
+    @from_one_state
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
 
     @lazily
+    @from_one_state
     def transform(self, X: Any) -> NDArray[np.floating]:
         """Discriminant variates (n, n_components), the best first.
 

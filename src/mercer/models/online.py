@@ -12,6 +12,7 @@ from mercer.expansion import Expansion
 from mercer.gram import take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
+from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     choice,
     class_labels,
@@ -192,6 +193,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self.calibration = calibration
         self.window = window
 
+    @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Start anew and learn the rows in one pass, in their order.
 
@@ -212,6 +214,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self._calibrate_left_out(X, label, weight)
         return self
 
+    @in_one_step
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -235,22 +238,26 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self._learn_blocks(X, label, weight)
         return self
 
+    @from_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
+    @from_one_state
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Probabilities of the classes (n, n_classes), calibrated on rows predicted before they were learned."""
         F = self._outputs(X)
         return self.rule_.probabilities(relative(F))
 
+    @from_one_state
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(relative(F))
 
+    @from_one_state
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
@@ -401,6 +408,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         self.when_full = when_full
         self.window = window
 
+    @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Start anew and learn the rows in one pass, in their order.
 
@@ -413,6 +421,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         """
         return self._learn_targets(X, y, sample_weight, first=True)
 
+    @in_one_step
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn more rows: one or many.
 
@@ -424,6 +433,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         """
         return self._learn_targets(X, y, sample_weight, first=not hasattr(self, "state_"))
 
+    @from_one_state
     def predict(self, X: Any) -> NDArray[np.floating]:
         """f at each row, of the shape of the targets."""
         F = self._outputs(X)

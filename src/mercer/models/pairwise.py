@@ -1,5 +1,6 @@
 """One discriminant for each pair of classes, and the class probabilities that agree with all pairs best."""
 
+from copy import deepcopy
 from itertools import combinations
 from typing import Any, Self
 
@@ -12,7 +13,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import n_rows
+from mercer.models.base import KernelModel
 from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import check_classes, choice, class_labels, consistent, row_weight
 from mercer.rows.base import taken
 from mercer.scores.coupling import couple_least_squares, couple_odds
@@ -79,6 +82,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.coupling = coupling
         self.n_jobs = n_jobs
 
+    @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a classifier to each pair of classes.
 
@@ -103,6 +107,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._describe(X)
 
     @available_if(_goes_on)
+    @in_one_step
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -128,6 +133,8 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"y holds {unknown.tolist()}, and the first call knew {self.classes_.tolist()} only; "
                 "give it all labels as classes"
             )
+        # Readers of the state before keep its estimators.
+        self.estimators_ = [_successor(model) for model in self.estimators_]
         for pair, model in zip(self.pairs_, self.estimators_):
             rows = self._rows_of(pair, labels)
             if len(rows):
@@ -135,17 +142,20 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 model.partial_fit(taken(X, rows), labels[rows], **known)
         return self._describe(X)
 
+    @from_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class (n,) of each row."""
         most = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[most]
         return labels
 
+    @from_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
         odds = self._log_odds(X)
         return np.exp(couple_odds(odds)) if self.coupling == "odds" else couple_least_squares(odds)
 
+    @from_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities."""
         odds = self._log_odds(X)
@@ -154,6 +164,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(couple_least_squares(odds))
 
+    @from_one_state
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or of two classes the log-odds (n,) of the second: what ``predict`` goes by."""
         check_is_fitted(self, "estimators_")
@@ -214,6 +225,11 @@ def _fit_pair(
     model: Any, X: Any, y: NDArray[Any], rows: Indices, columns: Indices | None, more: dict[str, Any]
 ) -> Any:
     return model.fit(taken(_columns(X, columns), rows), y[rows], **more)
+
+
+def _successor(model: Any) -> Any:
+    """A model to go on with that shares nothing with this one that learning changes."""
+    return aside(model) if isinstance(model, KernelModel) else deepcopy(model)
 
 
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:

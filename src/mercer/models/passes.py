@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_array
 
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
-from mercer.rows import Block, Draw, Drawn, Rows
-from mercer.rows.base import shape_of
+from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows
+from mercer.rows.base import shape_of, taken
 from mercer.rows.draw import label_column
 from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
@@ -111,6 +111,19 @@ class Gatherer:
         fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype)
         moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
         return moments
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows of a fit that made every distinct row a center: which center each is (n,), targets, weights or None."""
+
+    point: NDArray[np.intp]
+    y: NDArray[Any]
+    weight: Array | None
+
+    def rows(self, centers: Any) -> MemoryRows:
+        """The rows, from the centers of the fit."""
+        return MemoryRows(taken(centers, self.point), self.y, self.weight)
 
 
 @dataclass(frozen=True)

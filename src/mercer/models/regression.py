@@ -15,6 +15,7 @@ from mercer.kernels import Kernel
 from mercer.models.base import Training
 from mercer.models.lazy import lazily
 from mercer.models.passes import Columns, Encoder, ValueBlocks
+from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
     consistent,
@@ -120,6 +121,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     (3, 2)
     """
 
+    left_out_: Any = Awaited()
+    loo_prediction_: Any = Awaited()
+    noise_std_: Any = Awaited()
+
     def __init__(
         self,
         kernel: str | Kernel | Any = "rbf",
@@ -145,6 +150,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
 
@@ -163,37 +169,36 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             Rows that leave together.
         """
         self._start_anew()
-        with self._all_or_nothing():
-            together = self.cv is not None or groups is not None
-            if elsewhere(X):
-                self._in_passes(X, together=together)
-                return self._fit_elsewhere(X, y, sample_weight)
-            X, targets, weight = self._table(X, y, sample_weight, reset=True)
-            fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
-            if self._in_passes(X, together=together):
-                return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
-            training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
-            tuned, observations = self._fit(
-                training, self._criterion(training, None), intercept=self.fit_intercept
-            )
-            used = training.weight > 0
-            self.left_out_ = LeftOut(
-                residual=(training.Y - tuned.loo)[used],
-                weight=observations.weight,
-                count=training.count[used],
-                point=observations.rows.point,
-                share=_share(observations, fold if fold is None else fold[used]),
-                fold=fold if fold is None else fold[used],
-            )
-            self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
-            return self
+        together = self.cv is not None or groups is not None
+        if elsewhere(X):
+            self._in_passes(X, together=together)
+            return self._fit_elsewhere(X, y, sample_weight)
+        X, targets, weight = self._table(X, y, sample_weight, reset=True)
+        fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
+        if self._in_passes(X, together=together):
+            return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
+        training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
+        tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
+        self._keep(observations, targets, sample_weight, weight)
+        used = training.weight > 0
+        self.left_out_ = LeftOut(
+            residual=(training.Y - tuned.loo)[used],
+            weight=observations.weight,
+            count=training.count[used],
+            point=observations.rows.point,
+            share=_share(observations, fold if fold is None else fold[used]),
+            fold=fold if fold is None else fold[used],
+        )
+        self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
+        return self
 
+    @in_one_step
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
         """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
 
         The first call chooses kernel and centers on its rows, unless they are given; all calls
         add to the moments, O(b m²) for b rows, and nothing is solved until the model is asked for
-        something, O(m³).
+        something, O(m³). After a ``fit`` that made every row a center, its rows are the first.
 
         Parameters
         ----------
@@ -203,9 +208,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             forgotten slowly, and so are rows of the sample.
         """
         self._continue(decay)
-        with self._all_or_nothing():
-            return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
+        return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
+    @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
 
@@ -218,6 +223,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         return self._remove(X, y, sample_weight)
 
     @lazily
+    @from_one_state
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f at each row (n,) or (n, q).
 
@@ -230,6 +236,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         variance = self._variance(self._read(X, reset=False))
         return F, self._shaped(predictive_std(np.atleast_1d(self.noise_std_), variance, self.left_out_))
 
+    @from_one_state
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
 

@@ -16,6 +16,7 @@ from mercer.expansion import Expansion
 from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
+from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_classes,
     choice,
@@ -409,6 +410,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self.max_memory = max_memory
         self.random_state = random_state
 
+    @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose kernel, penalty and centers by leave-one-out, and fit.
 
@@ -436,27 +438,32 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self._make_rule(X, ClassFit(loo, Y, label, evidence, scatter), weight, priors)
         return self
 
+    @from_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
+    @from_one_state
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
         F = self._outputs(X)
         return self.rule_.probabilities(F)
 
+    @from_one_state
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(F)
 
+    @from_one_state
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
 
+    @from_one_state
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
         for F in self._staged_outputs(X):
@@ -574,6 +581,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         self.max_memory = max_memory
         self.random_state = random_state
 
+    @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose kernel, penalty and centers by leave-one-out, and fit.
 
@@ -601,10 +609,12 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
             self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
         return self
 
+    @from_one_state
     def predict(self, X: Any) -> NDArray[np.floating]:
         """f at each row (n,) or (n, q)."""
         return self._shaped(self._outputs(X))
 
+    @from_one_state
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.floating]]:
         """Predictions with 1, 2, … centers."""
         for F in self._staged_outputs(X):

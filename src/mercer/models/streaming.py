@@ -1,9 +1,7 @@
 """Fits in passes over blocks of rows, that can be continued: what the large models share."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,8 +14,9 @@ from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.base import KernelModel, Training
-from mercer.models.passes import Columns, Encoder, Gatherer, Stream
+from mercer.models.passes import Columns, Encoder, Gatherer, Kept, Stream
 from mercer.models.report import FitReport, fit_report
+from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state
 from mercer.models.validation import (
     as_plan,
     loo_size,
@@ -30,6 +29,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
 from mercer.scores.criteria import CriterionFor
+from mercer.solvers import Observations
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
 
 Array = NDArray[np.float64]
@@ -80,51 +80,59 @@ class StreamModel(KernelModel):
     def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
         """Rows in memory with targets and weights, checked."""
 
-    def __getattr__(self, name: str) -> Any:
-        """Attributes of a fit that has rows it was not solved for: solving waits until it is asked for."""
-        solved = name.endswith("_") and not name.startswith("_") and name not in CHOSEN
-        if solved and self.__dict__.get("_stale", False):
-            self._solve()
-            if name in self.__dict__:
-                return self.__dict__[name]
-        if name == "moments_":
-            raise AttributeError(
-                f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    alpha_: Any = Awaited()
+    gamma_: Any = Awaited()
+    dual_coef_: Any = Awaited()
+    intercept_: Any = Awaited()
+    degrees_of_freedom_: Any = Awaited()
+    loo_index_: Any = Awaited()
+    loo_path_: Any = Awaited()
+    loo_score_: Any = Awaited()
+    report_: Any = Awaited()
 
     @property
     def moments_(self) -> Moments:
         """Sums over all rows from which the model follows, where it was fitted with centers."""
-        moments: Moments = self._stream.moments
+        stream = vars(self).get("_stream")
+        if stream is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
+            )
+        moments: Moments = stream.moments
         return moments
 
+    @from_one_state
     def lean(self) -> Self:
         """A copy that predicts and nothing else: without the moments and rows from which the fit could go on."""
         check_is_fitted(self)
-        if self.__dict__.get("_stale", False):
-            self._solve()
-        model = copy(self)
-        model.__dict__.pop("_stream", None)
+        model: Self = aside(self)
+        for name in ("_stream", "_kept"):
+            model.__dict__.pop(name, None)
         model._lean = True
         return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes into a file: the solution, where there is one, and no lock."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        pending = state.pop(PENDING, None)
+        return state if pending is None or pending.solved is None else dict(pending.solved)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_stream" in vars(self) and "dual_coef_" not in vars(self):
+            self._pending = Pending()
 
     def _start_anew(self) -> None:
         """Nothing of an earlier fit is left."""
         fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*fitted, "_stream", "_stale", "_lean", "_told_classes", "_begun_with"):
+        for name in (*fitted, "_stream", "_kept", PENDING, "_lean", "_told_classes", "_begun_with"):
             self.__dict__.pop(name, None)
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Of a fit that fails at its first rows nothing is left."""
-        begun = "_stream" in self.__dict__
-        try:
-            yield
-        except BaseException:
-            if not begun:
-                self._start_anew()
-            raise
+    def _keep(self, observations: Observations, y: NDArray[Any], sample_weight: Any, weight: Array) -> None:
+        """Hold on to the rows of a fit that made each a center, from which ``partial_fit`` goes on."""
+        if self.kernel_.takes != "values":
+            used = weight > 0
+            self._kept = Kept(observations.rows.point, y[used], None if sample_weight is None else weight[used])
 
     def _in_passes(self, X: Any, *, together: bool) -> bool:
         """Whether the fit goes over blocks of rows; ``together``: rows leave in groups."""
@@ -195,7 +203,6 @@ class StreamModel(KernelModel):
         seen = index[:0] if chosen.unseen is None else np.delete(index, chosen.unseen)
         self._stream = Stream(gather, moments, drawn, draw, seen, fold)
         self._begun_with = settings(self, FIXED)
-        self._stale = True
 
     def _columns(self, drawn: Drawn) -> Columns | None:
         """The check of blocks, these and later ones."""
@@ -237,14 +244,6 @@ class StreamModel(KernelModel):
 
     def _solve(self, part: Callable[[int], Moments] | None = None) -> None:
         """Choose alpha, and set what follows from it; ``part`` gives the moments of rows that leave together."""
-        self._stale = False
-        try:
-            self._solve_now(part)
-        except BaseException:
-            self._stale = True
-            raise
-
-    def _solve_now(self, part: Callable[[int], Moments] | None) -> None:
         stream = self._stream
         drawn = self._left_out_of(stream)
         task, training = self._task(stream.gather.encode, drawn, stream.fold)
@@ -283,8 +282,8 @@ class StreamModel(KernelModel):
             fold=training.fold,
         )
 
-    def _continue(self, decay: float) -> None:
-        """Refuse what can not go on, and begin anew where nothing was begun."""
+    def _continue(self, decay: float, **told: Any) -> None:
+        """Refuse what can not go on; begin anew, with what is ``told``, where nothing was begun."""
         if isinstance(self.centers, str) and self.centers == "all":
             raise ValueError('centers="all" needs all rows at once; give a number of centers, or "auto"')
         if self.__dict__.get("_lean", False):
@@ -296,7 +295,21 @@ class StreamModel(KernelModel):
         if "_stream" in self.__dict__:
             refuse_changes(self._begun_with, settings(self, FIXED))
         else:
-            self._start_anew()
+            self._begin_again(told)
+
+    def _begin_again(self, told: dict[str, Any]) -> None:
+        """Begin a stream, with the rows of a fit that made each a center, if there was one."""
+        before = vars(self).copy()
+        self._start_anew()
+        self.__dict__ |= told
+        if "_kept" in before:
+            self.__dict__ |= {name: before[name] for name in before if name == "feature_names_in_"}
+            self._begin(before["_kept"].rows(before["X_fit_"]))
+        elif "dual_coef_" in before:
+            raise ValueError(
+                f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
+                f"forget the {len(before['loo_index_'])} rows of fit; pass the kernel, or begin with a clone"
+            )
 
     def _partial_fit(self, rows: Rows, *, decay: float) -> Self:
         if "_stream" in self.__dict__:
@@ -321,6 +334,7 @@ class StreamModel(KernelModel):
         return self
 
     def _forget_solution(self) -> None:
+        """What is chosen stays; the rest is solved for when it is asked for."""
         for name in [name for name in vars(self) if name.endswith("_") and name not in CHOSEN]:
             delattr(self, name)
-        self._stale = True
+        self._pending = Pending()

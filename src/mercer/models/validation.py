@@ -1,6 +1,5 @@
 """Checks of what users pass in; errors name the thing, the number and the remedy."""
 
-import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, cast, get_args
@@ -14,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
-from mercer.errors import NumericalWarning, ScaleWarning
+from mercer.errors import NumericalWarning, ScaleWarning, warn
 from mercer.gram import n_rows
 from mercer.kernels import Kernel, as_kernel
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
@@ -288,37 +287,33 @@ def warn_of_scales(X: Any) -> None:
     if len(moving) == 0 or spread[moving].max() <= SCALE_RATIO * spread[moving].min():
         return
     least, most = moving[spread[moving].argmin()], moving[spread[moving].argmax()]
-    warnings.warn(
+    warn(
         f"feature {most} varies {spread[most] / spread[least]:.1e} times as much as feature {least}, which the "
         "distance can not see; put a StandardScaler before the estimator",
         ScaleWarning,
-        stacklevel=5,
     )
 
 
 def warn_of_shift(shift: float) -> None:
     """One warning where a factorization needed a shift of the diagonal."""
     if shift > 0:
-        warnings.warn(
+        warn(
             f"the kernel matrix is singular to working precision; {shift:.1e} was added to its diagonal",
             NumericalWarning,
-            stacklevel=4,
         )
 
 
 def warn_of_indefinite(kernel: Any, negative: float) -> None:
     """One warning where the kernel matrix has a negative part that was clipped."""
     if negative > 0 and kernel.positive_semidefinite:
-        warnings.warn(
+        warn(
             f"the kernel matrix of {kernel!r} has an eigenvalue {-negative:.1e} times the largest where none can "
             "be negative: digits were lost; bring the features to one scale, or pass float64",
             NumericalWarning,
-            stacklevel=5,
         )
     elif negative > 0:
-        warnings.warn(
+        warn(
             f"the kernel matrix of {kernel!r} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
             "the largest was set to zero, and with it what the model sees in that direction",
             NumericalWarning,
-            stacklevel=5,
         )

@@ -1,0 +1,121 @@
+"""Fitted state that is never torn: fits work aside and are published at once, readers see one state of a model.
+
+The attributes of a model live in one dictionary, which is replaced, and not written to while others read it. A fit
+works on a copy of the model and publishes the dictionary of the copy by one assignment, so a fit that fails or is
+interrupted leaves the model as it was. A prediction keeps the dictionary it began with. Where solving waits until
+the model is asked for something, each state is solved once.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Where a model keeps the solution of a state that was not solved yet.
+PENDING = "_pending"
+
+_LOCKS: "WeakKeyDictionary[Any, AbstractContextManager[Any]]" = WeakKeyDictionary()
+_LOCKS_LOCK = threading.Lock()
+
+
+class Pending:
+    """The attributes of a solution, computed when they are first asked for: once, however many threads ask."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.solved: Mapping[str, Any] | None = None
+
+    def get(self, solve: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The attributes; an error leaves them to be computed by the next who asks."""
+        with self._lock:
+            if self.solved is None:
+                self.solved = solve()
+            return self.solved
+
+
+class Awaited:
+    """An attribute of the solution. Asked for after ``partial_fit`` or ``remove``, it is solved for first.
+
+    A descriptor without ``__set__``: where the model has the attribute itself, this one is not asked.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        found = {}
+        if PENDING in vars(model):
+            try:
+                found = vars(snapshot(model))
+            except ValueError as error:
+                # An attribute that can not be had is missing: hasattr answers, and the message says why.
+                raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
+        if self.name not in found:
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {self.name!r}")
+        return found[self.name]
+
+
+def aside(model: Any) -> Any:
+    """A model with the same attributes in a dictionary of its own."""
+    twin = object.__new__(type(model))
+    twin.__dict__ = dict(vars(model))
+    return twin
+
+
+def snapshot(model: Any) -> Any:
+    """The model in the state it has now, solved, whatever happens to the model meanwhile."""
+    attributes = vars(model)
+    pending = attributes.get(PENDING)
+    view = object.__new__(type(model))
+    view.__dict__ = attributes
+    if pending is not None:
+        view.__dict__ = pending.get(lambda: _solved(view))
+    return view
+
+
+def _solved(model: Any) -> dict[str, Any]:
+    """The attributes of the model once it is solved."""
+    twin = aside(model)
+    del twin.__dict__[PENDING]
+    twin._solve()
+    return dict(vars(twin))
+
+
+def in_one_step(method: Method) -> Method:
+    """A method that changes a fitted model: it works aside, and all of its changes are published, or none.
+
+    Calls for one model wait for each other.
+    """
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **choices: Any) -> Any:
+        with _lock_of(self):
+            twin = aside(self)
+            method(twin, *args, **choices)
+            # Parameters are the user's: one that was set meanwhile stays.
+            parameters = {name: vars(self)[name] for name in self.get_params(deep=False) if name in vars(self)}
+            self.__dict__ = vars(twin) | parameters
+        return self
+
+    return call  # type: ignore[return-value]
+
+
+def from_one_state(method: Method) -> Method:
+    """A method that reads a fitted model: all that it reads belongs to one state."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **choices: Any) -> Any:
+        return method(snapshot(self), *args, **choices)
+
+    return call  # type: ignore[return-value]
+
+
+def _lock_of(model: Any) -> AbstractContextManager[Any]:
+    with _LOCKS_LOCK:
+        return _LOCKS.setdefault(model, threading.RLock())
