@@ -29,4 +29,4 @@ def warn(message: str, category: type[Warning]) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mercer":
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=max(level - 1, 1))
+    warnings.warn(message, category, stacklevel=level)

@@ -182,19 +182,6 @@ def test_parameters_of_the_solution_may_change_between_rows(banana):
     assert named.set_params(kernel__gamma="loo").partial_fit(X[300:], y[300:]).score(X, y) > 0.8
 
 
-@pytest.mark.parametrize("centers", ["all", 20])
-@pytest.mark.parametrize("bad", ["one class", "nan"])
-def test_of_a_fit_that_fails_nothing_is_left(banana, centers, bad):
-    X, y = banana
-    model = classifier(centers=centers).fit(X, y)
-    other = (X, np.ones(600)) if bad == "one class" else (np.full((600, 2), np.nan), y)
-    with pytest.raises(ValueError, match=r"one class|NaN"):
-        model.fit(*other)
-    with pytest.raises(NotFittedError):
-        check_is_fitted(model)
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
 def test_of_first_rows_that_fail_nothing_is_left(banana):
     X, y = banana
     model = classifier()
