@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer import KernelFisherClassifier
 from mercer.centers import ForwardSelection, KMeans, RPCholesky
 from mercer.centers import Sample as CenterSample
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
 from mercer.rows.engine import EngineRows
+from mercer.rows.repeated import RepeatedRows, Watched
 
 BLOCK_ROWS = 32
 
@@ -174,6 +176,38 @@ def test_the_bits_of_a_sum_are_the_same_in_every_pass(rows, table):
     one, two = (rows.reduce(sums_of(table)) for _ in range(2))
     assert_array_equal(one.G, two.G)
     assert_array_equal(one.C, two.C)
+
+
+def test_rows_are_the_same_in_every_pass(rows, table):
+    repeated = RepeatedRows(rows)
+    one, two = (repeated.reduce(sums_of(table)) for _ in range(2))
+    assert_array_equal(one.G, two.G)
+    assert_array_equal(one.G, rows.reduce(sums_of(table)).G)
+    assert sum(block.n_rows for block in repeated.blocks()) == 4003
+
+
+def test_checksums_are_those_of_memory(in_order, memory):
+    passages = [source.reduce(Watched(engine_folds.firsts)).passage for source in (in_order, memory)]
+    assert passages[0] == passages[1]
+
+
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_rows_drawn_anew_in_every_pass_are_refused(request, where, table):
+    da = needed("dask.array")
+    if where == "cluster":
+        request.getfixturevalue("client")
+    X, y = da.from_array(table.X, chunks=(1000, -1)), da.from_array(table.y, chunks=1000)
+    model = KernelFisherClassifier(RBF(gamma=0.3), alpha=1.0, centers=table.X[:20], random_state=0)
+    with pytest.raises(ValueError, match=r"pass 2 over the rows \(moments\) has other values of X in 4003 rows"):
+        model.fit(X.map_blocks(engine_folds.disturbed, dtype=float), y)
+    assert model.fit(X, y).report_.n_rows == 4003
+
+
+def test_a_number_of_rows_that_changes_is_refused(client, table, tmp_path):
+    dask = needed("dask")
+    few = dask.delayed(engine_folds.fewer_each_time, pure=False)(table.X, tmp_path)
+    with pytest.raises(ValueError, match="counted 4003 rows, and a pass over them found 4002"):
+        as_rows([few]).reduce(engine_folds.firsts)
 
 
 def test_results_are_added_in_the_order_of_the_rows(rows):

@@ -12,6 +12,7 @@ from mercer.gram.precision import Precision
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows
 from mercer.rows.base import shape_of, taken
 from mercer.rows.draw import label_column
+from mercer.rows.repeated import RepeatedRows
 from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
@@ -68,8 +69,8 @@ class ClassBlocks:
             strange &= weight > 0
         if strange.any():
             raise ValueError(
-                f"label {y[strange].tolist()[0]!r} is not among the classes {self.classes.tolist()}; "
-                "give all of them to the first partial_fit with classes=[...]"
+                f"label {y[strange].tolist()[0]!r} is not among the classes {self.classes.tolist()}; rows must be "
+                "the same in every pass of a fit, and the first partial_fit takes all labels with classes=[...]"
             )
         return label
 
@@ -142,7 +143,8 @@ class Stream:
 
     def joined(self, rows: Rows, decay: float) -> "Stream":
         """With more rows; what was there before counts ``decay`` times as much."""
-        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw))
+        rows = RepeatedRows(rows)
+        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
         encode = self.gather.encode
         encode = replace(encode, counts=encode.counts and drawn.whole and decay == 1.0)
         gather = replace(self.gather, encode=encode)

@@ -28,6 +28,7 @@ from mercer.models.validation import (
     warn_of_scales,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
+from mercer.rows.repeated import RepeatedRows
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
@@ -184,6 +185,7 @@ class StreamModel(KernelModel):
 
     def _begin(self, rows: Rows, *, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
+        rows = RepeatedRows(rows)
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
@@ -326,7 +328,7 @@ class StreamModel(KernelModel):
             self, "_stream", msg="%(name)s holds no moments to take rows out of: fit it with centers, and not lean"
         )
         refuse_changes(self._begun_with, settings(self, FIXED))
-        rows = self._batch(X, y, sample_weight)
+        rows = RepeatedRows(self._batch(X, y, sample_weight))
         less = self._stream.gather(rows)
         self._know(feature_names(rows))
         self._stream = self._stream.left(rows, less)

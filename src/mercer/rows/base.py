@@ -83,6 +83,10 @@ class Rows(ABC):
         """
 
 
+class NoRows(ValueError):
+    """A pass has found no rows."""
+
+
 class LocalRows(Rows):
     """Rows whose blocks this process reads, and sums in its own threads; abstract."""
 
@@ -123,7 +127,7 @@ def add_up(results: Iterable[tuple[int, Sum]], advance: Callable[[int], None]) -
 def not_empty(total: Sum | None) -> Sum:
     """A sum over at least one block."""
     if total is None:
-        raise ValueError("there are no rows to sum over")
+        raise NoRows("there are no rows to sum over")
     return total
 
 

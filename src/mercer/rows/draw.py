@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import Block, Rows, join
+from mercer.rows.checksum import splitmix64
 from mercer.rows.twins import ROUNDING, Twins, check_held, weight_of
 
 Array = NDArray[np.float64]
@@ -299,14 +300,9 @@ def _check_weight(block: Block) -> None:
 
 
 def row_keys(seed: int, first: int, n: int) -> Array:
-    """Exponential numbers for n rows from number ``first`` on: -log(1 - u), u from SplitMix64.
-
-    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators.
-    """
-    z = np.arange(first, first + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    u = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    """Exponential numbers for n rows from number ``first`` on: -log(1 - u), u from SplitMix64."""
+    z = splitmix64(np.arange(first, first + n, dtype=np.uint64), seed)
+    u = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
     # Above zero: what is left of a row divides its key.
     key: Array = -np.log1p(-np.maximum(u, 2.0**-54))
     return key

@@ -121,10 +121,16 @@ class EngineRows(Rows):
         Blocks end where parts end. An error in ``fold`` is raised here, with a note that says in which rows. Rows
         whose number is not known are counted before, once, since blocks know theirs.
         """
-        total: Sum | None = None
+        one = Partial(0, None)
         if any(self.counted()):
             with progress(phase, self.n_rows, verbose=verbose) as advance:
-                total = self.total(fold, self._firsts(), advance).total
+                one = self.total(fold, self._firsts(), advance)
+        if one.n_rows != self.n_rows:
+            raise ValueError(
+                f"the engine counted {self.n_rows} rows, and a pass over them found {one.n_rows}; rows must be "
+                "the same whenever a part is computed: persist() what is drawn at random, shuffled or may change"
+            )
+        total: Sum | None = one.total
         return not_empty(total)
 
     def _firsts(self) -> list[int]:

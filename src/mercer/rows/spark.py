@@ -67,7 +67,6 @@ class SparkRows(EngineRows):
         for _, _, data in sorted(_rows(sums)):
             tree.push(pickle.loads(data))
         total: Partial = tree.total()
-        self._check_same_rows(total.n_rows)
         advance(total.n_rows)
         return total
 
@@ -82,12 +81,6 @@ class SparkRows(EngineRows):
     def _mapped(self, function: Function) -> Any:
         run = partial(_run_partition, function, self.target, self.weight, self.block_rows)
         return self.frame.mapInArrow(run, SCHEMA)
-
-    def _check_same_rows(self, n_rows: int) -> None:
-        if n_rows != self.n_rows:
-            raise ValueError(
-                f"the DataFrame had {self.n_rows} rows in one pass and {n_rows} in another; persist() it before"
-            )
 
 
 def spark_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> SparkRows:

@@ -1,5 +1,6 @@
 """Rows that something else produces, block after block."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from mercer.rows.base import (
     values,
     weights,
 )
+
+END = object()
 
 Source = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
 
@@ -73,29 +76,45 @@ class StreamRows(LocalRows):
         """Names of the columns, after a pass over frames."""
         return self._passes.names
 
+    @property
+    def once(self) -> bool:
+        """Whether the source is an iterator, which cannot start anew."""
+        return isinstance(self.source, Iterator) and not callable(self.source)
+
     def blocks(self) -> Iterator[Block]:
         # Not a generator itself: a pass that can not be is refused here, not at the first block.
         return regroup(self._numbered(self._begin()), self.block_rows)
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
-        items = iter(self.source() if callable(self.source) else self.source)
-        if items is self.source and self._passes.begun:
+        if self.once and self._passes.begun:
             raise ValueError(
                 "this iterator was gone through once and can not start anew; "
                 "pass a function that returns the iterator"
             )
         self._passes.begun = True
-        return items
+        return iter(self.source() if callable(self.source) else self.source)
 
-    def _numbered(self, items: Iterable[tuple[Any, ...]]) -> Iterator[Block]:
+    def _numbered(self, items: Iterator[tuple[Any, ...]]) -> Iterator[Block]:
         first = 0
         self._passes.names = None
-        for position, item in enumerate(items):
+        for position in itertools.count():
+            item = _next(items, position, first)
+            if item is END:
+                break
             self._passes.names = _same_names(item, position, self._passes.names)
             block = _block(item, position, first)
             first += block.n_rows
             yield block
         self._passes.n_rows = first
+
+
+def _next(items: Iterator[Any], position: int, first: int) -> Any:
+    """The item at this position, END after the last; an error of the source says where it was raised."""
+    try:
+        return next(items, END)
+    except Exception as error:
+        error.add_note(f"in block {position} of the stream, after {first} rows")
+        raise
 
 
 def _block(item: Any, position: int, first: int) -> Block:

@@ -114,3 +114,15 @@ def largest_memory(block):
 
 def refused(block):
     raise ValueError("no such rows")
+
+
+def disturbed(X):
+    """X and noise that is other noise in every pass."""
+    return X + 1e-9 * np.random.default_rng().normal(size=X.shape)
+
+
+def fewer_each_time(X, folder):
+    """(X,) with a row less for every call before, each of which leaves a file."""
+    calls = len(list(folder.iterdir()))
+    (folder / f"call-{calls}").touch()
+    return (X[: len(X) - calls],)

@@ -1,0 +1,136 @@
+"""Checksums of rows, which add over blocks: they tell whether the rows of two passes are the same."""
+
+import math
+from collections.abc import Iterable
+from datetime import date, time, timedelta
+from hashlib import blake2b
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.rows.base import is_sparse
+
+Words = NDArray[np.uint64]
+
+# Words that are mixed at once: few enough to stay near the processor.
+PIECE = 2**16
+# Where the factors of rows and columns begin in the sequence of SplitMix64: far apart.
+ROWS, COLUMNS = 0, 2**63
+# Differs from half a word, so that two float32 in one word that change alike do not cancel.
+SHIFT = np.uint64(29)
+
+
+def checksums(first: int, *parts: Any) -> list[int]:
+    """Of each part, sum_i r_i sum_j a_j g(v_ij) modulo 2**64 over the 64-bit words v_ij of its rows i.
+
+    Rows are numbered from ``first`` on; the part None has the checksum 0. The odd factors r_i and a_j follow from
+    the numbers of row and column, and g(v) = v xor (v >> 29) brings the leading bits of a word, all that small
+    whole numbers have, to where no product loses them. So checksums of disjoint rows add, whatever their blocks,
+    and any change of one value is found. Others are missed with a probability of about 2**-29 (multilinear
+    hashing; Lemire and Kaser 2014, Strongly universal string hashing is fast). Values are compared bit by bit;
+    words, numbers, dates, arrays and lists of them by a digest; of other objects only the number counts. O(n d).
+    """
+    contents = [None if values is None else _content(values) for values in parts]
+    n = max((len(content) for content in contents if content is not None), default=0)
+    factor = _factors(np.arange(first, first + n, dtype=np.uint64), ROWS)
+    return [0 if content is None else int(np.dot(factor, content)) for content in contents]
+
+
+def splitmix64(numbers: Words, seed: int) -> Words:
+    """Pseudorandom words for numbers.
+
+    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators.
+    """
+    z = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _factors(numbers: Words, seed: int) -> Words:
+    """Odd words: a product with them loses nothing."""
+    return splitmix64(numbers, seed) | np.uint64(1)
+
+
+def _content(values: Any) -> Words:
+    """sum_j a_j g(v_ij) (b,) of every row."""
+    if is_sparse(values):
+        return _content_of_sparse(values.tocsr())
+    array = np.asarray(values) if hasattr(values, "__array__") else _digests(values)
+    table = array.reshape(len(array), math.prod(array.shape[1:]))
+    if table.dtype.kind in "OV":
+        table = _digests(table.ravel().tolist()).reshape(table.shape)
+    return _content_of_table(table)
+
+
+def _content_of_table(table: NDArray[Any]) -> Words:
+    """Of an array (b, k) of values that have a size."""
+    # The extended types have bytes that belong to no digit.
+    if table.dtype.char in "gG":
+        table = table.astype(np.float64 if table.dtype.char == "g" else np.complex128)
+    if table.size == 0:
+        return np.zeros(len(table), dtype=np.uint64)
+    n_words = -(-table.shape[1] * table.dtype.itemsize // 8)
+    factor = _factors(np.arange(n_words, dtype=np.uint64), COLUMNS)
+    content = np.empty(len(table), dtype=np.uint64)
+    step = max(1, PIECE // n_words)
+    room = np.empty((min(step, len(table)), n_words), dtype=np.uint64)
+    for start in range(0, len(table), step):
+        words = _words(table[start : start + step], n_words)
+        mixed = np.right_shift(words, SHIFT, out=room[: len(words)])
+        mixed ^= words
+        content[start : start + step] = np.einsum("ij,j->i", mixed, factor)
+    return content
+
+
+def _words(part: NDArray[Any], n_words: int) -> Words:
+    """The bytes of each row as words (b, n_words), with zeros after them."""
+    content = np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1)
+    if content.shape[1] < 8 * n_words:
+        padded = np.zeros((len(part), 8 * n_words), dtype=np.uint8)
+        padded[:, : content.shape[1]] = content
+        content = padded
+    return content.view(np.uint64)
+
+
+def _content_of_sparse(X: Any) -> Words:
+    """Of a CSR matrix: values times the factors of their columns, by differences of running sums modulo 2**64."""
+    terms = _content_of_table(X.data[:, None]) * _factors(X.indices.astype(np.uint64), COLUMNS)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], dtype=np.uint64)
+
+
+def _digests(items: Iterable[Any]) -> Words:
+    """One word (b,) for each object; labels repeat, and are looked up."""
+    known: dict[str, int] = {}
+    words = []
+    for item in items:
+        if isinstance(item, str):
+            if item not in known:
+                known[item] = _digest(item)
+            words.append(known[item])
+        else:
+            words.append(_digest(item))
+    return np.array(words, dtype=np.uint64)
+
+
+def _digest(item: Any) -> int:
+    return int.from_bytes(blake2b(_bytes(item), digest_size=8).digest(), "little")
+
+
+def _bytes(item: Any) -> bytes:
+    """The content of an object, in every process the same; nothing of objects that are not known here."""
+    item = item.item() if isinstance(item, np.generic) else item
+    if isinstance(item, str):
+        return b"s" + item.encode("utf-8", "surrogatepass")
+    if isinstance(item, bytes | bytearray):
+        return b"b" + item
+    if item is None or isinstance(item, Number | date | time | timedelta):
+        return b"r" + repr(item).encode()
+    if isinstance(item, np.ndarray) and item.dtype.kind not in "OV":
+        return b"a" + repr((item.dtype.str, item.shape)).encode() + item.tobytes()
+    if isinstance(item, list | tuple):
+        return b"l" + _digests(item).tobytes()
+    return b""
