@@ -1,5 +1,7 @@
 """Fitted models in files: the types that a safe loader must be told to trust."""
 
+from scipy.sparse import csr_array, csr_matrix
+
 from mercer import centers, kernels
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
@@ -44,7 +46,14 @@ _PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
-# For ``skops.io.load(file, trusted=TRUSTED_TYPES)``: plain data and kernels.
-TRUSTED_TYPES = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS))
+_MATRICES = (csr_matrix, csr_array)
+
+# For ``skops.io.load(file, trusted=TRUSTED_TYPES)``. Loading one of these stores attributes and runs nothing else:
+# models, dataclasses, kernels and selectors are made without their constructor, and CSR matrices are read without
+# pickle. Models check the indices of their CSR rows. No functions are on the list: a kernel that is a function of
+# yours needs the name of that function.
+TRUSTED_TYPES = sorted(
+    f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS, *_MATRICES)
+)
 
 __all__ = ["TRUSTED_TYPES"]

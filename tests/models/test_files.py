@@ -1,20 +1,51 @@
 """A fitted model comes back from a file as it went in."""
 
+import importlib
 import io
 import pickle
+from dataclasses import is_dataclass
 
 import joblib
 import numpy as np
 import pytest
 import skops.io
 from numpy.testing import assert_array_equal
-from sklearn.base import clone, is_classifier
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics.pairwise import linear_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer.centers import ForwardSelection, KMeans
+from mercer import (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    PairwiseClassifier,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+    kernels,
+)
+from mercer.centers import ForwardSelection, Given, KMeans, Leverage, RPCholesky, Uniform
 from mercer.files import TRUSTED_TYPES
-from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Matern, Normalized, Polynomial
+from mercer.kernels import (
+    ANOVA,
+    RBF,
+    FromCallable,
+    InverseMultiquadric,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    Polynomial,
+    Power,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Sigmoid,
+    Sum,
+    Wendland,
+)
 
 MODELS = [
     KernelFisherClassifier(),
@@ -28,6 +59,23 @@ MODELS = [
     KernelRidgeRegressor(),
     KernelRidgeRegressor("matern", fit_intercept=False),
     KernelRidgeRegressor(RBF(gamma=0.5) * Linear(), cv=3),
+]
+VECTOR_KERNELS = [
+    ANOVA(2),
+    InverseMultiquadric(gamma=0.5),
+    Laplacian(gamma=0.5),
+    Linear(),
+    Matern(gamma=0.5),
+    Normalized(Linear()),
+    Polynomial(2),
+    Power(Linear(), 2),
+    Product([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
+    RBF(gamma=0.5),
+    RationalQuadratic(gamma=0.5),
+    Scaled(Linear(), 2.0),
+    Sigmoid(gamma=0.01),
+    Sum([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
+    Wendland(gamma=0.01, dimension=2),
 ]
 PRECOMPUTED = KernelFisherClassifier("precomputed", alpha=1.0)
 FUNCTION = KernelFisherClassifier(FromCallable(linear_kernel, psd=True), alpha=1.0)
@@ -94,12 +142,133 @@ def test_model_of_a_function_comes_back_but_the_function_is_not_ours_to_trust(th
     assert all("mercer" not in name for name in set(untrusted) - set(TRUSTED_TYPES))
 
 
-def test_trusted_types_are_importable_names_of_this_library():
-    assert all(name.startswith("mercer.") for name in TRUSTED_TYPES)
+MATRICES = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"]
+
+
+def trusted_classes():
+    """The classes of this library among the trusted types."""
+    for name in sorted(set(TRUSTED_TYPES) - set(MATRICES)):
+        module, _, kind = name.rpartition(".")
+        yield getattr(importlib.import_module(module), kind)
+
+
+def test_trusted_types_are_importable_names_of_this_library_and_csr_matrices():
+    assert set(MATRICES) <= set(TRUSTED_TYPES)
+    assert all(cls.__module__.startswith("mercer.") for cls in trusted_classes())
     assert len(set(TRUSTED_TYPES)) == len(TRUSTED_TYPES)
+
+
+@pytest.mark.parametrize("cls", list(trusted_classes()), ids=lambda cls: cls.__qualname__)
+def test_trusted_types_run_nothing_when_they_are_loaded(cls):
+    """A loader makes the object without its constructor, and sets its attributes."""
+    assert cls.__new__ is object.__new__
+    assert not hasattr(cls, "__del__")
+    assert isinstance(cls, type)
+    assert cls.__reduce_ex__ is object.__reduce_ex__
+    assert cls.__setattr__ is object.__setattr__ or is_dataclass(cls)
+    # Those of this library check, and make no use of what they check.
+    where = ("mercer.models.base", "mercer.models.streaming", BaseEstimator.__module__)
+    assert not hasattr(cls, "__setstate__") or cls.__setstate__.__module__ in where
+
+
+def with_indices_out_of_bounds(rows):
+    rows.indices[-1] = 2**20
+    return rows
+
+
+def with_rows_that_end_before_they_begin(rows):
+    rows.indptr[1] = rows.indptr[-1]
+    return rows
+
+
+def centers_of_model(model):
+    return model.X_fit_
+
+
+def centers_of_stream(model):
+    return model._stream.gather.choice.centers.rows
+
+
+def sample_of_stream(model):
+    return model._stream.drawn.parts[0].X
+
+
+def centers_of_state(model):
+    return model.state_.centers
+
+
+def centers_of_selector(model):
+    return model.centers.rows
+
+
+THREE_CENTERS = sparse.csr_matrix([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+HOLDERS = [
+    (KernelFisherClassifier(RBF(gamma=0.5)), centers_of_model),
+    (KernelFisherClassifier(RBF(gamma=0.5), centers=8, random_state=0), centers_of_model),
+    (KernelRidgeRegressor(RBF(gamma=0.5), centers=8, random_state=0), centers_of_stream),
+    (KernelRidgeRegressor(RBF(gamma=0.5), centers=8, random_state=0), sample_of_stream),
+    (SparseFisherClassifier(RBF(gamma=0.5), max_centers=8), centers_of_model),
+    (OnlineKernelRegressor(RBF(gamma=0.5), budget=8), centers_of_state),
+    (KernelFisherClassifier(RBF(gamma=0.5), centers=Given(THREE_CENTERS)), centers_of_selector),
+]
+
+
+@pytest.mark.parametrize("through", [through_pickle, through_skops])
+@pytest.mark.parametrize("damage", [with_indices_out_of_bounds, with_rows_that_end_before_they_begin])
+@pytest.mark.parametrize(("model", "holder"), HOLDERS)
+def test_sparse_rows_whose_indices_lead_astray_are_refused(model, holder, damage, through, three_classes):
+    X, y = three_classes
+    fitted = clone(model).fit(sparse.csr_matrix(X), y)
+    through(fitted)
+    damage(holder(fitted))
+    with pytest.raises(
+        ValueError, match=r"sparse rows in the stored model are damaged: ind.*do not use this file"
+    ):
+        through(fitted)
 
 
 def test_unfitted_model_comes_back():
     model = KernelFisherClassifier(RBF(gamma=0.5) + Linear())
     for through in (through_pickle, through_joblib, through_skops):
         assert repr(through(model)) == repr(model)
+
+
+# Every estimator on CSR rows; what it holds of them differs.
+ON_CSR = [
+    KernelFisherClassifier(RBF(gamma=0.5)),
+    KernelFisherClassifier(RBF(gamma=0.5), centers=8, random_state=0),
+    KernelFisherClassifier(RBF(gamma=0.5), centers=Given(sparse.csr_matrix(np.eye(2)))),
+    KernelRidgeRegressor(RBF(gamma=0.5), centers=8, random_state=0),
+    PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5))),
+    SparseFisherClassifier(RBF(gamma=0.5), max_centers=8, widths=[0.5, 2.0]),
+    SparseKernelRegressor(RBF(gamma=0.5), max_centers=8),
+    OnlineFisherClassifier(RBF(gamma=0.5), budget=8),
+    OnlineKernelRegressor(RBF(gamma=0.5), budget=8),
+    *(KernelRidgeRegressor(kernel, alpha=1.0) for kernel in VECTOR_KERNELS),
+    *(
+        KernelRidgeRegressor(RBF(gamma=0.5), centers=selector(8), random_state=0)
+        for selector in (ForwardSelection, Leverage, RPCholesky, Uniform)
+    ),
+    make_pipeline(MaxAbsScaler(), KernelFisherClassifier(RBF(gamma=0.5), centers=8, random_state=0)),
+    make_pipeline(StandardScaler(with_mean=False), OnlineFisherClassifier(RBF(gamma=0.5), budget=8)),
+]
+every_on_csr = pytest.mark.parametrize("model", ON_CSR, ids=lambda model: " ".join(repr(model).split()))
+
+
+# The sigmoid kernel is indefinite, and says so.
+@pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
+@every_on_csr
+def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three_classes):
+    X, y = three_classes
+    fitted = clone(model).fit(kind(X), y)
+    data = skops.io.dumps(fitted)
+    assert set(skops.io.get_untrusted_types(data=data)) <= set(TRUSTED_TYPES)
+    assert_array_equal(skops.io.loads(data, trusted=TRUSTED_TYPES).predict(kind(X)), fitted.predict(kind(X)))
+
+
+def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
+    tried = {type(kernel) for kernel in VECTOR_KERNELS}
+    kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
+    others = {kernels.Kernel, kernels.Precomputed, FromCallable}
+    assert {kind for kind in kinds if issubclass(kind, kernels.Kernel)} - others == tried

@@ -16,6 +16,7 @@ from mercer.gram import Budget, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.passes import Columns
 from mercer.models.validation import (
+    check_stored,
     penalty_of,
     positive_or_loo,
     positive_or_none,
@@ -116,6 +117,11 @@ class KernelModel(BaseEstimator):
             self.kernel = as_kernel(self.kernel)
         super().set_params(**params)
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What comes from a file, or from another process."""
+        check_stored(state)
+        super().__setstate__(state)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """X as the kernel wants it: finite numbers, or whatever objects were given."""

@@ -1,12 +1,14 @@
 """Checks of what users pass in; errors name the thing, the number and the remedy."""
 
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from numbers import Integral, Real
 from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
 from sklearn.utils import assert_all_finite, check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -271,6 +273,24 @@ def fold_of_rows(
     if fold.max() == 0:
         raise ValueError("all rows leave together; leave-one-group-out needs at least two groups")
     return fold
+
+
+def check_stored(value: Any) -> None:
+    """Refuse sparse rows whose indices lead out of their arrays: compiled code trusts them, and files may lie."""
+    if hasattr(value, "check_format"):
+        try:
+            value.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(
+                f"sparse rows in the stored model are damaged: {error}; do not use this file"
+            ) from None
+    elif isinstance(value, dict):
+        check_stored(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            check_stored(part)
+    elif is_dataclass(value) or isinstance(value, BaseEstimator):
+        check_stored(vars(value))
 
 
 def consistent(X: Any, y: Any) -> None:
