@@ -1,5 +1,7 @@
 """Models as source code give what the models give."""
 
+import threading
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -198,3 +200,25 @@ def test_numbers_that_are_no_literals_are_refused_with_the_name_of_their_table()
     for export in (to_c, to_python):
         with pytest.raises(ValueError, match="2 of 2 numbers in the table coef"):
             export(model)
+
+
+def test_a_model_that_is_fitted_meanwhile_is_exported_as_one_of_its_states():
+    model = OnlineKernelRegressor(RBF1)
+    targets = squares()
+    fits = [(targets[0][:n], targets[1][:n]) for n in (3, 4)]
+    states = {to_python(model.fit(*rows)) for rows in fits}
+    assert len(states) == 2
+    done = threading.Event()
+
+    def fit_again_and_again():
+        while not done.is_set():
+            for rows in fits:
+                model.fit(*rows)
+
+    writer = threading.Thread(target=fit_again_and_again)
+    writer.start()
+    try:
+        assert {to_python(model) for _ in range(500)} <= states
+    finally:
+        done.set()
+        writer.join()

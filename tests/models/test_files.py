@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import os
 import pickle
 from dataclasses import is_dataclass
 
@@ -272,3 +273,10 @@ def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
     kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
     others = {kernels.Kernel, kernels.Precomputed, FromCallable}
     assert {kind for kind in kinds if issubclass(kind, kernels.Kernel)} - others == tried
+
+
+@pytest.mark.parametrize("kernel", [FromCallable(os.system), FromCallable(kernels.pairwise(os.system))])
+def test_a_function_in_a_file_is_refused_by_its_name(kernel):
+    data = skops.io.dumps(KernelRidgeRegressor(kernel))
+    with pytest.raises(skops.io.exceptions.UntrustedTypesFoundException, match="system"):
+        skops.io.loads(data, trusted=TRUSTED_TYPES)

@@ -14,6 +14,7 @@ from mercer.export.literals import Label, finite, plain_labels
 from mercer.export.steps import Step, affine_steps
 from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, Wendland
 from mercer.models.base import KernelModel
+from mercer.models.state import snapshot
 from mercer.scores.relative import relative
 
 Array = NDArray[np.float64]
@@ -75,6 +76,7 @@ def formula_of(model: Any) -> Formula:
             "Pipeline that ends with one (of a search its best_estimator_, of pairs one of estimators_)"
         )
     check_is_fitted(model)
+    model = snapshot(model)
     expansion = _expansion(model)
     if not is_classifier(model):
         return expansion
