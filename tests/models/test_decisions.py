@@ -164,7 +164,7 @@ def test_report_tells_what_was_chosen(classes):
     X, y = classes
     model = KernelFisherClassifier().fit(X, y)
     text = str(model.report_)
-    assert repr(model.kernel_) in text
+    assert str(model.kernel_) in text
     assert f"{model.alpha_:.4g}" in text
     assert f"accuracy {model.loo_score_:.4f}" in text
     assert "15 x 35" in text

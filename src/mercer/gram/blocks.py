@@ -106,7 +106,7 @@ def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
     """Raise KernelError if some kernel values are infinite or no numbers."""
     if not np.isfinite(K).all():
         raise KernelError(
-            f"{kernel!r} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
+            f"{kernel} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
             "scale the inputs or lower the kernel's parameters"
         )
 
@@ -114,7 +114,7 @@ def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
 def overflow(kernel: Kernel, dtype: Any) -> KernelError:
     """The error for finite kernel values whose products are not."""
     return KernelError(
-        f"products of values of {kernel!r} are too large for {np.dtype(dtype).name}; "
+        f"products of values of {kernel} are too large for {np.dtype(dtype).name}; "
         "scale the inputs or lower the kernel's parameters"
     )
 
@@ -126,7 +126,7 @@ def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]
 
 def _check_shape(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
     if K.shape != shape:
-        raise KernelError(f"{kernel!r} returned a block of shape {K.shape} where {shape} was expected")
+        raise KernelError(f"{kernel} returned a block of shape {K.shape} where {shape} was expected")
 
 
 def _check_symmetric(kernel: Kernel, K: NDArray[np.floating]) -> None:
@@ -135,6 +135,6 @@ def _check_symmetric(kernel: Kernel, K: NDArray[np.floating]) -> None:
     apart = float(np.abs(K - K.T).max())
     if apart > np.sqrt(np.finfo(K.dtype).eps) * largest:
         raise KernelError(
-            f"the kernel matrix of {kernel!r} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
+            f"the kernel matrix of {kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
             "pass (K + K.T) / 2 if that is noise"
         )

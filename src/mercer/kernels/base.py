@@ -73,6 +73,10 @@ class Kernel(BaseEstimator, ABC):
         """
         return [self]
 
+    def __str__(self) -> str:
+        """For readers: on one line, numbers with four digits; ``repr`` has all of them."""
+        return re.sub(r"\s+", " ", repr(_rounded(self)))
+
     def __add__(self, other: object) -> "Sum":
         return Sum(_joined(Sum, self, other)) if isinstance(other, Kernel) else NotImplemented
 
@@ -356,3 +360,15 @@ def _free_name(name: str, taken: dict[str, Kernel]) -> str:
         number += 1
         name = f"{stem}_{number}"
     return name
+
+
+def _rounded(value: Any) -> Any:
+    """A parameter with its numbers rounded to four digits, inside of lists, arrays and kernels, too."""
+    if isinstance(value, Kernel):
+        params = value.get_params(deep=False)
+        return type(value)(**{name: _rounded(param) for name, param in params.items()})
+    if isinstance(value, np.ndarray):
+        return _rounded(value.tolist())
+    if isinstance(value, list | tuple):
+        return type(value)(_rounded(x) for x in value)
+    return float(f"{value:.4g}") if isinstance(value, float) else value

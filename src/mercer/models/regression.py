@@ -279,7 +279,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         if self.kernel_.takes == "values":
             raise _no_kernel_values()
         if self.report_.negative > 0:
-            raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_!r} is none")
+            raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_} is not")
         K = np.asarray(gram(self.kernel_, self.X_fit_, budget=self._budget()), dtype=np.float64)
         weight = np.bincount(cast(NDArray[np.intp], self.left_out_.point), self.left_out_.weight).astype(
             np.float64

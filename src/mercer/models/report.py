@@ -33,7 +33,7 @@ class FitReport:
         lines = {
             "rows": str(self.n_rows),
             "centers": f"{self.n_centers}, {self.centers}",
-            "kernel": repr(self.kernel),
+            "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
             "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out; {self.searched}",
             "left out": self.loo,

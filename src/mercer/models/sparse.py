@@ -70,7 +70,7 @@ class SparseReport:
     def __str__(self) -> str:
         lines = {
             "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
-            "kernel": f"{self.kernel!r}, of {self.n_kernels}",
+            "kernel": f"{self.kernel}, of {self.n_kernels}",
             "alpha": f"{self.alpha:.4g}",
             "centers": f"by {self.selection}, of a path of {self.longest}",
             "chosen by": f"{self.criterion} {self.criterion_value:.4g}, each row out with its center",

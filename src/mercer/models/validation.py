@@ -327,13 +327,13 @@ def warn_of_indefinite(kernel: Any, negative: float) -> None:
     """One warning where the kernel matrix has a negative part that was clipped."""
     if negative > 0 and kernel.positive_semidefinite:
         warn(
-            f"the kernel matrix of {kernel!r} has an eigenvalue {-negative:.1e} times the largest where none can "
+            f"the kernel matrix of {kernel} has an eigenvalue {-negative:.1e} times the largest where none can "
             "be negative: digits were lost; bring the features to one scale, or pass float64",
             NumericalWarning,
         )
     elif negative > 0:
         warn(
-            f"the kernel matrix of {kernel!r} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
+            f"the kernel matrix of {kernel} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
             "the largest was set to zero, and with it what the model sees in that direction",
             NumericalWarning,
         )
