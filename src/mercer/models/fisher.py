@@ -46,20 +46,26 @@ Array = NDArray[np.float64]
 class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, StreamModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
+    ``KernelFisherClassifier()`` needs no parameters. To give them: gamma belongs to the kernel,
+    ``KernelFisherClassifier(RBF(gamma=0.1))``, and ``alpha`` takes the part of 1/C of a support vector
+    machine. ``set_params(kernel__gamma=0.1)`` and grids over ``kernel__gamma`` work, too.
+
     Finds f(x) = sum_j c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
     indicator each) that minimizes
 
         sum_i w_i |Y_i - f(x_i)|² + alpha c'Kc,
 
-    whose direction is the kernel Fisher discriminant with the regularizer alpha K (Mika 2002,
-    Eqs. 3.34 and 3.37); for k classes a (k, k) eigenproblem turns the one fit into the k - 1
-    discriminant directions. The outputs of all rows when left out are exact and come at no
-    further cost: they choose gamma and alpha, set the threshold and give the probabilities.
+    the least-squares support vector machine, whose direction is the kernel Fisher discriminant with
+    the regularizer alpha K (Mika 2002, Eqs. 3.34 and 3.37); for k classes a (k, k) eigenproblem
+    turns the one fit into the k - 1 discriminant directions. The leave-one-out outputs of all rows
+    are exact and come at no further cost: they choose gamma and alpha, set the threshold and give
+    the probabilities.
 
     Costs one eigendecomposition, O(n³), for each kernel tried: by default 15 on at most 1000
     distinct rows; of more, the best few on at most 3000; the chosen one on all. Memory 5 n²
-    numbers. Predicting costs O(n d) a row. With m centers, chosen or given, one pass over the rows,
-    wherever they are: O(n m²) time, memory of O(m²) numbers, O(m d) a row to predict.
+    numbers. Predicting costs O(n d) a row. With m centers (a Nyström approximation), chosen or
+    given, one pass over the rows, wherever they are: O(n m²) time, memory of O(m²) numbers, O(m d)
+    a row to predict.
 
     Parameters
     ----------
@@ -157,6 +163,12 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     >>> model = KernelFisherClassifier().fit(X, y)
     >>> model.predict(X[:3]).shape, model.predict_proba(X[:3]).shape
     ((3,), (3, 2))
+
+    A width that is known:
+
+    >>> from mercer.kernels import RBF
+    >>> KernelFisherClassifier(RBF(gamma=0.1)).fit(X, y).gamma_
+    0.1
     """
 
     loo_decision_: Any = Awaited()

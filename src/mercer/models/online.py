@@ -97,6 +97,8 @@ class OnlineModel(KernelModel):
 class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     r"""Kernel Fisher discriminant that learns from a stream, in time and memory that do not grow.
 
+    A width is given with its kernel, ``OnlineFisherClassifier(RBF(gamma=0.1))``.
+
     Minimizes, after n rows and over coefficients c of at most ``budget`` centers and a free intercept b,
 
         sum_i forget^(n - i) w_i |Y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b,
@@ -323,6 +325,8 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
 
 class OnlineKernelRegressor(RegressorMixin, OnlineModel):
     r"""Kernel ridge regression that learns from a stream, in time and memory that do not grow.
+
+    A width is given with its kernel, ``OnlineKernelRegressor(RBF(gamma=0.1))``.
 
     Minimizes, after n rows and over coefficients c of at most ``budget`` centers and a free intercept b,
 

@@ -46,6 +46,9 @@ Array = NDArray[np.float64]
 class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
+    ``KernelRidgeRegressor()`` needs no parameters. To give them: gamma belongs to the kernel,
+    ``KernelRidgeRegressor(RBF(gamma=0.1))``, and ``alpha`` means what it does in scikit-learn's ``KernelRidge``.
+
     Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for
     all targets at once. One eigendecomposition, O(n³), for each kernel tried gives the solution,
     the leave-one-out output of every row and the degrees of freedom for every alpha. By default

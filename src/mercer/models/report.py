@@ -35,8 +35,8 @@ class FitReport:
             "centers": f"{self.n_centers}, {self.centers}",
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, {self.leaving} out; {self.searched}",
-            "left out": self.loo,
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out {self.leaving}; {self.searched}",
+            "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
         }

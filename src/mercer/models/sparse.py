@@ -73,8 +73,8 @@ class SparseReport:
             "kernel": f"{self.kernel}, of {self.n_kernels}",
             "alpha": f"{self.alpha:.4g}",
             "centers": f"by {self.selection}, of a path of {self.longest}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, each row out with its center",
-            "left out": self.loo,
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
+            "held-out rows": self.loo,
         }
         width = max(map(len, lines)) + 2
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
@@ -273,6 +273,9 @@ class SparseModel(KernelModel):
 
 class SparseFisherClassifier(ClassifierMixin, SparseModel):
     r"""Kernel Fisher discriminant on few centers, chosen one after another by the classes.
+
+    ``SparseFisherClassifier()`` needs no parameters; a width is given with its kernel, as in
+    ``SparseFisherClassifier(RBF(gamma=0.1))``.
 
     Finds f(x) = sum_(j in S) c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
     indicator each) that minimizes
@@ -508,6 +511,9 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
 
 class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
     r"""Kernel regression on few centers, chosen one after another by the targets.
+
+    ``SparseKernelRegressor()`` needs no parameters; a width is given with its kernel, as in
+    ``SparseKernelRegressor(RBF(gamma=0.1))``.
 
     Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over few
     rows S, as :class:`SparseFisherClassifier` does for classes; targets of several columns share the centers.
