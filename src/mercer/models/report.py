@@ -30,12 +30,13 @@ class FitReport:
     products: str
 
     def __str__(self) -> str:
+        least = f"{self.criterion} {self.criterion_value:.4g}"
         lines = {
             "rows": str(self.n_rows),
             "centers": f"{self.n_centers}, {self.centers}",
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out {self.leaving}; {self.searched}",
+            "chosen by": f"{least}, leaving out {self.leaving}; {self.searched}",
             "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
