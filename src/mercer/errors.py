@@ -20,6 +20,10 @@ class NumericalWarning(UserWarning):
     """A matrix was repaired (clipped, truncated, shifted) by an amount that could matter."""
 
 
+class WeightWarning(UserWarning):
+    """Weights can be read in two ways, as counts of rows or as importance, and the leave-one-out score differs."""
+
+
 class ScaleWarning(UserWarning):
     """Features differ so much in scale that a distance sees only a few of them."""
 

@@ -19,7 +19,7 @@ from mercer.models import (
 from mercer.models.passes import ClassBlocks, Columns, Gatherer, Kept, Stream, ValueBlocks
 from mercer.models.report import FitReport
 from mercer.models.sparse import SparseReport, Stage
-from mercer.rows import Block, Draw, Drawn
+from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
@@ -40,7 +40,7 @@ _MODELS = (
 )
 _SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
-_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision, RankFactor)
+_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
 _PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
 _PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))

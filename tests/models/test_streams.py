@@ -217,6 +217,33 @@ def test_rows_of_which_a_part_leaves_are_still_there(sinc):
     assert_allclose(model.predict(X), regressor().fit(X[300:], y[300:], np.full(300, 0.5)).predict(X), atol=1e-8)
 
 
+@pytest.mark.parametrize("decay", [1.0, 0.9])
+@pytest.mark.parametrize("parts", [1, 4])
+def test_of_equal_rows_those_of_the_removed_weight_leave(sinc, rng, decay, parts):
+    X, y = sinc[0][:20].repeat(3, 0), sinc[1][:20].repeat(3)
+    weight, order = rng.uniform(0.2, 3.0, 60), rng.permutation(60)
+    gone = np.flatnonzero(np.arange(60) % 3 == 1)
+    stay = np.setdiff1d(np.arange(60), gone)
+    model = regressor().fit(X[order], y[order], weight[order])
+    never = regressor().fit(X[stay], y[stay], decay * weight[stay])
+    if decay < 1:
+        model.partial_fit(X[:1], y[:1], [0.5], decay=decay).remove(X[:1], y[:1], [0.5])
+    for some in np.array_split(gone, parts):
+        model.remove(X[some], y[some], decay * weight[some])
+    assert model.moments_.n_rows == len(model.loo_index_) == 40
+    assert_allclose(model.loo_score_, never.loo_score_, rtol=1e-9)
+    found, expected = (np.sort(each.left_out_.weight) for each in (model, never))
+    assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-9)
+
+
+def test_sums_of_the_weights_of_equal_rows_leave_nothing(sinc):
+    X, y = sinc[0][:100].repeat(2, 0), sinc[1][:100].repeat(2)
+    model = regressor().fit(X, y, np.tile([0.1, 0.2], 100))
+    # In floating point 0.1 + 0.2 is more than 0.3.
+    model.remove(X[:20:2], y[:20:2], np.full(10, 0.3))
+    assert len(model.loo_index_) == 180
+
+
 @pytest.mark.parametrize("as_function", [False, True])
 def test_blocks_with_other_columns_are_refused(banana, as_function):
     pd = pytest.importorskip("pandas")

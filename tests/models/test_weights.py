@@ -112,6 +112,50 @@ def test_balanced_gives_all_classes_the_same_weight(three_classes):
     assert_allclose(balanced.priors_, 1 / 3)
 
 
+@pytest.mark.parametrize("choice", [{}, {"penalty": "coef"}, {"centers": np.linspace(-2, 2, 9)[:, None]}], ids=str)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_row_of_weight_zero_leaves_with_its_group(rng, choice, intercept):
+    """Others of its group know its target: without them, as without the group."""
+    X = rng.uniform(-2, 2, 36)[:, None]
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=36)
+    group = np.arange(36) // 6
+    # One row, all of a group, and one equal to a row of another group.
+    absent = np.r_[2, np.arange(12, 18), 30]
+    X[30], y[30] = X[0], y[0]
+    weight = np.ones(36)
+    weight[absent] = 0.0
+    model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.01, fit_intercept=intercept, **choice)
+    loo = model.fit(X, y, sample_weight=weight, groups=group).loo_prediction_
+    if model.penalty == "coef":
+        # A row that leaves stays a center.
+        model.set_params(centers=X[weight > 0])
+    for g in range(6):
+        rest = (group != g) & (weight > 0)
+        without = model.fit(X[rest], y[rest]).predict(X[group == g])
+        # Moments know half of the digits of a kernel matrix.
+        assert_allclose(loo[group == g], without, rtol=1e-7, atol=1e-9)
+
+
+def test_row_of_weight_zero_leaves_with_its_group_where_values_are_given(two_classes):
+    X, y = two_classes
+    group, weight = np.arange(60) % 6, np.where(np.arange(60) % 5 == 0, 0.0, 1.0)
+    kernel, given = RBF(gamma=0.5), KernelFisherClassifier("precomputed", alpha=1.0)
+    rows = KernelFisherClassifier(kernel, alpha=1.0).fit(X, y, sample_weight=weight, groups=group)
+    values = given.fit(kernel.block(X, X), y, sample_weight=weight, groups=group)
+    assert_allclose(values.loo_outputs_, rows.loo_outputs_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("centers", ["all", 5])
+def test_groups_part_rows_that_have_weight(curve, centers):
+    X, y = curve
+    group = np.arange(50) // 10
+    model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=0.1, centers=centers)
+    with pytest.raises(
+        ValueError, match="all rows of positive weight leave together; cv or groups must part them"
+    ):
+        model.fit(X, y, sample_weight=np.where(group == 2, 1.0, 0.0), groups=group)
+
+
 def test_class_weights_below_one_are_row_weights(three_classes):
     X, y = three_classes
     factor = np.array([0.9, 0.5, 0.2])
@@ -126,7 +170,7 @@ def test_row_of_a_heavy_class_leaves_with_all_of_its_weight(two_classes):
     for i in (0, 1):
         rest = np.arange(60) != i
         weight = np.where(y == 1, 3.0, 1.0)[rest]
-        without = KernelFisherClassifier(**FIXED).fit(X[rest], y[rest], sample_weight=weight)
+        without = KernelFisherClassifier(weights="importance", **FIXED).fit(X[rest], y[rest], sample_weight=weight)
         assert_allclose(model.loo_outputs_[i], without.transform(X[i : i + 1])[0], rtol=1e-9)
 
 

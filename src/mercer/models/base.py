@@ -16,6 +16,7 @@ from mercer.gram import Budget, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.passes import Columns
 from mercer.models.validation import (
+    check_folds,
     check_stored,
     penalty_of,
     positive_or_loo,
@@ -23,7 +24,8 @@ from mercer.models.validation import (
     warn_of_indefinite,
     warn_of_scales,
 )
-from mercer.rows import ParquetRows, Rows, as_rows, elsewhere
+from mercer.rows import ParquetRows, Reading, Rows, as_rows, elsewhere
+from mercer.rows.base import taken
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import Problem, Tuned, at_points, tune
@@ -33,24 +35,38 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Training:
-    """Rows X, targets Y (n, q), weights (n,), how many rows each row stands for (n,), folds (n,) or None.
+    """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.
 
-    ``represents`` (n,) are factors of the weights where the rows are a sample that is not uniform, ``faded`` (n,)
-    what decay has left of each row.
+    ``reading`` says what the given weights mean. ``represents`` (n,) are factors of the weights where the rows are
+    a sample that is not uniform, ``faded`` (n,) what decay has left of each row.
     """
 
     X: Any
     Y: Array
     weight: Array
-    count: Array
+    given: Array
+    reading: Reading
     fold: NDArray[np.intp] | None
     represents: Array | None = None
     faded: Array | None = None
 
     @property
+    def count(self) -> Array:
+        """How many rows each row stands for (n,)."""
+        return self.reading.copies(self.given)
+
+    @property
     def unit(self) -> Array:
         """The weight (n,) that leaves with a row: of several copies one."""
         unit: Array = self.weight / self.count
+        return unit
+
+    @property
+    def doubt(self) -> Array | None:
+        """What would leave with a row (n,) if the weights meant the other thing, where they may; None in folds."""
+        if not self.reading.doubtful or self.fold is not None:
+            return None
+        unit: Array = self.weight / self.reading.opposite.copies(self.given)
         return unit
 
     @property
@@ -87,7 +103,7 @@ class Training:
             return self
         fold = None if self.fold is None else self.fold[rows]
         X = take(kernel, self.X, rows)
-        return Training(X, self.Y[rows], self.weight[rows], self.count[rows], fold)
+        return Training(X, self.Y[rows], self.weight[rows], self.given[rows], self.reading, fold)
 
 
 class KernelModel(BaseEstimator):
@@ -96,6 +112,7 @@ class KernelModel(BaseEstimator):
     kernel: str | Kernel | Any
     alpha: float | str
     penalty: str
+    weights: str
     cv: Any
     max_memory: float | None
     random_state: Any
@@ -145,13 +162,15 @@ class KernelModel(BaseEstimator):
     def _fit(self, training: Training, criterion: CriterionFor, *, intercept: bool) -> tuple[Tuned, Observations]:
         """Choose kernel and alpha, every row a center, and set what every model has.
 
-        Rows of weight zero take no part; being left out is their usual state.
+        Rows of weight zero take no part; being left out is their usual state, and others leave with them by folds.
         """
         kernel = as_kernel(self.kernel)
         used = np.flatnonzero(training.weight > 0)
         part = training.some(kernel, used)
         _check_enough(part)
-        tuned, observations = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept)
+        unused = training.weight == 0
+        apart = () if training.fold is None else tuple(np.unique(training.fold[unused]).tolist())
+        tuned, observations = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept, apart)
         self.support_ = used[observations.rows.first]
         self.X_fit_ = self.support_ if kernel.takes == "values" else take(kernel, training.X, self.support_)
         self.loo_index_ = np.arange(len(training.Y))
@@ -159,15 +178,29 @@ class KernelModel(BaseEstimator):
             return tuned, observations
         fitted = np.asarray(self._expansion()(training.X), dtype=np.float64)
         loo = fitted.copy()
+        for f, model in tuned.without.items():
+            rows = np.flatnonzero(unused & (training.fold == f))
+            outputs = Expansion(self.kernel_, self.X_fit_, model.coef, model.intercept)
+            loo[rows] = outputs(taken(training.X, rows))
         fitted[used], loo[used] = tuned.fitted, tuned.loo
-        return replace(tuned, fitted=fitted, loo=loo), observations
+        otherwise = None if tuned.otherwise is None else loo.copy()
+        if otherwise is not None:
+            otherwise[used] = tuned.otherwise
+        return replace(tuned, fitted=fitted, loo=loo, otherwise=otherwise), observations
 
     def _tune(
-        self, kernel: Kernel, training: Training, criterion: CriterionFor, intercept: bool
+        self,
+        kernel: Kernel,
+        training: Training,
+        criterion: CriterionFor,
+        intercept: bool,
+        apart: tuple[int, ...],
     ) -> tuple[Tuned, Observations]:
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(training.X)
-        points, observations = at_points(kernel, training.X, training.Y, training.weight, training.unit)
+        points, observations = at_points(
+            kernel, training.X, training.Y, training.weight, training.unit, training.doubt
+        )
         problem = Problem(
             X=points,
             observations=observations,
@@ -177,6 +210,7 @@ class KernelModel(BaseEstimator):
             intercept=intercept,
             budget=self._budget(),
             fold=training.fold,
+            apart=apart,
         )
         tuned = tune(kernel, problem, check_random_state(self.random_state))
         warn_of_indefinite(tuned.kernel, tuned.negative)
@@ -244,5 +278,4 @@ def _check_enough(training: Training) -> None:
     n = len(training.Y)
     if n < 2:
         raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {n}")
-    if training.fold is not None and (training.fold == training.fold[0]).all():
-        raise ValueError("all rows of positive weight leave together; cv or groups must part them")
+    check_folds(training.fold, training.weight)

@@ -23,8 +23,9 @@ from mercer.models.validation import (
     consistent,
     decision_words,
     fold_of_rows,
-    row_count,
     row_weight,
+    warn_of_weights,
+    weight_reading,
 )
 from mercer.rows import Block, Drawn, elsewhere
 from mercer.scores import (
@@ -35,7 +36,7 @@ from mercer.scores import (
     make_rule,
     odds_shift,
 )
-from mercer.scores.criteria import Criterion, CriterionFor
+from mercer.scores.criteria import Criterion, CriterionFor, accuracy
 from mercer.scores.relative import class_targets
 from mercer.solvers import variance_shares
 from mercer.tuning import Tuned
@@ -85,6 +86,13 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         error of the labels, or the squared residuals of the targets.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c (Mika 2002, Eq. 3.33), for which leaving out a row keeps it as a center.
+    weights : {"auto", "counts", "importance"}, default="auto"
+        What ``sample_weight`` means to leave-one-out, and so to what it chooses. "counts": how many
+        equal rows a row stands for, whole numbers; one copy is left out at a time. "importance": how
+        much a row matters; it is left out as a whole, and the unit of the weights does not matter.
+        "auto": counts where all weights are whole numbers of at most 10, and not all the same above
+        1; importance otherwise. Where whole numbers leave a doubt and the score depends on it, a
+        :class:`~mercer.errors.WeightWarning` says what was taken, and what to write.
     n_components : int, default=None
         Discriminant directions kept, by transform and by predict; None: classes minus one.
     priors : array of shape (n_classes,), default=None
@@ -189,6 +197,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         centers: Any = "auto",
         criterion: str = "brier",
         penalty: str = "rkhs",
+        weights: str = "auto",
         n_components: int | None = None,
         priors: ArrayLike | None = None,
         class_weight: Any = None,
@@ -205,6 +214,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.centers = centers
         self.criterion = criterion
         self.penalty = penalty
+        self.weights = weights
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
@@ -228,9 +238,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         y : array of shape (n,)
             Class labels of any type. Of a path the name of the column; tuples carry it.
         sample_weight : array of shape (n,), default=None
-            Where all weights are whole numbers they are counts: two is the same as the row twice,
-            also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
-            Of a path the name of the column.
+            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
+            are counts. Of a path the name of the column.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
@@ -272,6 +281,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Parameters
         ----------
         X, y, sample_weight : as in ``fit``
+            What the weights of all rows so far mean is decided when the model is asked for something: a
+            batch, or ``decay``, may turn counts into importance where ``weights="auto"``.
         classes : array of shape (n_classes,), default=None
             All classes, in the first call; None: those of its rows. They fix the weights of
             ``class_weight="balanced"``, too.
@@ -363,7 +374,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """Rows with class targets; the weight of a class goes with its rows."""
         factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
         Y = class_targets(label, len(self.classes_))
-        return Training(X, Y, weight * factor, row_count(weight), fold)
+        return Training(X, Y, weight * factor, weight, weight_reading(self.weights, weight), fold)
 
     def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
         weight, numbers = training.evidence, np.asarray(label)
@@ -382,7 +393,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         if self.class_weight is not None:
             label = np.searchsorted(self.classes_, seen.values)
             factor = class_factors(self.class_weight, self.classes_, label, seen.weight)
-        return ClassBlocks(self.classes_, factor, drawn.whole, columns)
+        return ClassBlocks(self.classes_, factor, columns)
 
     def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp]:
         return cast(ClassBlocks, encode).label(block.y, block.weight)
@@ -419,24 +430,30 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         k = len(self.classes_)
         priors = class_priors(self.priors, k)
         self.priors_ = share if priors is None else priors
-        self.rule_ = make_rule(
-            ClassFit(tuned.loo, training.Y, label, training.evidence, scatter),
-            n_components=component_count(self.n_components, k),
-            calibration=self.calibration,
-            threshold=self.threshold,
-            prior_shift=odds_shift(share, self.priors_),
-        )
+
+        def rule_of(loo: Array) -> Rule:
+            return make_rule(
+                ClassFit(loo, training.Y, label, training.evidence, scatter),
+                n_components=component_count(self.n_components, k),
+                calibration=self.calibration,
+                threshold=self.threshold,
+                prior_shift=odds_shift(share, self.priors_),
+            )
+
+        self.rule_ = rule_of(tuned.loo)
         self.scalings_, self.eigenvalues_ = self.rule_.geometry(scatter)
         self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)
         self.threshold_ = self.rule_.posterior.threshold() if k == 2 else None
         self._store_loo(training, tuned, label)
+        if tuned.otherwise is not None:
+            P = rule_of(tuned.otherwise).probabilities(tuned.otherwise)
+            warn_of_weights(training.reading, self.loo_score_, accuracy(P, label, training.evidence))
 
     def _store_loo(self, training: Training, tuned: Tuned, label: NDArray[np.intp]) -> None:
         self.loo_outputs_ = tuned.loo
         self.loo_decision_ = self.rule_.decision(tuned.loo)
         self.loo_proba_ = self.rule_.probabilities(tuned.loo)
-        hit = self.loo_proba_.argmax(axis=1) == label
-        self.loo_score_ = float(np.average(hit, weights=training.evidence))
+        self.loo_score_ = accuracy(self.loo_proba_, label, training.evidence)
         self.report_ = self._report(tuned, training, f"accuracy {self.loo_score_:.4f}", self.criterion)
 
     @property

@@ -18,10 +18,11 @@ from mercer.models.validation import (
     class_labels,
     consistent,
     real_targets,
-    row_count,
     row_weight,
+    warn_of_weights,
+    weight_reading,
 )
-from mercer.rows import distinct_rows
+from mercer.rows import Reading, distinct_rows
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_targets, relative
 from mercer.solvers.recursive import CHUNK, WHEN_FULL, Recursion, StreamState, learn, left_out, start
@@ -38,6 +39,7 @@ class OnlineModel(KernelModel):
     budget: int
     forget: float
     when_full: str
+    weights: str
     window: int
     state_: StreamState
 
@@ -129,6 +131,10 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     when_full : {"replace", "refuse"}, default="replace"
         With the budget reached, exchange the least useful centers for recent rows that serve better, every 256
         rows; or keep those there are, which is faster and slightly better where nothing changes.
+    weights : {"auto", "counts", "importance"}, default="auto"
+        What ``sample_weight`` means where probabilities are calibrated, as in :class:`KernelFisherClassifier`: of
+        counts one copy is left out at a time, of importance the whole row, and its unit does not matter.
+        ``partial_fit`` calibrates on rows predicted before they were learned, and looks at the last ``window``.
     calibration : {"logistic", "isotonic"}, default="logistic"
         How scores become probabilities.
     window : int, default=1000
@@ -183,6 +189,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         budget: int = 500,
         forget: float = 1.0,
         when_full: str = "replace",
+        weights: str = "auto",
         calibration: str = "logistic",
         window: int = 1000,
     ) -> None:
@@ -192,6 +199,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self.budget = budget
         self.forget = forget
         self.when_full = when_full
+        self.weights = weights
         self.calibration = calibration
         self.window = window
 
@@ -273,6 +281,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         labels = class_labels(y)
         consistent(X, labels)
         weight = row_weight(sample_weight, X)
+        weight_reading(self.weights, weight)
         used = np.flatnonzero(weight > 0)
         return take(as_kernel(self.kernel), X, used), labels[used], weight[used]
 
@@ -308,19 +317,29 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         self._record((guess != label).astype(np.float64), weight)
         self.scores_ = self.scores_.extended(outputs, label, weight, self.window)
         if self.scores_.due:
-            self.scores_, self.rule_ = self.scores_.calibrated(self.calibration)
+            reading = weight_reading(self.weights, self.scores_.weight)
+            self.scores_, self.rule_ = self.scores_.calibrated(self.calibration, reading)
 
     def _calibrate_left_out(self, X: Any, label: NDArray[np.intp], weight: Array) -> None:
         """Calibrate on the last rows as they are without themselves, which does not depend on their order."""
         last = slice(max(0, len(label) - self.window), len(label))
         Y = class_targets(label[last], len(self.classes_))
         faded = self.forget ** np.arange(len(Y) - 1.0, -1.0, -1.0)
-        unit = (weight / row_count(weight))[last] * faded
-        outputs = left_out(self._recursion(), self.state_, X[last], Y, unit)
-        known = ~np.isnan(outputs[:, 0])
-        if known.any():
-            scores = ScoreWindow(outputs[known], label[last][known], weight[last][known], 0)
-            self.scores_, self.rule_ = scores.calibrated(self.calibration)
+        reading = weight_reading(self.weights, weight)
+
+        def scores(reading: Reading) -> ScoreWindow:
+            unit = (weight / reading.copies(weight))[last] * faded
+            outputs = left_out(self._recursion(), self.state_, X[last], Y, unit)
+            known = ~np.isnan(outputs[:, 0])
+            return ScoreWindow(outputs[known], label[last][known], weight[last][known], 0)
+
+        taken = scores(reading)
+        if len(taken.label) == 0:
+            return
+        self.scores_, self.rule_ = taken.calibrated(self.calibration, reading)
+        if reading.doubtful:
+            other, rule = scores(reading.opposite).calibrated(self.calibration, reading)
+            warn_of_weights(reading, taken.accuracy(self.rule_), other.accuracy(rule))
 
 
 class OnlineKernelRegressor(RegressorMixin, OnlineModel):
@@ -353,6 +372,9 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
     when_full : {"replace", "refuse"}, default="replace"
         With the budget reached, exchange the least useful centers for recent rows that serve better, every 256
         rows; or keep those there are.
+    weights : {"auto", "counts", "importance"}, default="auto"
+        As in :class:`OnlineFisherClassifier`. Nothing of a regressor depends on it: "counts" refuses weights that
+        are not whole numbers.
     window : int, default=1000
         Rows of which ``recent_error_`` is the mean.
 
@@ -402,6 +424,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         budget: int = 500,
         forget: float = 1.0,
         when_full: str = "replace",
+        weights: str = "auto",
         window: int = 1000,
     ) -> None:
         self.kernel = kernel
@@ -410,6 +433,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         self.budget = budget
         self.forget = forget
         self.when_full = when_full
+        self.weights = weights
         self.window = window
 
     @in_one_step
@@ -453,6 +477,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         targets = real_targets(y, self)
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
+        weight_reading(self.weights, weight)
         Y = targets.reshape(len(targets), -1)
         if first:
             self._begin(X, weight, Y.shape[1])

@@ -40,12 +40,11 @@ class Columns:
 class ClassBlocks:
     """Blocks of labels -> blocks of class targets, weighted by class.
 
-    ``factor`` (k,) is the weight of each class; ``counts``: weights are numbers of copies, of which one leaves.
+    ``factor`` (k,) is the weight of each class.
     """
 
     classes: NDArray[Any]
     factor: Array
-    counts: bool
     columns: Columns | None
 
     def __call__(self, block: Block) -> Block:
@@ -57,7 +56,6 @@ class ClassBlocks:
                 y=class_targets(label, len(self.classes)),
             ),
             self.factor[label],
-            counts=self.counts,
         )
 
     def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
@@ -79,7 +77,6 @@ class ClassBlocks:
 class ValueBlocks:
     """Blocks of numbers -> blocks of targets (b, q) in float64; ``shape`` is that of the targets of one row."""
 
-    counts: bool
     columns: Columns | None
     shape: tuple[int, ...]
 
@@ -93,7 +90,7 @@ class ValueBlocks:
                 "give the same targets, or call fit to begin anew"
             )
         X = block.X if self.columns is None else self.columns(block.X)
-        return _weighted(replace(block, X=X, y=y.reshape(len(y), -1)), None, counts=self.counts)
+        return replace(block, X=X, y=y.reshape(len(y), -1))
 
 
 Encoder = ClassBlocks | ValueBlocks
@@ -145,30 +142,24 @@ class Stream:
         """With more rows; what was there before counts ``decay`` times as much."""
         rows = RepeatedRows(rows)
         drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
-        encode = self.gather.encode
-        encode = replace(encode, counts=encode.counts and drawn.whole and decay == 1.0)
-        gather = replace(self.gather, encode=encode)
-        more = gather(rows)
+        more = self.gather(rows)
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
-        return replace(self, gather=gather, moments=old + more, drawn=(kept + drawn).least(), fold=None)
+        return replace(self, moments=old + more, drawn=(kept + drawn).least(), fold=None)
 
     def left(self, rows: Rows, less: Moments) -> "Stream":
         """Without rows that had joined, of these moments."""
         _check_weight(self.moments, less)
         rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
-        drawn, whole = self.drawn, True
+        drawn = self.drawn
         for block in rows.blocks():
             drawn = drawn.without(block, rng)
-            whole &= block.weight is None or bool((block.weight == np.round(block.weight)).all())
         _check_squares(self.moments, less)
-        encode = replace(self.gather.encode, counts=self.gather.encode.counts and whole)
-        gather = replace(self.gather, encode=encode)
         moments = self.moments - less
         # A row of which a part leaves is still there.
         moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
-        return replace(self, gather=gather, moments=moments, drawn=drawn, fold=None)
+        return replace(self, moments=moments, drawn=drawn, fold=None)
 
 
 def _check_weight(moments: Moments, less: Moments) -> None:
@@ -201,13 +192,8 @@ class _Numbered:
         return self.fold(replace(block, first=self.first + block.first))
 
 
-def _weighted(block: Block, factor: Array | None, *, counts: bool) -> Block:
-    """The block with its weights times the factor (b,) of each row; of counted rows one copy leaves."""
-    if factor is not None and (factor == 1.0).all():
-        factor = None
-    if block.weight is None:
-        return replace(block, weight=factor)
-    one = (block.weight > 0).astype(np.float64) if counts else block.weight
-    if factor is None:
-        return replace(block, unit=one)
-    return replace(block, weight=block.weight * factor, unit=one * factor)
+def _weighted(block: Block, factor: Array) -> Block:
+    """The block with its weights times the factor (b,) of each row."""
+    if (factor == 1.0).all():
+        return block
+    return replace(block, weight=factor if block.weight is None else block.weight * factor)

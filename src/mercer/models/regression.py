@@ -23,9 +23,10 @@ from mercer.models.validation import (
     fold_of_rows,
     penalty_of,
     real_targets,
-    row_count,
     row_weight,
     warn_of_shift,
+    warn_of_weights,
+    weight_reading,
 )
 from mercer.rows import Block, Drawn, elsewhere
 from mercer.scores import (
@@ -71,6 +72,13 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         With centers the fit is one pass over the rows: O(n m²) time, O(m²) memory.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c.
+    weights : {"auto", "counts", "importance"}, default="auto"
+        What ``sample_weight`` means to leave-one-out, and so to what it chooses. "counts": how many
+        equal rows a row stands for, whole numbers; one copy is left out at a time. "importance": how
+        much a row matters; it is left out as a whole, and the unit of the weights does not matter.
+        "auto": counts where all weights are whole numbers of at most 10, and not all the same above
+        1; importance otherwise. Where whole numbers leave a doubt and the score depends on it, a
+        :class:`~mercer.errors.WeightWarning` says what was taken, and what to write.
     fit_intercept : bool, default=True
         Whether b is free; it is never penalized.
     cv : int, splitter or None, default=None
@@ -135,6 +143,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         alpha: float | str = "loo",
         centers: Any = "auto",
         penalty: str = "rkhs",
+        weights: str = "auto",
         fit_intercept: bool = True,
         cv: Any = None,
         loo_rows: int | None = 10_000,
@@ -146,6 +155,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         self.alpha = alpha
         self.centers = centers
         self.penalty = penalty
+        self.weights = weights
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.loo_rows = loo_rows
@@ -165,9 +175,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         y : array of shape (n,) or (n, q)
             Of a path the name of the column, or a list of names; tuples carry it.
         sample_weight : array of shape (n,), default=None
-            Where all weights are whole numbers they are counts: two is the same as the row twice,
-            also in leave-one-out. Other weights say how much a row matters; it leaves as a whole.
-            Of a path the name of the column.
+            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
+            are counts. Of a path the name of the column.
         groups : array of shape (n,), default=None
             Rows that leave together.
         """
@@ -180,7 +189,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
         if self._in_passes(X, together=together):
             return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
-        training = Training(X, targets.reshape(len(targets), -1), weight, row_count(weight), fold)
+        reading = weight_reading(self.weights, weight)
+        training = Training(X, targets.reshape(len(targets), -1), weight, weight, reading, fold)
         tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
         self._keep(observations, targets, sample_weight, weight)
         used = training.weight > 0
@@ -206,6 +216,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         Parameters
         ----------
         X, y, sample_weight : as in ``fit``
+            What the weights of all rows so far mean is decided when the model is asked for something: a
+            batch, or ``decay``, may turn counts into importance where ``weights="auto"``.
         decay : float, default=1.0
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly, and so are rows of the sample.
@@ -305,6 +317,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         residual = (training.Y - tuned.fitted)[used]
         noise = noise_std(residual, training.standing[used], n, self.degrees_of_freedom_)
         self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.standing))
+        if tuned.otherwise is not None:
+            score = float(r2_score(training.Y, tuned.otherwise, sample_weight=training.standing))
+            warn_of_weights(training.reading, self.loo_score_, score)
         self.noise_std_ = float(noise[0]) if one_target else noise
         self.loo_prediction_ = tuned.loo[:, 0] if one_target else tuned.loo
         if one_target:
@@ -320,7 +335,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _encoder(self, drawn: Drawn, columns: Columns | None) -> ValueBlocks:
         self._one_target = np.ndim(drawn.sample().y) == 1
-        return ValueBlocks(drawn.whole, columns, np.shape(drawn.sample().y)[1:])
+        return ValueBlocks(columns, np.shape(drawn.sample().y)[1:])
 
     def _labels_of(self, encode: Encoder, block: Block) -> None:
         return None
@@ -344,7 +359,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         )
         n = float(max(moments.n_rows, used.sum())) if faded is None else training.n_left
         # Of counted rows each copy is one.
-        n = moments.n if self._stream.gather.encode.counts else n
+        n = moments.n if training.reading.counts else n
         self._store_loo(training, tuned, n, one_target=self._one_target)
 
     @property

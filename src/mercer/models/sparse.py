@@ -1,7 +1,7 @@
 """Sparse kernel models: a Fisher classifier and a regressor on few centers, chosen by the targets."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self, cast, get_args
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.expansion import Expansion
 from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.base import KernelModel
+from mercer.models.base import KernelModel, Training
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_classes,
@@ -27,18 +27,21 @@ from mercer.models.validation import (
     decision_words,
     positive_or_none,
     real_targets,
-    row_count,
     row_weight,
+    warn_of_weights,
+    weight_reading,
 )
 from mercer.rows import distinct_rows, every_row
 from mercer.scores import (
     ClassFit,
+    Rule,
     Scatter,
     classification_criterion,
     make_rule,
     odds_shift,
     squared_criterion,
 )
+from mercer.scores.criteria import accuracy
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
@@ -159,11 +162,13 @@ class SparseModel(KernelModel):
             )
         return tuple(clone(kernel).set_params(gamma=np.multiply(gamma, factor).tolist()) for factor in factors)
 
-    def _fit_sparse(self, X: Any, Y: Array, weight: Array, count: Array, judge_for: JudgeFor) -> Array:
+    def _fit_sparse(self, training: Training, judge_for: JudgeFor) -> tuple[Array, Array | None]:
         """Choose and solve, set what every sparse model has; returns outputs (n, q) of rows left out.
 
-        Rows of weight zero take no part; being left out is their usual state.
+        The second outputs are those if the weights meant the other thing, where that is in doubt. Rows of weight
+        zero take no part; being left out is their usual state.
         """
+        X, Y, weight = training.X, training.Y, training.weight
         settings, kernel = self._settings(), as_kernel(self.kernel)
         used = np.flatnonzero(weight > 0)
         if len(used) < 2:
@@ -172,7 +177,8 @@ class SparseModel(KernelModel):
             )
         part = take(kernel, X, used) if len(used) < len(Y) else X
         rows = every_row(n_rows(part)) if kernel.takes == "values" else distinct_rows(part)
-        observations = Observations(Y[used], weight[used], (weight / count)[used], rows)
+        doubt = None if training.doubt is None else training.doubt[used]
+        observations = Observations(Y[used], weight[used], training.unit[used], rows, doubt)
         points = take(kernel, part, rows.first)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
@@ -181,11 +187,14 @@ class SparseModel(KernelModel):
         task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng)
         fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
-        loo = np.empty_like(Y)
-        if len(used) < len(Y):
-            loo[:] = self._sparse_outputs(X)
-        loo[used] = np.column_stack([part.loo for part in fit.parts])
-        return loo
+        fitted = self._sparse_outputs(X) if len(used) < len(Y) else np.empty_like(Y)
+
+        def at_all(outputs: Array) -> Array:
+            every = fitted.astype(np.float64)
+            every[used] = outputs
+            return every
+
+        return at_all(fit.loo), None if fit.otherwise is None else at_all(fit.otherwise)
 
     def _store_fit(self, X: Any, fit: SparseFit, observations: Observations, first: Indices) -> None:
         """Centers of all parts, once each, with the coefficients of every part."""
@@ -315,6 +324,9 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     penalty : {"rkhs", "coef", "diagonal"}, default="rkhs"
         c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). Not
         used by selection="orthogonal".
+    weights : {"auto", "counts", "importance"}, default="auto"
+        What ``sample_weight`` means to leave-one-out: numbers of equal rows, of which one is left out at a time,
+        or how much a row matters; see :class:`KernelFisherClassifier`.
     cost : float, default=1.0
         Degrees of freedom that a chosen center counts for a given one, in "gcv" and "bic".
     prune : bool, default=False
@@ -381,6 +393,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         max_centers: int | None = None,
         alpha: float | str = "loo",
         penalty: str = "rkhs",
+        weights: str = "auto",
         cost: float = 1.0,
         prune: bool = False,
         shared: bool = True,
@@ -401,6 +414,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self.max_centers = max_centers
         self.alpha = alpha
         self.penalty = penalty
+        self.weights = weights
         self.cost = cost
         self.prune = prune
         self.shared = shared
@@ -423,7 +437,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         y : array of shape (n,)
             Class labels of any type.
         sample_weight : array of shape (n,), default=None
-            Whole numbers are counts, others say how much a row matters; see :class:`KernelFisherClassifier`.
+            Weights of the rows; ``weights`` says what they mean.
         """
         decision_words(self)
         X = self._read(X, reset=True)
@@ -432,13 +446,17 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         weight = row_weight(sample_weight, X)
         label = self._classes(y, weight)
         priors = class_priors(self.priors, len(self.classes_))
-        weight_count = row_count(weight)
-        weight = weight * class_factors(self.class_weight, self.classes_, label, weight)[label]
-        Y = class_targets(label, len(self.classes_))
-        evidence = weight * (weight_count[weight > 0].sum() / weight.sum())
-        loo = self._fit_sparse(X, Y, weight, weight_count, self._judge(label, evidence, Y))
+        factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
+        Y, reading = class_targets(label, len(self.classes_)), weight_reading(self.weights, weight)
+        training = Training(X, Y, weight * factor, weight, reading, None)
+        evidence = training.evidence
+        loo, otherwise = self._fit_sparse(training, self._judge(label, evidence, Y))
         scatter = Scatter.of(self._fitted(X), Y, evidence)
-        self._make_rule(X, ClassFit(loo, Y, label, evidence, scatter), weight, priors)
+        fit = ClassFit(loo, Y, label, evidence, scatter)
+        self._make_rule(X, fit, training.weight, priors)
+        if otherwise is not None:
+            P = self._rule_of(replace(fit, loo=otherwise), training.weight).probabilities(otherwise)
+            warn_of_weights(reading, self.loo_score_, accuracy(P, label, evidence))
         return self
 
     @from_one_state
@@ -490,22 +508,24 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
 
         return judge_for
 
-    def _make_rule(self, X: Any, fit: ClassFit, weight: Array, priors: Array | None) -> None:
-        share = np.bincount(fit.label, weight) / weight.sum()
-        self.priors_ = share if priors is None else priors
-        self.rule_ = make_rule(
+    def _rule_of(self, fit: ClassFit, weight: Array) -> Rule:
+        return make_rule(
             fit,
             n_components=len(self.classes_) - 1,
             calibration=self.calibration,
             threshold=self.threshold,
-            prior_shift=odds_shift(share, self.priors_),
+            prior_shift=odds_shift(np.bincount(fit.label, weight) / weight.sum(), self.priors_),
         )
+
+    def _make_rule(self, X: Any, fit: ClassFit, weight: Array, priors: Array | None) -> None:
+        share = np.bincount(fit.label, weight) / weight.sum()
+        self.priors_ = share if priors is None else priors
+        self.rule_ = self._rule_of(fit, weight)
         self.threshold_ = self.rule_.posterior.threshold() if len(self.classes_) == 2 else None
         self.loo_outputs_ = fit.loo
         self.loo_decision_ = self.rule_.decision(fit.loo)
         self.loo_proba_ = self.rule_.probabilities(fit.loo)
-        hit = self.loo_proba_.argmax(axis=1) == fit.label
-        self.loo_score_ = float(np.average(hit, weights=weight))
+        self.loo_score_ = accuracy(self.loo_proba_, fit.label, weight)
         self.report_ = self._report(n_rows(X), self.criterion, f"accuracy {self.loo_score_:.4f}")
 
 
@@ -520,7 +540,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    kernel, selection, n_candidates, stop, max_centers, penalty, cost, prune, widths
+    kernel, selection, n_candidates, stop, max_centers, penalty, weights, cost, prune, widths
         As in :class:`SparseFisherClassifier`.
     tol : float, default=0.003
         As in :class:`SparseFisherClassifier`: here of squared errors.
@@ -565,6 +585,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         max_centers: int | None = None,
         alpha: float | str = "evidence",
         penalty: str = "rkhs",
+        weights: str = "auto",
         cost: float = 1.0,
         prune: bool = False,
         shared: bool = True,
@@ -580,6 +601,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         self.max_centers = max_centers
         self.alpha = alpha
         self.penalty = penalty
+        self.weights = weights
         self.cost = cost
         self.prune = prune
         self.shared = shared
@@ -596,7 +618,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         X : array, CSR matrix, list of objects or kernel matrix, n rows
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
-            Whole numbers are counts, others say how much a row matters.
+            Weights of the rows; ``weights`` says what they mean.
         """
         X = self._read(X, reset=True)
         targets = real_targets(y, self)
@@ -607,8 +629,12 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         def judge_for(rows: Indices, columns: list[int] | None) -> Judge:
             return squared_criterion(Y[rows] if columns is None else Y[rows][:, columns], weight[rows])
 
-        loo = self._fit_sparse(X, Y, weight, row_count(weight), judge_for)
+        training = Training(X, Y, weight, weight, weight_reading(self.weights, weight), None)
+        loo, otherwise = self._fit_sparse(training, judge_for)
         self.loo_score_ = float(r2_score(Y, loo, sample_weight=weight))
+        if otherwise is not None:
+            score = float(r2_score(Y, otherwise, sample_weight=weight))
+            warn_of_weights(training.reading, self.loo_score_, score)
         self.loo_prediction_ = loo[:, 0] if targets.ndim == 1 else loo
         self.report_ = self._report(n_rows(X), "squared", f"R² {self.loo_score_:.4f}")
         if targets.ndim == 1:

@@ -19,6 +19,7 @@ from mercer.models.report import FitReport, fit_report
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state
 from mercer.models.validation import (
     as_plan,
+    check_folds,
     loo_size,
     penalty_of,
     positive_or_loo,
@@ -26,9 +27,11 @@ from mercer.models.validation import (
     settings,
     wanted_centers,
     warn_of_scales,
+    weight_reading,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
 from mercer.rows.repeated import RepeatedRows
+from mercer.rows.twins import weight_of
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
@@ -150,6 +153,7 @@ class StreamModel(KernelModel):
 
     def _fit_table(self, X: Any, y: NDArray[Any], weight: Array | None, fold: NDArray[np.intp] | None) -> Self:
         """Fit to rows in memory; rows of a fold leave together."""
+        check_folds(fold, weight)
         self._begin(MemoryRows(X, y, weight), fold=fold)
 
         def part(f: int) -> Moments:
@@ -221,14 +225,20 @@ class StreamModel(KernelModel):
         sample = drawn.sample()
         raw = Block(sample.X, sample.y, sample.weight, 0)
         block, label = encode(raw), self._labels_of(encode, raw)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        unit = weight if block.unit is None else block.unit
-        count = np.where(unit > 0, weight / np.where(unit > 0, unit, 1.0), 1.0)
         some_fold = None if fold is None else fold[sample.index]
         drawn = drawn.least()
         fades = bool((drawn.faded < 1.0).any())
-        represents = drawn.represents() if fades or self._has_classes else None
-        training = Training(block.X, block.y, weight, count, some_fold, represents, drawn.faded if fades else None)
+        training = Training(
+            block.X,
+            block.y,
+            weight_of(block),
+            weight_of(raw),
+            weight_reading(self.weights, drawn.tally),
+            some_fold,
+            drawn.represents() if fades or self._has_classes else None,
+            drawn.faded if fades else None,
+        )
+        block = block if block.weight is None else replace(block, unit=training.unit)
         selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
         return Task(
             sample=block,
@@ -242,6 +252,7 @@ class StreamModel(KernelModel):
             intercept=self._has_intercept,
             budget=self._budget(),
             verbose=self.verbose,
+            doubt=training.doubt,
         ), training
 
     def _solve(self, part: Callable[[int], Moments] | None = None) -> None:
@@ -294,6 +305,8 @@ class StreamModel(KernelModel):
             raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
         if not 0 < decay <= 1:
             raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
+        if self.weights == "counts" and decay < 1:
+            raise ValueError(f'decay={decay!r} leaves parts of rows, which are no counts; use weights="auto"')
         if "_stream" in self.__dict__:
             refuse_changes(self._begun_with, settings(self, FIXED))
         else:
@@ -316,6 +329,7 @@ class StreamModel(KernelModel):
     def _partial_fit(self, rows: Rows, *, decay: float) -> Self:
         if "_stream" in self.__dict__:
             stream = self._stream.joined(rows, decay)
+            weight_reading(self.weights, stream.drawn.tally)
             self._know(feature_names(rows))
             self._stream = stream
         else:

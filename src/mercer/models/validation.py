@@ -15,14 +15,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
-from mercer.errors import NumericalWarning, ScaleWarning, warn
+from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
 from mercer.gram import n_rows
 from mercer.kernels import Kernel, as_kernel
+from mercer.rows import Meaning, Reading, Tally, reading_of
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 
 # Feature scales that differ by more than this leave a distance to the largest features.
 SCALE_RATIO = 1e3
+# Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
+SCORE_GAP = 0.02
 # Up to so many centers are chosen by the targets; among thousands of centers it hardly matters who chose them.
 FORWARD_CENTERS = 1000
 # centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
@@ -246,14 +249,27 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
     return w
 
 
-def row_count(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many rows each row stands for (n,): its weight where all weights are whole numbers, else one.
+def weight_reading(meaning: Any, weight: NDArray[np.float64] | Tally) -> Reading:
+    """How weights (n,), or those of a tally, are read under the parameter ``weights``."""
+    choice("weights", meaning, get_args(Meaning))
+    tally = weight if isinstance(weight, Tally) else Tally.of(weight, len(weight))
+    return reading_of(cast(Meaning, meaning), tally)
 
-    Weights that are no counts say how much a row matters, and then the whole row leaves.
-    """
-    if (weight != np.round(weight)).any():
-        return np.ones(len(weight))
-    return np.maximum(weight, 1.0)
+
+def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
+    """One warning where weights might as well have been read in the other way, and the score would differ."""
+    if abs(score - opposite) <= SCORE_GAP:
+        return
+    counts = "counts of equal rows (one copy is left out at a time)"
+    importance = "importance (each row is left out as a whole)"
+    taken, other = (counts, importance) if reading.counts else (importance, counts)
+    keep, change = ("counts", "importance") if reading.counts else ("importance", "counts")
+    warn(
+        f"sample_weight holds whole numbers, which were read as {taken}: the leave-one-out score is {score:.3f}. "
+        f"Read as {other} it would be {opposite:.3f}. If that was meant, use weights={change!r}; else use "
+        f"weights={keep!r}, which reads them as now, without this warning",
+        WeightWarning,
+    )
 
 
 def fold_of_rows(
@@ -291,6 +307,13 @@ def check_stored(value: Any) -> None:
             check_stored(part)
     elif is_dataclass(value) or isinstance(value, BaseEstimator):
         check_stored(vars(value))
+
+
+def check_folds(fold: NDArray[np.intp] | None, weight: NDArray[np.float64] | None) -> None:
+    """Rows of positive weight are in two folds at least."""
+    used = fold if fold is None or weight is None else fold[weight > 0]
+    if used is not None and (used == used[0]).all():
+        raise ValueError("all rows of positive weight leave together; cv or groups must part them")
 
 
 def consistent(X: Any, y: Any) -> None:

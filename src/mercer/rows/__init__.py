@@ -9,17 +9,21 @@ from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
 from mercer.rows.source import as_rows, elsewhere, feature_names, first_block
 from mercer.rows.stream import StreamRows
+from mercer.rows.weights import Meaning, Reading, Tally, reading_of
 
 __all__ = [
     "Block",
     "Distinct",
     "Draw",
     "Drawn",
+    "Meaning",
     "MemoryRows",
     "ParquetRows",
+    "Reading",
     "Rows",
     "Sample",
     "StreamRows",
+    "Tally",
     "as_rows",
     "distinct_rows",
     "elsewhere",
@@ -29,6 +33,7 @@ __all__ = [
     "fold_members",
     "is_dask",
     "map_rows",
+    "reading_of",
     "sample",
     "survey",
 ]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from mercer.rows.base import Block, Rows, join
 from mercer.rows.checksum import splitmix64
-from mercer.rows.twins import ROUNDING, Twins, check_held, weight_of
+from mercer.rows.twins import ROUNDING, Twins, check_held, rank_within, weight_of
+from mercer.rows.weights import Tally
 
 Array = NDArray[np.float64]
 
@@ -118,8 +119,7 @@ class Drawn:
     faded: Array
     index: NDArray[np.intp]
     n_rows: int
-    # Whether all weights were whole numbers, and so counts.
-    whole: bool
+    tally: Tally
     labels: Labels
 
     def __add__(self, other: "Drawn") -> "Drawn":
@@ -131,7 +131,7 @@ class Drawn:
             np.concatenate([self.faded, other.faded]),
             np.concatenate([self.index, other.index]),
             self.n_rows + other.n_rows,
-            self.whole and other.whole,
+            self.tally + other.tally,
             self.labels + other.labels,
         )
         return both.least() if len(both.key) >= 2 * self.size or len(both.parts) > MOST_PARTS else both
@@ -175,7 +175,7 @@ class Drawn:
         """With all weights times ``factor``, and so drawn as much more rarely."""
         parts = tuple(replace(part, weight=factor * weight_of(part)) for part in self.parts)
         key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
-        weaker = replace(self, parts=parts, key=key, faded=faded, whole=False, labels=labels)
+        weaker = replace(self, parts=parts, key=key, faded=faded, tally=self.tally.faded(), labels=labels)
         kept = np.flatnonzero(faded >= FORGOTTEN)
         return weaker._keep(kept, join(parts)) if len(kept) < len(key) else weaker
 
@@ -208,9 +208,10 @@ class Drawn:
         if self.of_each:
             block = replace(block, y=label_column(block.y))
         labels = self.labels.without(Labels.of(self._label_of(block), block.weight))
+        tally = self.tally - Tally.of(block.weight, block.n_rows)
         won = self.least()
         if not won.parts:
-            return replace(self, labels=labels)
+            return replace(self, labels=labels, tally=tally)
         held = won.parts[0]
         twins = Twins.of(held, block)
         check_held(twins, block, self.labels.bound_of(self._label_of(block)))
@@ -218,7 +219,7 @@ class Drawn:
         keep = np.flatnonzero(weight > 0)
         if block.weight is not None or held.weight is not None:
             held = replace(held, weight=weight)
-        return replace(won._some(keep, held), labels=labels)
+        return replace(won._some(keep, held), labels=labels, tally=tally)
 
     def sample(self) -> Sample:
         """The rows that won."""
@@ -258,7 +259,7 @@ class Draw:
             np.ones(block.n_rows),
             np.arange(block.first, block.first + block.n_rows),
             block.n_rows,
-            weight is None or bool((weight == np.round(weight)).all()),
+            Tally.of(weight, block.n_rows),
             Labels.of(y, weight),
         )
         chosen = np.flatnonzero(key < self.bound)
@@ -274,10 +275,8 @@ class Draw:
 def _of_each(y: NDArray[Any], key: Array, n: int) -> NDArray[np.intp]:
     """Positions of the rows with the n least keys of every label."""
     _, label = np.unique(y, return_inverse=True)
-    order = np.lexsort((key, label))
-    first = np.flatnonzero(np.diff(label[order], prepend=-1))
-    rank = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    return order[rank < n]
+    order = np.argsort(key, kind="stable")
+    return order[rank_within(label[order]) < n]
 
 
 def label_column(y: Any) -> NDArray[Any]:

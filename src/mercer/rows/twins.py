@@ -43,23 +43,56 @@ class Twins:
         return too_much
 
     def left(self, probability: Array, rng: np.random.Generator) -> Array:
-        """Weights (h,) that the held rows keep, for rows that had this probability (h,) of being held."""
+        """Weights (h,) that the held rows keep, for rows that had this probability (h,) of being held.
+
+        Where all equal rows are held, those of the weight that leaves are the ones that leave.
+        """
         count = np.bincount(self.held, minlength=self.n_pairs)
         mean = self._sums(self.held, probability) / np.maximum(count, 1)
         copies = _copies(count, mean)
-        taken = self._sums(self.gone, self.less) * count / np.maximum(copies, 1)
-        weight = self.weight.copy()
-        for i in np.flatnonzero(taken[self.held] > 0):
+        held, gone = self._of_same_weight(copies <= count)
+        less_of_pair = self._sums(self.gone[~gone], self.less[~gone])
+        taken = less_of_pair * count / np.maximum(copies, 1)
+        weight = np.where(held, 0.0, self.weight)
+        for i in np.flatnonzero((taken[self.held] > 0) & ~held):
             pair = self.held[i]
             less = min(taken[pair], weight[i])
             taken[pair] -= less
             if copies[pair] > count[pair]:
                 less = weight[i] if rng.random() * weight[i] < less else 0.0
             weight[i] -= less
-        return weight
+        return np.where(weight > ROUNDING * self.weight, weight, 0.0)
+
+    def _of_same_weight(self, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Held rows (h,) and rows that leave (b,) that have each other's weight, one to one in known pairs."""
+        pair, h = np.concatenate([self.held, self.gone]), len(self.held)
+        size = _sizes(np.concatenate([self.weight, self.less]))
+        _, kind = np.unique(np.column_stack([pair, size]), axis=0, return_inverse=True)
+        kind = kind.ravel()
+        n_held, n_gone = (np.bincount(part, minlength=kind.max(initial=-1) + 1) for part in (kind[:h], kind[h:]))
+        held, gone = rank_within(kind[:h]) < n_gone[kind[:h]], rank_within(kind[h:]) < n_held[kind[h:]]
+        return held & known[self.held], gone & known[self.gone]
 
     def _sums(self, pair: NDArray[np.intp], weight: Array) -> Array:
         return np.bincount(pair, weight, minlength=self.n_pairs).astype(np.float64)
+
+
+def _sizes(weight: Array) -> NDArray[np.intp]:
+    """Numbers (n,) of the different weights; those that differ by rounding are the same."""
+    order = np.argsort(weight)
+    larger = np.diff(weight[order], prepend=0.0) > ROUNDING * weight[order]
+    size = np.empty(len(weight), dtype=np.intp)
+    size[order] = np.cumsum(larger)
+    return size
+
+
+def rank_within(kind: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many rows of the same kind come before each row (n,)."""
+    order = np.argsort(kind, kind="stable")
+    first = np.flatnonzero(np.diff(kind[order], prepend=-1))
+    rank = np.empty(len(kind), dtype=np.intp)
+    rank[order] = np.arange(len(kind)) - np.repeat(first, np.diff(first, append=len(kind)))
+    return rank
 
 
 def _copies(count: NDArray[np.intp], probability: Array) -> Array:

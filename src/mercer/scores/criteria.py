@@ -69,4 +69,9 @@ def _log_loss(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
     return loss
 
 
+def accuracy(P: NDArray[np.floating], label: NDArray[np.intp], weight: Array) -> float:
+    """Share of rows, by weight (n,), whose own class has the largest of their probabilities P (n, k)."""
+    return float(np.average(P.argmax(axis=1) == label, weights=weight))
+
+
 CLASSIFICATION_CRITERIA = ("brier", "log_loss", "error", "squared")

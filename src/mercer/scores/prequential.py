@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.rows.weights import Reading
+from mercer.scores.criteria import accuracy
 from mercer.scores.probabilities import Posterior, calibrate
 from mercer.scores.relative import relative
 from mercer.scores.rule import Rule
@@ -77,10 +79,14 @@ class ScoreWindow:
         """Whether enough is new for another calibration: its cost is then bounded for each row."""
         return self.new > 0 and self.new >= RENEWED * len(self.label)
 
-    def calibrated(self, method: str) -> tuple["ScoreWindow", Rule]:
-        """The window with nothing new, and the rule that its scores give; O(w)."""
-        posterior = calibrate(method, relative(self.outputs), self.label, self.weight)
+    def calibrated(self, method: str, reading: Reading) -> tuple["ScoreWindow", Rule]:
+        """The window with nothing new, and the rule that its scores give, by as much evidence as rows; O(w)."""
+        posterior = calibrate(method, relative(self.outputs), self.label, reading.evidence(self.weight))
         return replace(self, new=0), Rule(None, posterior)
+
+    def accuracy(self, rule: Rule) -> float:
+        """Share of rows, by weight, that the rule labels as they are."""
+        return accuracy(rule.probabilities(relative(self.outputs)), self.label, self.weight)
 
 
 def uncalibrated(n_outputs: int) -> Rule:

@@ -14,7 +14,7 @@ not squared.
 Rows that are equal share one *point*: w and y at a point are the sum and the mean over its rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -30,12 +30,21 @@ Penalty = Literal["rkhs", "coef"]
 
 @dataclass(frozen=True)
 class Observations:
-    """Targets Y (n, q) with weights (n,) at the points ``rows.point``; ``unit`` (n,) is what leaves with a row."""
+    """Targets Y (n, q) with weights (n,) at the points ``rows.point``; ``unit`` (n,) is what leaves with a row.
+
+    ``doubt`` (n,) is what would leave if the weights meant the other thing, counts or importance; None: no doubt.
+    """
 
     Y: Array
     weight: Array
     unit: Array
     rows: Distinct
+    doubt: Array | None = None
+
+    @property
+    def doubted(self) -> "Observations | None":
+        """The same with what would leave otherwise."""
+        return None if self.doubt is None else replace(self, unit=self.doubt, doubt=None)
 
     @cached_property
     def point_weight(self) -> Array:

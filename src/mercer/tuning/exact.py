@@ -13,7 +13,7 @@ from mercer.linalg.threads import SMALL
 from mercer.rows import distinct_rows, every_row
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
-from mercer.solvers.spectrum import Penalty
+from mercer.solvers.spectrum import Coefficients, Penalty
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
 
 Array = NDArray[np.float64]
@@ -24,7 +24,8 @@ class Problem:
     """Points X (u rows), what was observed there, and how a fit is judged.
 
     ``criterion`` gives the criterion for some of the rows; ``alpha`` is a number, or None for
-    leave-one-out; ``fold`` (n,) names the rows that leave together.
+    leave-one-out; ``fold`` (n,) names the rows that leave together, and ``apart`` folds without which the model is
+    asked for as well.
     """
 
     X: Any
@@ -35,12 +36,15 @@ class Problem:
     intercept: bool
     budget: Budget
     fold: NDArray[np.intp] | None = None
+    apart: tuple[int, ...] = ()
 
 
-def at_points(kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array) -> tuple[Any, Observations]:
+def at_points(
+    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
+) -> tuple[Any, Observations]:
     """The distinct rows of X, and what was observed there; values of a kernel stay as they are."""
     rows = every_row(n_rows(X)) if kernel.takes == "values" else distinct_rows(X)
-    return take(kernel, X, rows.first), Observations(Y, weight, unit, rows)
+    return take(kernel, X, rows.first), Observations(Y, weight, unit, rows, doubt)
 
 
 def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
@@ -61,18 +65,34 @@ def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: 
     last = Path([kernel], alphas[None], scores[None], n_rows(problem.X))
     alpha = float(last.alphas[last.best])
     solution = solve(spectrum, observations, alpha)
+    loo = leave_out(spectrum, observations, np.array([alpha]), problem.fold)[0]
     return Tuned(
         kernel=kernel,
         alpha=alpha,
         coef=solution.coef,
         intercept=solution.intercept,
         fitted=fitted(spectrum, observations, alpha),
-        loo=leave_out(spectrum, observations, np.array([alpha]), problem.fold)[0],
+        loo=loo,
         degrees_of_freedom=float(degrees_of_freedom(spectrum, np.array([alpha]))[0]),
         rank=spectrum.rank,
         negative=spectrum.negative,
         paths=(*paths, last),
+        otherwise=_otherwise(spectrum, observations, alpha),
+        without={f: _without(spectrum, problem, alpha, loo, f) for f in problem.apart},
     )
+
+
+def _without(spectrum: Spectrum, problem: Problem, alpha: float, loo: Array, f: int) -> Coefficients:
+    """The model without a fold: the fit to targets that are, for the rows of the fold, its own outputs there."""
+    inside = np.asarray(problem.fold) == f
+    own = np.where(inside[:, None], loo, problem.observations.Y)
+    return solve(spectrum, replace(problem.observations, Y=own), alpha)
+
+
+def _otherwise(spectrum: Spectrum, observations: Observations, alpha: float) -> Array | None:
+    """Left-out outputs (n, q) under the other reading of weights, where it is in doubt."""
+    doubted = observations.doubted
+    return None if doubted is None else leave_out(spectrum, doubted, np.array([alpha]))[0]
 
 
 def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState) -> tuple[Path, ...]:

@@ -77,7 +77,7 @@ class Task:
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
     ``fold`` (n,) names rows that leave together; ``criterion`` judges some of its rows; ``alpha`` is a number,
-    or None for leave-one-out.
+    or None for leave-one-out. ``doubt`` (n,) are the units if weights meant the other thing, None: no doubt.
     """
 
     sample: Block
@@ -91,6 +91,7 @@ class Task:
     intercept: bool
     budget: Budget
     verbose: int = 0
+    doubt: Array | None = None
 
     @property
     def weight(self) -> Array:
@@ -107,6 +108,7 @@ class Task:
             label=None if self.label is None else self.label[rows],
             fold=None if self.fold is None else self.fold[rows],
             criterion=lambda few: self.criterion(rows[few]),
+            doubt=None if self.doubt is None else self.doubt[rows],
         )
 
 
@@ -174,6 +176,7 @@ def finish(
         rank=spectrum.rank,
         negative=spectrum.negative,
         paths=(*choice.paths, path),
+        otherwise=_otherwise(kernel, centers, spectrum, float(alphas[best]), task),
     )
 
 
@@ -224,7 +227,7 @@ def _lap(
     path = finish(
         Choice(kernel, chosen, _factor(kernel, chosen.rows, task), (), ""),
         moments,
-        task,
+        replace(task, doubt=None),
         judges=enough(chosen.unseen),
         part=lambda f: HeldRows(task.sample.take(np.flatnonzero(task.fold == f))).reduce(fold),
     ).paths[-1]
@@ -278,6 +281,15 @@ def _left_out(
     a, n, q = len(alphas), task.sample.n_rows, task.sample.y.shape[1]
     task.budget.require(16.0 * a * n * q, f"left-out outputs of {n} rows for {a} alphas and {q} targets")
     return HeldRows(task.sample).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+
+
+def _otherwise(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alpha: float, task: Task) -> Array | None:
+    """Left-out outputs (n, q) of the sample under the other reading of weights, where it is in doubt."""
+    if task.doubt is None:
+        return None
+    held = HeldRows(replace(task.sample, unit=task.doubt))
+    fold = LeftOutOf(kernel, centers, spectrum, np.array([alpha]))
+    return np.asarray(held.reduce(fold).outputs[0], dtype=np.float64)
 
 
 def _folds_left_out(

@@ -1,12 +1,13 @@
 """What was tried and what was chosen, whoever tried it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Composition, Kernel
+from mercer.solvers.spectrum import Coefficients
 
 Array = NDArray[np.float64]
 
@@ -54,7 +55,8 @@ class Tuned:
     """The chosen kernel and alpha, coef (m, q), intercept (q,), outputs of n rows fitted and left out (n, q).
 
     ``negative`` is the clipped negative part in units of the largest eigenvalue. ``paths`` ends with the chosen
-    kernel alone; kernels that were compared come before.
+    kernel alone; kernels that were compared come before. ``otherwise`` (n, q) are the left-out outputs if weights
+    meant the other thing, counts or importance, where that is in doubt; ``without`` holds models without a fold.
     """
 
     kernel: Kernel
@@ -67,6 +69,8 @@ class Tuned:
     rank: int
     negative: float
     paths: tuple[Path, ...]
+    otherwise: Array | None = None
+    without: Mapping[int, Coefficients] = field(default_factory=dict)
 
 
 def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]], Path]) -> Path:

@@ -134,7 +134,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Part:
-    """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out."""
+    """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out.
+
+    ``otherwise`` are these outputs if weights meant the other thing, where that is in doubt.
+    """
 
     targets: list[int]
     path: SparsePath
@@ -145,6 +148,7 @@ class Part:
     solution: SparseSolution
     loo: Array
     score: float
+    otherwise: Array | None
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,17 @@ class SparseFit:
     alpha: float
     trials: list[SparseTrial]
     parts: tuple[Part, ...]
+
+    @property
+    def loo(self) -> Array:
+        """Outputs (n, q) of rows left out, for all targets."""
+        return np.column_stack([part.loo for part in self.parts])
+
+    @property
+    def otherwise(self) -> Array | None:
+        """The same if weights meant the other thing; None where there is no doubt."""
+        found = [part.otherwise for part in self.parts if part.otherwise is not None]
+        return np.column_stack(found) if found else None
 
 
 def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
@@ -216,9 +231,11 @@ def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums:
     if settings.prune:
         steps = _pruned(candidates, steps, kept, penalty, task)
     m = len(steps.order)
-    loo = left_out(steps, state_at(steps, m), observations)
+    state, doubted = state_at(steps, m), observations.doubted
+    loo = left_out(steps, state, observations)
+    otherwise = None if doubted is None else left_out(steps, state, doubted)
     score = float(judge(loo[None])[0])
-    return Part(targets, path, *judgement, steps, m, solution_at(steps, observations, m), loo, score)
+    return Part(targets, path, *judgement, steps, m, solution_at(steps, observations, m), loo, score, otherwise)
 
 
 def _along(
