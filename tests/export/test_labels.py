@@ -2,12 +2,14 @@
 
 import datetime
 import enum
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import OnlineFisherClassifier, SparseFisherClassifier
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, SparseFisherClassifier
 from mercer.export import to_c, to_python
 from mercer.export.literals import KEYWORDS, c_labels, plain_labels
 from mercer.kernels import RBF, Polynomial
@@ -53,13 +55,21 @@ def of_objects(labels):
     return model
 
 
-@pytest.mark.parametrize("language", ["c", "cpp"])
 @hostile
-def test_hostile_labels_come_out_of_compiled_code_as_they_went_in(label, language, run_c):
+def test_hostile_labels_come_out_of_compiled_code_as_they_went_in(label, run_c):
     model = model_of([label, label + "z"])
-    found = run_c(to_c(model), X, q=1, k=2, kind=str, language=language)
+    found = run_c(to_c(model), X, q=1, k=2, kind=str)
     assert found.labels == model.predict(X).tolist()
     assert_allclose(found.probabilities, model.predict_proba(X), rtol=1e-9)
+
+
+def test_all_hostile_labels_at_once_are_classes_in_cpp(run_c):
+    k = len(HOSTILE)
+    rows = np.repeat(np.arange(float(k)), 3)[:, None] + np.tile([-0.1, 0.0, 0.1], k)[:, None]
+    y = np.repeat(list(HOSTILE.values()), 3)
+    model = KernelFisherClassifier(RBF(gamma=1.0), alpha=1e-3).fit(rows, y)
+    assert_array_equal(model.predict(rows), y)
+    assert run_c(to_c(model), rows, q=k - 1, k=k, kind=str, language="cpp").labels == y.tolist()
 
 
 @hostile
@@ -241,3 +251,27 @@ def test_a_declared_class_without_rows_is_exported_with_its_label(run_c):
     found = run_c(to_c(model), X, q=2, k=3, kind=str)
     assert found.labels == model.predict(X).tolist()
     assert_allclose(found.probabilities, model.predict_proba(X), rtol=1e-9)
+
+
+def test_every_character_comes_out_of_a_c_string_as_it_went_in(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("cc is not here to compile with")
+    astral = range(0x10000, 0x110000, 0x101)
+    points = [chr(point) for point in (*range(1, 0xD800), *range(0xE000, 0x10000), *astral)]
+    labels = ["".join(points[i : i + 1000]) for i in range(0, len(points), 1000)]
+    kind, table = c_labels(labels)
+    source = f"#include <stdio.h>\nint main(void) {{ static {kind}const labels[] = {table};\n"
+    source += f"for (int i = 0; i < {len(labels)}; i++) puts(labels[i]);\nreturn 0; }}"
+    (tmp_path / "main.c").write_text(source, encoding="ascii")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    subprocess.run(["cc", *flags, "-o", tmp_path / "main", tmp_path / "main.c"], check=True)
+    found = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout
+    assert found == "".join(label + "\n" for label in labels).encode()
+
+
+@pytest.mark.parametrize("number", [5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, -0.0, 1e22, 0.1])
+def test_numbers_at_the_ends_of_their_range_are_exact(number, run_c, run_python):
+    model = KernelRidgeRegressor(RBF(gamma=1.0), alpha=1.0).fit(X, X[:, 0])
+    model.dual_coef_, model.intercept_ = np.zeros(6), number
+    for found in (run_c(to_c(model), X[:1], q=1), run_python(to_python(model), X[:1])):
+        assert found.outputs.item() == number
