@@ -61,14 +61,14 @@ html_static_path = ["_static"]
 html_css_files = ["mercer.css"]
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "show_nav_level": 1,
     "show_toc_level": 2,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": [], "changelog": [], "architecture": []}
+html_sidebars = {"index": [], "start": [], "changelog": [], "architecture": [], "security": []}
 
 
 def escaped(line):
