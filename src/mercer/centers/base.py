@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,21 @@ from mercer.kernels import Kernel
 Array = NDArray[np.float64]
 # From candidate centers to the moments of all rows of the data against them: one pass.
 Pass = Callable[[Any], Moments]
+# Bytes for each row of a sample whose distinct rows are looked for: positions, weights and labels.
+POOL_BYTES = 160.0
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What the memory of a choice depends on: ``n`` rows of the sample of ``row`` bytes each, bytes of a kernel
+    ``value`` while its products are computed, q targets, and the threads of a pass.
+    """
+
+    n: int
+    row: float
+    value: float
+    q: int
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,18 @@ class CenterSelector(BaseEstimator, ABC):
         all rows of the data, if they are more than the sample. ``n_centers=None`` leaves the number to a
         selector that can choose it.
         """
+
+    def most(self, n: int) -> int:
+        """Centers, at most, of n rows where no number is given."""
+        return n if self.n_centers is None else self.n_centers
+
+    def n_bytes(self, n_centers: int, extent: Extent) -> float:
+        """Memory of the choice at its peak, beside the sample: by default that of finding its distinct rows."""
+        return extent.n * (4.0 * extent.row + POOL_BYTES)
+
+    def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
+        """This selector, or one like it that looks at less and takes less memory, where there is one."""
+        return self
 
     def prepared(self, kernel: Kernel, sample: Sample, rng: np.random.Generator) -> Sample:
         """The sample with what this selector looks for in it for all kernels like this one: by default nothing."""

@@ -5,17 +5,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample, at_least_one
+from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, at_least_one
 from mercer.centers.kmeans import KMeans
 from mercer.centers.path import Path, Problem, Score, gcv, loo, scored_path
 from mercer.centers.pool import Pool, draw_stratified, pool_of
 from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
-from mercer.gram.moments import Moments, MomentsOf
+from mercer.gram.moments import PIECE, Moments, MomentsOf
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
 from mercer.rows.base import Block
@@ -34,6 +35,8 @@ LARGE_CLUSTERS = 5
 # Centers of the first path when their number is not given.
 FIRST_LENGTH = 64
 ROWS_IN_BLOCK = 4096
+# Candidates that are looked at in any case, where the number of centers is not given.
+LEAST_CANDIDATES = 50
 
 
 class ForwardSelection(CenterSelector):
@@ -113,6 +116,30 @@ class ForwardSelection(CenterSelector):
         self.alpha = alpha
         self.tolerance = tolerance
 
+    def most(self, n: int) -> int:
+        return self._n_all(1, n) if self.n_centers is None else self.n_centers
+
+    def n_bytes(self, n_centers: int, extent: Extent) -> float:
+        """Moments of the candidates: of all rows, of those with a vote, and pieces of kernel values to sum."""
+        c, t = self._n_all(n_centers, extent.n), extent.threads
+        moments = 8.0 * c * (c * (4.0 + 2.0 * t) + 6.0 * extent.q) + t * min(extent.n, PIECE) * c * extent.value
+        return super().n_bytes(n_centers, extent) + moments + t * 32.0 * n_centers**2
+
+    def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
+        """With fewer candidates, and means in proportion, but no fewer than centers."""
+        least = LEAST_CANDIDATES if n_centers is None else n_centers
+        found = self
+        for c in range(self.n_candidates, least - 1, -max(1, self.n_candidates // 100)):
+            found = clone(self).set_params(n_candidates=c, n_means=self.n_means * c // self.n_candidates)
+            if found.n_bytes(found.most(extent.n) if n_centers is None else n_centers, extent) <= n_bytes:
+                return found
+        return found
+
+    def _n_all(self, n_centers: int, n: int) -> int:
+        """Candidates among n rows, with means of clusters where there are any."""
+        c = min(max(self.n_candidates, n_centers), n)
+        return c + self.n_means if 2 * c <= n else c
+
     def select(
         self,
         kernel: Kernel,
@@ -128,7 +155,7 @@ class ForwardSelection(CenterSelector):
         K = _among(kernel, candidates)
         rows = candidates.rows
         everyone = moments_of_sample(kernel, sample, rows) if moments is None else moments(rows)
-        problem = voters = Problem.of(everyone, K.astype(np.float64))
+        problem = voters = Problem.of(everyone, K.astype(np.float64, copy=False))
         if candidates.silent is not None:
             own = _part(sample, candidates.silent)
             voters = Problem.of(everyone - moments_of_sample(kernel, own, rows), problem.K)

@@ -6,9 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, required
 from mercer.centers.pool import draw_stratified, pool_of
-from mercer.gram.blocks import centers_of, cross, kernel_blocks, pick, self_similarity, take
+from mercer.gram.blocks import (
+    BLOCK_SIZE,
+    centers_of,
+    cross,
+    gram_bytes,
+    kernel_blocks,
+    pick,
+    self_similarity,
+    take,
+)
 from mercer.kernels import Kernel
 from mercer.linalg import eigen_psd, limit_threads
 
@@ -44,6 +53,12 @@ class Leverage(CenterSelector):
         self.n_centers = n_centers
         self.alpha = alpha
         self.n_subset = n_subset
+
+    def n_bytes(self, n_centers: int, extent: Extent) -> float:
+        """The subset's decomposition, or its basis and four blocks of kernel values."""
+        s = min(self.n_subset, 2 * n_centers, extent.n)
+        blocks = 8.0 * s * s + 32.0 * min(BLOCK_SIZE, extent.n * s)
+        return super().n_bytes(n_centers, extent) + max(gram_bytes(s), blocks)
 
     def select(
         self,

@@ -3,7 +3,17 @@
 from typing import Any
 
 from mercer.centers.base import CenterSelector
+from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
+from mercer.centers.uniform import Uniform
+
+# Up to so many centers are chosen by the targets; among thousands of centers it hardly matters who chose them.
+FORWARD_CENTERS = 1000
+
+
+def selector_for(m: int) -> CenterSelector:
+    """Who selects m centers where nothing else is said."""
+    return ForwardSelection() if m <= FORWARD_CENTERS else Uniform()
 
 
 def as_selector(centers: Any) -> CenterSelector:

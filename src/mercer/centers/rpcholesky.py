@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, required
 from mercer.centers.pool import pool_of
 from mercer.errors import KernelError
 from mercer.gram.blocks import centers_of, cross, pick, self_similarity, take
@@ -46,6 +46,10 @@ class RPCholesky(CenterSelector):
     def __init__(self, n_centers: int | None = None, *, block_size: int | None = None) -> None:
         self.n_centers = n_centers
         self.block_size = block_size
+
+    def n_bytes(self, n_centers: int, extent: Extent) -> float:
+        """The factor (m, c), and as much while columns are added to it."""
+        return super().n_bytes(n_centers, extent) + 2.0 * min(extent.value, 8.0) * n_centers * extent.n
 
     def select(
         self,

@@ -23,12 +23,16 @@ class Budget:
         """``max_memory`` in GiB, or None: four fifths of the memory that is free now."""
         return cls(SHARE * free_memory() if max_memory is None else max_memory * GIB)
 
+    def less(self, n_bytes: float) -> "Budget":
+        """What is left when so many bytes are held."""
+        return Budget(max(self.n_bytes - n_bytes, 0.0), self.parameter)
+
     def require(self, n_bytes: float, what: str) -> None:
         """Raise MemoryBudgetError if ``what`` needs more than the budget."""
         if n_bytes <= self.n_bytes:
             return
         raise MemoryBudgetError(
-            f"{what} would need {_in_words(n_bytes)} and the budget is {_in_words(self.n_bytes)}; "
+            f"{what} would need {in_words(n_bytes)} and the budget is {in_words(self.n_bytes)}; "
             f"use fewer rows or centers, or raise {self.parameter} (in GiB)"
         )
 
@@ -50,7 +54,8 @@ def _physical_memory() -> float:
         return FALLBACK
 
 
-def _in_words(n_bytes: float) -> str:
+def in_words(n_bytes: float) -> str:
+    """In the largest unit of which there is one."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

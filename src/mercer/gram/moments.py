@@ -117,14 +117,14 @@ class MomentsOf:
         K = self._in_precision(self._values_in_room(block))
         Y = columns(block.y)
         w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-        WY = w[:, None] * Y
+        WY = Y if block.weight is None else w[:, None] * Y
         if block.weight is None:
             sides = np.column_stack([w, Y])
         else:
             root = np.sqrt(w)[:, None]
             K *= root.astype(K.dtype)
             sides = root * np.column_stack([np.ones(len(w)), Y])
-        C = K.T @ sides.astype(K.dtype)
+        C = K.T @ sides.astype(K.dtype, copy=False)
         G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1]), self.dtype))
         if not np.isfinite(G.diagonal()).all():
             check_finite(self.kernel, self.values(block.X))

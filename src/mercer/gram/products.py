@@ -21,11 +21,11 @@ Values = NDArray[np.floating]
 PIECES = 4
 
 
-def combine(kernel: Kernel, X: Any, centers: Any, coef: Values) -> Values:
+def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | None = None) -> Values:
     """k(X, centers) @ coef (n, q) in the precision of coef, for rows in memory.
 
-    O(n m) time, in threads beyond one block; memory is bounded, and no bit of the result depends on the number
-    of threads.
+    O(n m) time, in threads beyond one block; at most ``cells`` kernel values exist at a time, 2²² if not given. No
+    bit of the result depends on the number of threads.
     """
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
     values = evaluator(kernel, centers)
@@ -36,7 +36,7 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values) -> Values:
         if not np.isfinite(out[rows]).all():
             check_finite(kernel, K)
 
-    step = max(1, blocks.BLOCK_SIZE // max(len(coef), 1))
+    step = max(1, (cells or blocks.BLOCK_SIZE) // max(len(coef), 1))
     if len(out) <= step:
         fill(slice(0, len(out)))
     else:

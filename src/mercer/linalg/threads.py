@@ -91,6 +91,13 @@ def limit_threads(threads: int | None) -> Iterator[None]:
         _LIMITS.end(limit)
 
 
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """No more than so many BLAS threads, and no more than now."""
+    with limit_threads(min(threads, blas_threads())):
+        yield
+
+
 def threads_each(n: int) -> int:
     """BLAS threads that a factorization of n rows is worth while others run beside it."""
     return min(1 if n <= SMALL else 2, blas_threads())

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -211,6 +211,7 @@ class KernelModel(BaseEstimator):
             budget=self._budget(),
             fold=training.fold,
             apart=apart,
+            classes=is_classifier(self),
         )
         tuned = tune(kernel, problem, check_random_state(self.random_state))
         warn_of_indefinite(tuned.kernel, tuned.negative)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array
 
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
+from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows
 from mercer.rows.base import shape_of, taken
 from mercer.rows.draw import label_column
@@ -103,11 +104,14 @@ class Gatherer:
     choice: Choice
     encode: Encoder
     precision: Precision
+    # Side by side, at most; as many as there are if nothing was said.
+    threads: int = 2**31
 
     def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
         """Moments of the rows, in one pass."""
         fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype)
-        moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
+        with at_most(self.threads):
+            moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
         return moments
 
 

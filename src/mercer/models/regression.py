@@ -88,7 +88,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         out, one by one, from the fit to all rows. None: all of them. Centers are chosen among
         these rows, or twice as many rows as centers.
     max_memory : float, default=None
-        GiB that may be allocated; None: four fifths of what is free.
+        GiB that the fit may allocate beside X and y; None: four fifths of what is free. Checked before
+        the search. With centers a small budget costs time, and kernels are compared on fewer rows and
+        centers selected among fewer candidates, which ``report_`` states.
     random_state : int, RandomState or None, default=None
         For the choice of rows on which kernels are compared, where there are more than 1000, and
         for the choice of centers.

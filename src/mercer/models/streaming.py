@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
+from mercer.linalg import blas_threads
 from mercer.models.base import KernelModel, Training
 from mercer.models.passes import Columns, Encoder, Gatherer, Kept, Stream
 from mercer.models.report import FitReport, fit_report
@@ -30,11 +31,14 @@ from mercer.models.validation import (
     weight_reading,
 )
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere, feature_names, survey
+from mercer.rows.base import LocalRows
+from mercer.rows.draw import OF_EACH
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.twins import weight_of
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
-from mercer.tuning import Task, Tuned, choose, enough, finish, precision_of
+from mercer.tuning import ALPHAS, Task, Tuned, choose, enough, finish, precision_of
+from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, sizes_within
 
 Array = NDArray[np.float64]
 
@@ -189,18 +193,19 @@ class StreamModel(KernelModel):
 
     def _begin(self, rows: Rows, *, fold: NDArray[np.intp] | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
-        rows = RepeatedRows(rows)
+        self._check_memory(rows)
+        source, rows = rows, RepeatedRows(rows)
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
         drawn = survey(rows, draw, verbose=self.verbose)
         self._know(feature_names(rows))
         encode = self._encoder(drawn, self._columns(drawn))
-        task, _ = self._task(encode, drawn, fold)
+        task, _ = self._task(encode, drawn, fold, source)
         kernel = as_kernel(self.kernel)
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(task.sample.X)
         choice = choose(kernel, task, rng)
-        gather = Gatherer(choice, encode, precision_of(choice, task))
+        gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
         moments = gather(rows, verbose=self.verbose)
         chosen, index = choice.centers, drawn.sample().index
         self.kernel_ = choice.kernel
@@ -220,8 +225,43 @@ class StreamModel(KernelModel):
         self.n_features_in_ = int(X.shape[1])
         return Columns(self.n_features_in_)
 
-    def _task(self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None) -> tuple[Task, Training]:
-        """The sample with its targets, and what to do with it."""
+    def _check_memory(self, rows: Rows) -> None:
+        """Refuse, before the first pass, what is too large whatever the rows turn out to be."""
+        if rows.n_rows is not None:
+            X = rows.X if isinstance(rows, MemoryRows) else None
+            sample = min(rows.n_rows, self._n_drawn())
+            load = self._load(X, 1, sample, self._n_left_out(1, sample), rows.n_rows, rows)
+            sizes_within(load, self._budget())
+
+    def _load(self, X: Any, q: int, sample: int, left: int, n: int, rows: Rows | None) -> Load:
+        """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which
+        ``sample`` are held and ``left`` left out.
+        """
+        kernel = as_kernel(self.kernel)
+        selector, n_centers = as_plan(self.centers, kernel, X, n)
+        return Load(
+            row=0.0 if X is None else row_bytes(X),
+            sample=sample,
+            left=left,
+            q=q,
+            n_centers=n_centers,
+            selector=selector,
+            threads=blas_threads(),
+            n=n,
+            item=4 if getattr(X, "dtype", None) == np.float32 else 8,
+            classes=self._has_classes,
+            kernels=1 if kernel.settled else SEVERAL,
+            alphas=len(ALPHAS) if positive_or_loo("alpha", self.alpha) is None else 1,
+            copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
+            blocks=blocks_of(kernel, X),
+            floor=2 * wanted_centers(self.centers),
+            least=OF_EACH * max(q, 2) if self._has_classes else 0,
+        )
+
+    def _task(
+        self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None, rows: Rows | None = None
+    ) -> tuple[Task, Training]:
+        """The sample with its targets, and what to do with it; ``rows`` where a pass over them is to come."""
         sample = drawn.sample()
         raw = Block(sample.X, sample.y, sample.weight, 0)
         block, label = encode(raw), self._labels_of(encode, raw)
@@ -239,18 +279,22 @@ class StreamModel(KernelModel):
             drawn.faded if fades else None,
         )
         block = block if block.weight is None else replace(block, unit=training.unit)
-        selector, n_centers = as_plan(self.centers, as_kernel(self.kernel), block.X, drawn.n_rows)
+        q = block.y.shape[1]
+        left = len(replace(drawn, size=self._n_left_out(q, drawn.size)).least().key)
+        load = self._load(block.X, q, block.n_rows, left, drawn.n_rows, rows)
+        sizes = sizes_within(load, self._budget())
         return Task(
             sample=block,
             label=label,
             fold=some_fold,
             criterion=self._criterion(training, label),
-            selector=selector,
-            n_centers=n_centers,
+            selector=sizes.selector,
+            n_centers=load.n_centers,
             alpha=positive_or_loo("alpha", self.alpha),
             penalty=penalty_of(self.penalty),
             intercept=self._has_intercept,
             budget=self._budget(),
+            sizes=sizes,
             verbose=self.verbose,
             doubt=training.doubt,
         ), training
@@ -269,11 +313,16 @@ class StreamModel(KernelModel):
 
     def _left_out_of(self, stream: Stream) -> Drawn:
         """The rows that are left out: so few that outputs for all targets and alphas can be kept."""
-        size = loo_size(self.loo_rows)
-        if size is None or self.kernel_.takes == "values":
+        if loo_size(self.loo_rows) is None or self.kernel_.takes == "values":
             return stream.drawn
-        most = min(size, max(LEAST_LOO_ROWS, LOO_OUTPUTS // len(stream.moments.t)))
-        return replace(stream.drawn, size=min(stream.drawn.size, most)).least()
+        return replace(stream.drawn, size=self._n_left_out(len(stream.moments.t), stream.drawn.size)).least()
+
+    def _n_left_out(self, q: int, size: int) -> int:
+        """How many of the rows drawn are left out for q targets."""
+        most = loo_size(self.loo_rows)
+        if most is None or as_kernel(self.kernel).takes == "values":
+            return size
+        return min(size, most, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))
 
     def _n_drawn(self) -> int:
         """How many rows are held: all where the kernel is a matrix."""

@@ -14,7 +14,8 @@ from sklearn.utils import assert_all_finite, check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from mercer.centers import CenterSelector, ForwardSelection, Given, Uniform, as_selector
+from mercer.centers import CenterSelector, ForwardSelection, Given, as_selector
+from mercer.centers.resolve import selector_for
 from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
 from mercer.gram import n_rows
 from mercer.kernels import Kernel, as_kernel
@@ -26,8 +27,6 @@ from mercer.solvers.spectrum import Penalty
 SCALE_RATIO = 1e3
 # Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
 SCORE_GAP = 0.02
-# Up to so many centers are chosen by the targets; among thousands of centers it hardly matters who chose them.
-FORWARD_CENTERS = 1000
 # centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
 AUTO_WORK = 4e12
 AUTO_CENTERS = (500, 4000)
@@ -83,11 +82,11 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     _refuse_truth(centers)
     if isinstance(centers, str):
         choice("centers", centers, ("auto", "all"))
-        return _chooser(auto_centers(n)), auto_centers(n)
+        return selector_for(auto_centers(n)), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:
             raise ValueError(f"centers={centers}; at least 1 center is needed")
-        return _chooser(int(centers)), int(centers)
+        return selector_for(int(centers)), int(centers)
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
         return centers, centers.n_centers or (None if chooses else auto_centers(n))
@@ -137,10 +136,6 @@ def _same(a: Any, b: Any) -> bool:
 def _short(value: Any) -> str:
     shape = getattr(value, "shape", None)
     return repr(value) if shape is None else f"an array of shape {shape}"
-
-
-def _chooser(m: int) -> CenterSelector:
-    return ForwardSelection() if m <= FORWARD_CENTERS else Uniform()
 
 
 def coverage_of(value: Any) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.scores.logistic import Logits, fit_logits, softmax0
+from mercer.scores.logistic import PIECE, Logits, fit_logits, softmax0
 from mercer.scores.relative import relative
 
 Array = NDArray[np.float64]
@@ -13,6 +13,15 @@ Array = NDArray[np.float64]
 Criterion = Callable[[Array], Array]
 # The criterion for some of the rows, by their numbers.
 CriterionFor = Callable[[NDArray[np.intp]], Criterion]
+
+
+def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
+    """Memory that judging outputs (a, n, q) takes beside them: copies of scores, Hessians, targets of rows."""
+    if not classes:
+        return 24.0 * a * n * q
+    k = q if q > 1 else 2
+    scores = 8.0 * a * q * (4.0 * n + 6.0 * min(n, PIECE // q + 1))
+    return scores + 40.0 * a * k * k + 8.0 * n * (k + 3.0)
 
 
 def squared_criterion(Y: Array, weight: Array) -> Criterion:

@@ -18,6 +18,8 @@ MAX_ITER = 50
 TOLERANCE = 1e-9
 # A slope of zero would make every threshold infinite.
 LEAST_SLOPE = 1e-6
+# Numbers of one score set whose logits, probabilities and residuals exist at a time: sums are over pieces of rows.
+PIECE = 2**14
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,21 @@ def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
 
 
 def _derivatives(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Loss (a,), gradient (a, k) and Hessian (a, k, k) in (slope, offsets)."""
+    """Loss (a,), gradient (a, k) and Hessian (a, k, k) in (slope, offsets), summed over pieces of rows."""
+    a, n, k = R.shape
+    step = max(1, PIECE // k)
+    loss, gradient, hessian = np.zeros(a), np.zeros((a, 1 + k)), np.zeros((a, 1 + k, 1 + k))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        for total, part in zip((loss, gradient, hessian), _of_rows(theta, R[:, rows], T[rows], weight[rows])):
+            total += part
+    # Constant scores leave the slope undetermined: a ridge far below the data's own curvature.
+    hessian[:, range(1 + k), range(1 + k)] += 1e-10 * weight.sum()
+    return loss, gradient, hessian
+
+
+def _of_rows(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """The same of some rows."""
     logits = theta[:, None, :1] * R + theta[:, None, 1:]
     P, log_total = softmax0(logits)
     loss = (log_total - (T * logits).sum(axis=-1)) @ weight
@@ -113,6 +129,4 @@ def _hessian(P: Array, R: Array, weight: Array) -> Array:
     H[:, 0, 1:] = H[:, 1:, 0] = (WP * (R - mean)).sum(axis=1)
     H[:, 1:, 1:] = -np.matmul(P.transpose(0, 2, 1), WP)
     H[:, range(1, 1 + k), range(1, 1 + k)] += WP.sum(axis=1)
-    # Constant scores leave the slope undetermined: a ridge far below the data's own curvature.
-    H[:, range(1 + k), range(1 + k)] += 1e-10 * weight.sum()
     return H

@@ -35,7 +35,9 @@ def leave_out(
     outputs = np.empty((len(alphas), *observations.Y.shape))
     for rows in fold_members(fold):
         part = _Leaving.of(observations, rows)
-        step = max(1, WORKSPACE // (len(part.points) * len(spectrum.values) + 1))
+        # Not more than two kernel matrices, for which there was room when they were decomposed.
+        most = min(WORKSPACE, 2 * len(spectrum.vectors) ** 2)
+        step = max(1, most // (len(part.points) * len(spectrum.values) + 1))
         for a in range(0, len(alphas), step):
             some = np.asarray(alphas)[a : a + step, None]
             outputs[a : a + step, rows] = _outputs_without(spectrum, observations, some, part)

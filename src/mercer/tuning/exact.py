@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram import Budget, gram, gram_bytes, n_rows, take
+from mercer.gram import Budget, gram, n_rows, take
+from mercer.gram.blocks import cuts
 from mercer.kernels.base import Kernel
 from mercer.linalg import blas_threads, limit_threads, map_in_threads, threads_each
 from mercer.linalg.threads import SMALL
@@ -14,6 +15,7 @@ from mercer.rows import distinct_rows, every_row
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
 from mercer.solvers.spectrum import Coefficients, Penalty
+from mercer.tuning.memory import Exact, check_exact, exact_sizes, row_bytes
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
 
 Array = NDArray[np.float64]
@@ -23,9 +25,9 @@ Array = NDArray[np.float64]
 class Problem:
     """Points X (u rows), what was observed there, and how a fit is judged.
 
-    ``criterion`` gives the criterion for some of the rows; ``alpha`` is a number, or None for
-    leave-one-out; ``fold`` (n,) names the rows that leave together, and ``apart`` folds without which the model is
-    asked for as well.
+    ``criterion`` gives the criterion for some of the rows, which are of ``classes`` or not; ``alpha`` is a number,
+    or None for leave-one-out; ``fold`` (n,) names the rows that leave together, and ``apart`` folds without which
+    the model is asked for as well.
     """
 
     X: Any
@@ -37,6 +39,14 @@ class Problem:
     budget: Budget
     fold: NDArray[np.intp] | None = None
     apart: tuple[int, ...] = ()
+    classes: bool = True
+
+    @property
+    def extent(self) -> Exact:
+        """What its memory depends on."""
+        n, q = self.observations.Y.shape
+        alphas = len(ALPHAS) if self.alpha is None else 1
+        return Exact(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
 
 
 def at_points(
@@ -48,7 +58,11 @@ def at_points(
 
 
 def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
-    """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel."""
+    """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel.
+
+    Whether the last decomposition, of all points, stays within the budget is looked at first.
+    """
+    check_exact(problem.extent, problem.budget)
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
@@ -61,7 +75,8 @@ def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: 
     """Choose alpha for the kernel on all points."""
     observations = problem.observations
     spectrum = _spectrum(kernel, problem, threads)
-    alphas, scores = _alpha_path(problem, spectrum)
+    _, step = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
+    alphas, scores = _alpha_path(problem, spectrum, step)
     last = Path([kernel], alphas[None], scores[None], n_rows(problem.X))
     alpha = float(last.alphas[last.best])
     solution = solve(spectrum, observations, alpha)
@@ -108,20 +123,27 @@ def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState)
 def search(kernels: list[Kernel], problem: Problem) -> Path:
     """The criterion of every kernel for every alpha."""
     n = n_rows(problem.X)
-    at_once = int(max(problem.budget.n_bytes // gram_bytes(n), 1))
     each = threads_each(n)
+    workers = min(max(blas_threads() // each, 1), len(kernels))
+    at_once, step = exact_sizes(problem.extent, problem.budget.n_bytes, workers)
     tried = map_in_threads(
-        lambda kernel: _alpha_path(problem, _spectrum(kernel, problem, each)), kernels, each=each, most=at_once
+        lambda kernel: _alpha_path(problem, _spectrum(kernel, problem, each), step),
+        kernels,
+        each=each,
+        most=at_once,
     )
     alphas, scores = (np.array(part) for part in zip(*tried))
     return Path(kernels, alphas, scores, n)
 
 
-def _alpha_path(problem: Problem, spectrum: Spectrum) -> tuple[Array, Array]:
-    """Alphas (a,) and the criterion of each."""
+def _alpha_path(problem: Problem, spectrum: Spectrum, step: int) -> tuple[Array, Array]:
+    """Alphas (a,) and the criterion of each, ``step`` of them at a time."""
     alphas = np.array([problem.alpha]) if problem.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
-    outputs = leave_out(spectrum, problem.observations, alphas, problem.fold)
-    return alphas, problem.criterion(np.arange(outputs.shape[1]))(outputs)
+    judge = problem.criterion(np.arange(len(problem.observations.Y)))
+    parts = [alphas[some] for some in cuts(len(alphas), step)]
+    return alphas, np.concatenate(
+        [judge(leave_out(spectrum, problem.observations, part, problem.fold)) for part in parts]
+    )
 
 
 def _spectrum(kernel: Kernel, problem: Problem, threads: int) -> Spectrum:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from mercer.centers import Centers, CenterSelector
 from mercer.centers import Sample as Candidates
 from mercer.gram import Budget, combine, gram, n_rows, take
-from mercer.gram.moments import Moments, MomentsOf
+from mercer.gram.blocks import cuts
+from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.gram.precision import Precision, factor_of, product_precision
 from mercer.kernels.base import Kernel
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
+from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
@@ -23,6 +25,7 @@ from mercer.solvers.leaving import LeftOutOf
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.exact import Problem, at_points, search
+from mercer.tuning.memory import PROBE_ROWS, RACE_CENTERS, Sizes, judged_at_once
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
 
 Array = NDArray[np.float64]
@@ -32,29 +35,23 @@ PartOf = Callable[[int], Moments]
 
 # The least alpha that is tried, as a share of the trace: moments know half of the digits of a kernel matrix.
 LEAST_SHARE = 1e-7
-# Rows that tell which precision is enough.
-PROBE_ROWS = 4096
 # Rows that had no part in the choice of the centers judge fits with them, if they are so many.
 LEAST_JUDGES = 1000
-
-# The best kernels are compared on at most so many rows of the sample, with at most so many centers.
-RACE_ROWS = 10_000
-RACE_CENTERS = 1000
-# Moments held at once: the sum, one for each of two blocks in flight a thread, and what LAPACK makes of them.
-MOMENTS_HELD = 8
-# Outputs judged at once: several alphas of few rows, one alpha of many.
-JUDGED = 2**21
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The fold block -> fold(encode(block))."""
+    """The fold block -> moments of encode(block); targets exist for one piece of the rows at a time."""
 
     encode: Callable[[Block], Block]
-    fold: Callable[[Block], Any]
+    fold: MomentsOf
 
-    def __call__(self, block: Block) -> Any:
-        return self.fold(self.encode(block))
+    def __call__(self, block: Block) -> Moments:
+        total = None
+        for ends in pieces(block.n_rows, PIECE):
+            total = self.fold.onto(total, self.encode(block.cut(*ends)))
+        assert total is not None
+        return total
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,8 @@ class Task:
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
     ``fold`` (n,) names rows that leave together; ``criterion`` judges some of its rows; ``alpha`` is a number,
-    or None for leave-one-out. ``doubt`` (n,) are the units if weights meant the other thing, None: no doubt.
+    or None for leave-one-out; ``sizes`` say how much is done at once. ``doubt`` (n,) are the units if weights
+    meant the other thing, None: no doubt.
     """
 
     sample: Block
@@ -90,6 +88,7 @@ class Task:
     penalty: Penalty
     intercept: bool
     budget: Budget
+    sizes: Sizes
     verbose: int = 0
     doubt: Array | None = None
 
@@ -115,19 +114,20 @@ class Task:
 def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     """Settle the words of the kernel on the sample, and choose centers among its rows."""
     order = rng.permutation(task.sample.n_rows)
-    few = task.some(kernel, np.sort(order[:FINAL_POINTS]))
+    sizes = task.sizes
+    few = task.some(kernel, np.sort(order[: FINAL_POINTS if sizes.points >= SCREEN_POINTS else sizes.points]))
     points, observed = _points(kernel, few)
     kernels = kernel.candidates(points, observed.point_weight)
     paths: tuple[Path, ...] = ()
     candidates: Candidates | None = None
     if len(kernels) > 1:
-        first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[:SCREEN_POINTS]))))
-        racers = task.some(kernel, np.sort(order[:RACE_ROWS]))
+        first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
+        racers = task.some(kernel, np.sort(order[: sizes.race]))
         among = _prepared(kernel, racers, rng)
         paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, among, rng))
         candidates = among if racers is task else None
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else kernels[0]
-    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
+    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{sizes.words}"
     candidates = _prepared(kernel, task, rng) if candidates is None else candidates
     centers = _centers(chosen, task, candidates, task.n_centers, rng)
     return Choice(chosen, centers, _factor(chosen, centers.rows, task), paths, words)
@@ -137,41 +137,59 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     """In which precision the products of the pass are computed, told by rows of the sample."""
     kernel, centers = choice.kernel, choice.centers.rows
     m, n = n_rows(centers), task.sample.n_rows
-    task.budget.require(MOMENTS_HELD * 8.0 * m * m, f"the moments of {m} centers")
     if getattr(task.sample.X, "dtype", None) != np.float32 or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if m > PROBE_ROWS // 2:
         return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
+    if not task.sizes.probe:
+        return Precision(np.float64, np.nan, "float64: max_memory leaves no room to try float32")
     probe = np.unique(np.linspace(0, n - 1, max(PROBE_ROWS // 2, 2 * m)).astype(np.intp))
-    return product_precision(kernel, centers, choice.factor, task.sample.X[probe], alpha_share=LEAST_SHARE)
+    with at_most(task.sizes.few):
+        return product_precision(kernel, centers, choice.factor, task.sample.X[probe], alpha_share=LEAST_SHARE)
 
 
 def finish(
-    choice: Choice, moments: Moments, task: Task, *, judges: Indices | None = None, part: PartOf | None = None
+    choice: Choice,
+    moments: Moments,
+    task: Task,
+    *,
+    judges: Indices | None = None,
+    part: PartOf | None = None,
+    at_once: int | None = None,
 ) -> Tuned:
     """Choose alpha by leaving out the rows of the sample, one by one or by folds, from the fit to all rows.
 
     ``judges`` are the rows of the sample at which alphas are compared, None: all; ``part`` gives the moments of a
-    fold, where rows leave together.
+    fold, where rows leave together. ``at_once`` alphas are compared in one go, None: as many as there is room for.
     """
     kernel, centers = choice.kernel, choice.centers.rows
     spectrum = decompose_moments(moments, choice.factor, intercept=task.intercept)
     alphas = _alphas(spectrum, task)
-    if task.fold is not None and part is not None:
-        outputs = _folds_left_out(choice, moments, alphas, task, part)
-    else:
-        outputs = _left_out(kernel, centers, spectrum, alphas, task)
+
+    def left_out(some: Array) -> NDArray[np.floating]:
+        if task.fold is not None and part is not None:
+            return _folds_left_out(choice, moments, some, task, part)
+        return _left_out(kernel, centers, spectrum, some, task)
+
+    steps = [alphas[some] for some in cuts(len(alphas), at_once or task.sizes.alphas[-1])]
+    outputs = left_out(steps[0])
     scores = _judge(task, outputs, judges)
+    for some in steps[1:]:
+        # Only outputs of one step are held.
+        outputs = np.empty((0, 0, 0))
+        outputs = left_out(some)
+        scores = np.append(scores, _judge(task, outputs, judges))
     path = Path([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
     best = path.best[1]
+    loo = outputs[best] if len(steps) == 1 else left_out(alphas[best : best + 1])[0]
     coef, intercept = spectrum.solve(float(alphas[best]))
     return Tuned(
         kernel=kernel,
         alpha=float(alphas[best]),
         coef=coef,
         intercept=intercept,
-        fitted=combine(kernel, task.sample.X, centers, coef) + intercept,
-        loo=np.asarray(outputs[best], dtype=np.float64),
+        fitted=combine(kernel, task.sample.X, centers, coef, cells=task.sizes.cells) + intercept,
+        loo=np.asarray(loo, dtype=np.float64),
         degrees_of_freedom=float(spectrum.degrees_of_freedom(alphas[best : best + 1])[0]),
         rank=spectrum.rank,
         negative=spectrum.negative,
@@ -205,7 +223,8 @@ def _every_row(kernel: Kernel, task: Task) -> Problem:
         alpha=task.alpha,
         penalty=task.penalty,
         intercept=task.intercept,
-        budget=task.budget,
+        budget=task.budget.less(task.sizes.held),
+        classes=task.label is not None,
     )
 
 
@@ -223,13 +242,14 @@ def _lap(
     """Alphas, their scores, and the number of centers for one kernel."""
     chosen = _centers(kernel, task, candidates, n_centers, rng)
     fold = MomentsOf(kernel, chosen.rows)
-    moments = HeldRows(task.sample).reduce(fold)
+    moments = _over(task, task.sample, fold)
     path = finish(
         Choice(kernel, chosen, _factor(kernel, chosen.rows, task), (), ""),
         moments,
         replace(task, doubt=None),
         judges=enough(chosen.unseen),
-        part=lambda f: HeldRows(task.sample.take(np.flatnonzero(task.fold == f))).reduce(fold),
+        part=lambda f: _over(task, task.sample.take(np.flatnonzero(task.fold == f)), fold),
+        at_once=task.sizes.alphas[1],
     ).paths[-1]
     return path.alphas[0], path.scores[0], n_rows(chosen.rows)
 
@@ -243,14 +263,20 @@ def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Candida
 def _centers(
     kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
 ) -> Centers:
-    held = HeldRows(task.sample)
-    return task.selector.select(
-        kernel,
-        candidates,
-        n_centers,
-        np.random.default_rng(rng.randint(2**31)),
-        moments=lambda centers: held.reduce(MomentsOf(kernel, centers)),
-    )
+    with at_most(task.sizes.few):
+        return task.selector.select(
+            kernel,
+            candidates,
+            n_centers,
+            np.random.default_rng(rng.randint(2**31)),
+            moments=lambda centers: HeldRows(task.sample).reduce(MomentsOf(kernel, centers)),
+        )
+
+
+def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
+    """fold(block) summed over rows in memory, in as many threads as there is room for."""
+    with at_most(task.sizes.few):
+        return HeldRows(rows).reduce(fold)
 
 
 def _factor(kernel: Kernel, centers: Any, task: Task) -> RankFactor | None:
@@ -278,18 +304,17 @@ def _left_out(
     kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task
 ) -> NDArray[np.floating]:
     """Outputs (a, n, q) of the rows of the sample for the models without them."""
-    a, n, q = len(alphas), task.sample.n_rows, task.sample.y.shape[1]
-    task.budget.require(16.0 * a * n * q, f"left-out outputs of {n} rows for {a} alphas and {q} targets")
-    return HeldRows(task.sample).reduce(LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+    outputs: NDArray[np.floating] = _over(task, task.sample, LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+    return outputs
 
 
 def _otherwise(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alpha: float, task: Task) -> Array | None:
     """Left-out outputs (n, q) of the sample under the other reading of weights, where it is in doubt."""
     if task.doubt is None:
         return None
-    held = HeldRows(replace(task.sample, unit=task.doubt))
     fold = LeftOutOf(kernel, centers, spectrum, np.array([alpha]))
-    return np.asarray(held.reduce(fold).outputs[0], dtype=np.float64)
+    doubted = _over(task, replace(task.sample, unit=task.doubt), fold)
+    return np.asarray(doubted.outputs[0], dtype=np.float64)
 
 
 def _folds_left_out(
@@ -304,7 +329,7 @@ def _folds_left_out(
         # These rows are gone already: nothing of them leaves.
         block = replace(task.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
         fold_out = LeftOutOf(choice.kernel, choice.centers.rows, spectrum, alphas)
-        outputs[:, members] = HeldRows(block).reduce(fold_out).outputs
+        outputs[:, members] = _over(task, block, fold_out).outputs
     return outputs
 
 
@@ -313,7 +338,6 @@ def _judge(task: Task, outputs: NDArray[np.floating], judges: Indices | None) ->
     if judges is not None:
         outputs = outputs[:, judges]
     judge = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
-    step = max(1, JUDGED // (outputs.shape[1] * outputs.shape[2]))
-    parts = [outputs[start : start + step] for start in range(0, len(outputs), step)]
+    parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
     with limit_threads(1):
         return np.concatenate([judge(np.asarray(part, dtype=np.float64)) for part in parts])

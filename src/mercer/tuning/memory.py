@@ -1,0 +1,425 @@
+"""The bytes that every stage of a fit holds, and how much is done at once so that they stay within a budget.
+
+The check before the search, the sizes that the stages work with and the plan of a fit use the same numbers.
+Within a small budget fewer threads work side by side and alphas are compared in smaller steps, which costs time
+and changes results by rounding only; kernels are compared on fewer rows and centers selected among fewer
+candidates, which the report of the fit states. What does not fit even so is refused before the search begins.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, floor, inf, log10
+from typing import Any
+
+from mercer.centers import CenterSelector, ForwardSelection
+from mercer.centers.base import Extent
+from mercer.centers.resolve import selector_for
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Budget, gram_bytes, n_rows
+from mercer.gram.blocks import BLOCK_SIZE
+from mercer.gram.budget import GIB, in_words
+from mercer.gram.moments import PIECE
+from mercer.kernels import RBF, Kernel
+from mercer.linalg.threads import AHEAD, threads_each
+from mercer.rows.base import BLOCK_ROWS
+from mercer.scores.criteria import judging_bytes
+from mercer.solvers.leaving import PIECE as LEAVING
+from mercer.tuning.path import ALPHAS, SCREEN_POINTS
+
+# The best kernels are compared on at most so many rows of the sample, with at most so many centers.
+RACE_ROWS = 10_000
+RACE_CENTERS = 1000
+# Outputs judged at once: several alphas of few rows, one alpha of many.
+JUDGED = 2**21
+# Matrices (m, m) in the solution: the moments, the factor of the penalty, and what LAPACK makes of them.
+MOMENTS_HELD = 8
+# Rows that tell which precision is enough, and matrices (m, m) that this takes.
+PROBE_ROWS = 4096
+PROBE_HELD = 10
+# Numbers for each row of the sample beside its features and targets: weights, keys, positions.
+ROW_NUMBERS = 12
+# Kernels compared where a kernel has words, about.
+SEVERAL = 15
+# Arrays (n, k) of rows and classes while left-out outputs become decisions and probabilities.
+CALIBRATION_HELD = 9
+# Fewer points than this say nothing about a kernel.
+LEAST_POINTS = 100
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage of a fit holds at its peak, in words and bytes, with rows that are held anyway."""
+
+    name: str
+    n_bytes: float
+
+
+@dataclass(frozen=True)
+class Load:
+    """A fit with centers, as far as memory depends on it.
+
+    ``row`` and ``item`` are the bytes of a row and of a number in it; of ``n`` rows (None: not known) ``sample``
+    are held, and ``left`` of these left out. There are q targets, of ``classes`` or not, ``n_centers`` (None: the
+    selector's choice), ``kernels`` and ``alphas`` to compare, at most ``threads``. ``copied``: blocks of rows are
+    not views; ``blocks`` of kernel values exist while one is computed. However few rows are asked for, ``floor``
+    are held, and ``least`` for the labels.
+    """
+
+    row: float
+    sample: int
+    left: int
+    q: int
+    n_centers: int | None
+    selector: CenterSelector
+    threads: int
+    n: int | None = None
+    item: int = 8
+    classes: bool = True
+    kernels: int = 1
+    alphas: int = len(ALPHAS)
+    copied: bool = False
+    blocks: int = 1
+    least: int = 0
+    floor: int = 0
+
+    @property
+    def m(self) -> int:
+        """Centers, at most."""
+        return self.selector.most(self.sample) if self.n_centers is None else self.n_centers
+
+    @property
+    def value(self) -> float:
+        """Bytes for a kernel value while its products are computed."""
+        return float(self.blocks * self.item + (8 if self.item < 8 else 0))
+
+    @property
+    def held(self) -> float:
+        """Bytes of the sample, its targets and the centers."""
+        return self.sample * (self.row + 8.0 * self.q + 8.0 * ROW_NUMBERS) + self.m * self.row
+
+    def extent(self, threads: int) -> Extent:
+        """What a selector needs to know."""
+        return Extent(self.sample, self.row, self.value, self.q, threads)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much a fit does at once, and the stages with their bytes.
+
+    ``threads`` work in the pass over all rows, ``few`` in passes over the sample. All kernels are compared on
+    ``points`` rows, ``kernels`` side by side, and the best of them on ``race`` rows; ``alphas`` are judged at once
+    in the first, the second and the final comparison. Products are taken of blocks of ``cells`` kernel values.
+    ``probe``: whether float32 is tried. ``held`` are the bytes of the sample.
+    """
+
+    threads: int
+    few: int
+    points: int
+    kernels: int
+    race: int
+    alphas: tuple[int, int, int]
+    cells: int
+    probe: bool
+    held: float
+    selector: CenterSelector
+    stages: tuple[Stage, ...] = field(repr=False)
+    words: str = ""
+
+    @property
+    def largest(self) -> Stage:
+        """The stage that decides the peak."""
+        return max(self.stages, key=lambda stage: stage.n_bytes)
+
+
+def sizes_within(load: Load, budget: Budget) -> Sizes:
+    """The largest sizes with which every stage of a fit with centers stays within the budget, or an error.
+
+    MemoryBudgetError names the largest stage, its bytes, the budget, and parameters that would fit.
+    """
+    sizes = fitted_sizes(load, budget.n_bytes)
+    if sizes.largest.n_bytes > budget.n_bytes:
+        raise refusal(sizes.largest, budget, _remedies(load, budget), sizes.largest.n_bytes)
+    return sizes
+
+
+def fitted_sizes(load: Load, room: float) -> Sizes:
+    """The largest sizes that fit, and the least ones where none does."""
+    usual = load
+    few, selector = _selection(load, room)
+    load = replace(load, selector=selector)
+    threads = _first(_down(load.threads), lambda t: _pass_bytes(load, t), room)
+    points, screen_alphas, kernels = _screening(load, room)
+    race, race_alphas = _racing(load, few, room)
+    m, n = load.m, load.left
+    alphas = _first(_down(load.alphas), lambda a: _leaving_bytes(load, n, m, a, few), room)
+    cells = (room - _solved_bytes(load, m)) / (8.0 * load.blocks)
+    sizes = Sizes(
+        threads=threads,
+        few=few,
+        points=points,
+        kernels=kernels,
+        race=race,
+        alphas=(screen_alphas, race_alphas, alphas),
+        cells=int(max(min(cells, BLOCK_SIZE), m)),
+        probe=_probe_bytes(load, few) <= room,
+        held=load.held,
+        selector=selector,
+        stages=(),
+        words=_words(selector, points, race, usual),
+    )
+    return replace(sizes, stages=tuple(_stages(load, sizes)))
+
+
+def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
+    """Every stage with what it holds at these sizes."""
+    m, left, q = load.m, load.left, load.q
+    yield Stage(f"the sample of {load.sample} rows", _sample_bytes(load))
+    if load.kernels > 1:
+        words = f"the comparison of kernels on {sizes.points} rows"
+        each = _kernel_bytes(load, sizes.points, sizes.alphas[0])
+        yield Stage(words, load.held + sizes.kernels * each)
+        words = f"the comparison of kernels on {sizes.race} rows with {min(m, RACE_CENTERS)} centers"
+        yield Stage(words, _leaving_bytes(load, sizes.race, min(m, RACE_CENTERS), sizes.alphas[1], sizes.few))
+    yield Stage(f"the selection of {m} centers", load.held + sizes.selector.n_bytes(m, load.extent(sizes.few)))
+    if load.item < 8 and sizes.probe:
+        yield Stage(f"the trial of float32 for {m} centers", _probe_bytes(load, sizes.few))
+    yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(load, sizes.threads))
+    yield Stage(f"the solution for {m} centers", load.held + 8.0 * MOMENTS_HELD * m * m)
+    words = f"leave-one-out outputs of {left} rows for {sizes.alphas[2]} of {load.alphas} alphas and {q} targets"
+    yield Stage(words, _leaving_bytes(load, left, m, sizes.alphas[2], sizes.few))
+    yield Stage(f"outputs of {left} rows", _solved_bytes(load, m) + 8.0 * load.blocks * min(sizes.cells, left * m))
+    if load.classes:
+        yield Stage(f"the calibration on {left} rows and {q} targets", load.held + _calibration_bytes(load))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A fit to n rows with q targets, of ``classes`` or not; all u distinct rows of ``row`` bytes are centers."""
+
+    n: int
+    u: int
+    q: int
+    row: float
+    alphas: int = len(ALPHAS)
+    classes: bool = True
+
+    def n_bytes(self, alphas: int) -> float:
+        """At the peak, with so many alphas compared at once.
+
+        Five matrices at the decomposition; after it one is left, and room for two while rows are left out.
+        """
+        n, u, q = self.n, self.u, self.q
+        rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
+        leaving = 24.0 * u * u + 8.0 * alphas * n * (q + 8.0)
+        judging = judging_bytes(judged_at_once(alphas, n, q), n, q, classes=self.classes)
+        return rows + max(gram_bytes(u), leaving + judging)
+
+
+def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
+    """How many kernels are decomposed side by side, and how many alphas of each are judged at once."""
+    kernels = _first(_down(workers), lambda k: k * extent.n_bytes(1), room)
+    most = judged_at_once(extent.alphas, extent.n, extent.q)
+    return kernels, _first(_down(most), lambda a: kernels * extent.n_bytes(a), room)
+
+
+def check_exact(extent: Exact, budget: Budget) -> None:
+    """Raise MemoryBudgetError where a fit with every distinct row a center is too large; say how many are not."""
+    n, u, need = extent.n, extent.u, extent.n_bytes(1)
+    if need <= budget.n_bytes:
+        return
+    sample = min(n, RACE_ROWS)
+    load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1), 1, n=n, classes=extent.classes)
+    m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
+    stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u))
+    if gram_bytes(u) <= budget.n_bytes:
+        stage = Stage(f"leave-one-out outputs of {n} rows beside their ({u}, {u}) kernel matrix", need)
+    raise refusal(stage, budget, [f"centers={_below(m)}"] if m else [], need)
+
+
+def row_bytes(X: Any) -> float:
+    """Bytes of one of the rows of an array or a CSR matrix; of a list those of its references."""
+    n = max(n_rows(X), 1)
+    if hasattr(X, "indptr"):
+        return float(X.data.nbytes + X.indices.nbytes) / n + 8.0
+    return float(getattr(X, "nbytes", 8 * n)) / n
+
+
+def blocks_of(kernel: Kernel, X: Any) -> int:
+    """Blocks of kernel values that exist while one is computed: a sparse product, a distance, parts of a sum."""
+    if hasattr(X, "indptr"):
+        return 3
+    return 1 if isinstance(kernel, RBF) else 2
+
+
+def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) -> MemoryBudgetError:
+    """The error for a stage beyond the budget, with what to write instead."""
+    most = f"{budget.parameter}={_above(need / GIB)}"
+    return MemoryBudgetError(
+        f"{stage.name} would need {in_words(stage.n_bytes)} and the budget is {in_words(budget.n_bytes)}; "
+        f"write {' or '.join([*remedies, most])} (in GiB)"
+    )
+
+
+def _remedies(load: Load, budget: Budget) -> list[str]:
+    """Parameters with which the fit would stay within the budget."""
+    found = []
+    if load.n_centers is not None:
+        m = _most(lambda m: _fits(replace(load, n_centers=m), budget), load.n_centers - 1)
+        found += [f"centers={_below(m)}"] if m else []
+
+    def fewer(n: int) -> Load:
+        held = max(n, load.floor) + load.least
+        return replace(load, sample=min(held, load.sample), left=min(n + load.least, load.left))
+
+    rows = _most(lambda n: _fits(fewer(n), budget), load.sample - load.least - 1)
+    return found + ([f"loo_rows={_below(rows)}"] if rows >= 2 * LEAST_POINTS else [])
+
+
+def _fits(load: Load, budget: Budget) -> bool:
+    return fitted_sizes(load, budget.n_bytes).largest.n_bytes <= budget.n_bytes
+
+
+def _sample_bytes(load: Load) -> float:
+    """While rows are drawn: those that won, and a copy; where their number is not known, twice as many."""
+    rows = 2.0 * load.sample if load.n is not None else 4.0 * load.sample + 2.0 * BLOCK_ROWS
+    return rows * (load.row + 8.0 * ROW_NUMBERS) + _in_flight(load, load.threads)
+
+
+def _in_flight(load: Load, threads: int) -> float:
+    """Blocks of rows that were read and are not done with."""
+    return (AHEAD * threads + 2.0) * _rows(load, BLOCK_ROWS) * load.row if load.copied else 0.0
+
+
+def _rows(load: Load, most: int) -> int:
+    return most if load.n is None else min(most, load.n)
+
+
+def _kernel_bytes(load: Load, points: int, alphas: int) -> float:
+    """One kernel on some points, every point a center."""
+    return _at_points(load, points).n_bytes(alphas)
+
+
+def _pass_bytes(load: Load, threads: int) -> float:
+    """Moments: a piece of kernel values for each thread, and sums that wait to be added."""
+    m, piece = load.m, _rows(load, PIECE)
+    each = piece * (m * load.value + 3.0 * load.row + 16.0 * (load.q + 1)) + 8.0 * m * m
+    return load.held + threads * each + 8.0 * m * m * (AHEAD * threads + 3) + _in_flight(load, threads)
+
+
+def _solved_bytes(load: Load, m: int) -> float:
+    """Moments, the factor of the penalty and the basis of the solution."""
+    return load.held + 24.0 * m * m
+
+
+def _leaving_bytes(load: Load, n: int, m: int, alphas: int, threads: int) -> float:
+    """Outputs of n rows left out for some alphas: their parts, joined, then judged."""
+    outputs = float(load.item) * alphas * n * load.q
+    work = threads * min(n, LEAVING) * (2.0 * m * load.value + 3.0 * load.item * alphas * load.q + 3.0 * load.row)
+    step = judged_at_once(alphas, n, load.q)
+    judging = 8.0 * step * n * load.q + judging_bytes(step, n, load.q, classes=load.classes)
+    slopes = 16.0 * m * alphas * load.q
+    return _solved_bytes(load, m) + 8.0 * n * load.q + slopes + outputs + max(work, outputs, judging)
+
+
+def judged_at_once(alphas: int, n: int, q: int) -> int:
+    """Alphas judged at once of those whose outputs are there."""
+    return min(alphas, max(1, JUDGED // max(n * q, 1)))
+
+
+def _calibration_bytes(load: Load) -> float:
+    """Outputs, decisions and probabilities of rows left out, and what fitting the map to them takes."""
+    k = load.q if load.q > 1 else 2
+    return 8.0 * load.left * CALIBRATION_HELD * k
+
+
+def _probe_bytes(load: Load, threads: int) -> float:
+    """Moments of a few rows in both precisions."""
+    rows = max(PROBE_ROWS // 2, 2 * load.m)
+    return load.held + min(threads, 2) * min(rows, PIECE) * load.m * load.value + 8.0 * PROBE_HELD * load.m**2
+
+
+def _selection(load: Load, room: float) -> tuple[int, CenterSelector]:
+    """Threads in passes over the sample, and the selector with as many candidates as fit."""
+
+    def cost(threads: int) -> float:
+        m = load.m
+        return load.held + load.selector.n_bytes(m, load.extent(threads))
+
+    threads = _first(_down(load.threads), cost, room)
+    if cost(threads) <= room:
+        return threads, load.selector
+    return threads, load.selector.within(room - load.held, load.n_centers, load.extent(threads))
+
+
+def _screening(load: Load, room: float) -> tuple[int, int, int]:
+    """Points on which all kernels are compared, alphas judged and kernels decomposed at once."""
+    room = room - load.held
+    sizes = sorted({min(load.sample, SCREEN_POINTS), *range(LEAST_POINTS, min(load.sample, SCREEN_POINTS), 50)})
+    points = _first(reversed(sizes), lambda p: _kernel_bytes(load, p, 1), room)
+    workers = min(max(load.threads // threads_each(points), 1), load.kernels)
+    kernels, alphas = exact_sizes(_at_points(load, points), room, workers)
+    return points, alphas, kernels
+
+
+def _at_points(load: Load, points: int) -> Exact:
+    return Exact(points, points, load.q, load.row, load.alphas, load.classes)
+
+
+def _racing(load: Load, threads: int, room: float) -> tuple[int, int]:
+    """Rows on which the best kernels are compared with centers, and alphas at once."""
+    most, m = min(load.sample, RACE_ROWS), min(load.m, RACE_CENTERS)
+    sizes = sorted({most, *range(LEAST_POINTS, most, 100)})
+    rows = _first(reversed(sizes), lambda n: _leaving_bytes(load, n, m, 1, threads), room)
+    return rows, _first(_down(load.alphas), lambda a: _leaving_bytes(load, rows, m, a, threads), room)
+
+
+def _words(selector: CenterSelector, points: int, race: int, load: Load) -> str:
+    """What is less than usual, and is no matter of time alone."""
+    less = []
+    if isinstance(selector, ForwardSelection) and selector is not load.selector:
+        less.append(f"{selector.n_candidates} candidates")
+    if load.kernels > 1 and points < min(load.sample, SCREEN_POINTS):
+        less.append(f"{points} rows for all kernels")
+    if load.kernels > 1 and race < min(load.sample, RACE_ROWS):
+        less.append(f"{race} rows for the best kernels")
+    return f"; within max_memory {', '.join(less)}" if less else ""
+
+
+def _first(sizes: Iterable[int], cost: Callable[[int], float], room: float) -> int:
+    """The first size that fits, or the last of all."""
+    size = 1
+    for size in sizes:
+        if cost(size) <= room:
+            return size
+    return size
+
+
+def _down(most: int) -> range:
+    return range(max(most, 1), 0, -1)
+
+
+def _most(fits: Callable[[int], bool], high: int) -> int:
+    """The largest number up to ``high`` that fits, where less always fits better; 0 if not even one does."""
+    low = 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def _below(value: float) -> int:
+    """Two digits of a number, not above it."""
+    return int(_rounded(value, floor))
+
+
+def _above(value: float) -> str:
+    """Two digits of a number, not below it."""
+    return f"{_rounded(value, ceil):.10g}"
+
+
+def _rounded(value: float, to: Callable[[float], int]) -> float:
+    if not 0 < value < inf:
+        return value
+    unit = 10.0 ** (floor(log10(value)) - 1)
+    # A number that has two digits is its own bound, whatever rounding made of the quotient.
+    return to(round(value / unit, 6)) * unit

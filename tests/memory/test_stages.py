@@ -1,0 +1,187 @@
+"""Every stage of a fit says what it holds before the search, and works with sizes that stay within the budget."""
+
+import re
+import tracemalloc
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.centers import ForwardSelection, Leverage, RPCholesky, Uniform
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Budget
+from mercer.kernels import RBF
+from mercer.tuning.memory import Load, fitted_sizes, sizes_within
+
+MIB = 2**20
+LOAD = Load(
+    row=40.0, sample=10_000, left=10_000, q=1, n_centers=300, selector=ForwardSelection(), threads=2, n=10**6
+)
+LOADS = {
+    "two classes": LOAD,
+    "kernels to compare": replace(LOAD, kernels=15),
+    "50 classes": replace(LOAD, q=50, kernels=15),
+    "float32": replace(LOAD, item=4, row=20.0, n_centers=1000),
+    "random centers": replace(LOAD, selector=Uniform(), n_centers=3000),
+    "number not given": replace(LOAD, n_centers=None),
+    "unknown number of rows": replace(LOAD, n=None, copied=True, row=8000.0),
+    "regression": replace(LOAD, classes=False, q=3),
+}
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """Kernels may not be compared."""
+
+    def fail(*args, **kwargs):
+        raise AssertionError("work began")
+
+    for module in ("exact", "one_pass"):
+        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "search", fail)
+
+
+@pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_stages_stay_within_the_budget_or_the_fit_is_refused(load, mib):
+    budget = Budget(mib * MIB)
+    try:
+        sizes = sizes_within(load, budget)
+    except MemoryBudgetError:
+        assert fitted_sizes(load, budget.n_bytes).largest.n_bytes > budget.n_bytes
+    else:
+        assert all(stage.n_bytes <= budget.n_bytes for stage in sizes.stages)
+
+
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_more_memory_never_refuses_what_less_allowed(load):
+    allowed = []
+    for mib in np.geomspace(1, 10_000, 30):
+        allowed.append(fitted_sizes(load, mib * MIB).largest.n_bytes <= mib * MIB)
+    assert allowed == sorted(allowed)
+
+
+def test_with_plenty_of_memory_sizes_are_the_usual_ones():
+    sizes = fitted_sizes(LOADS["kernels to compare"], np.inf)
+    assert (sizes.threads, sizes.few, sizes.points, sizes.race) == (2, 2, 1000, 10_000)
+    assert sizes.alphas == (35, 35, 35)
+    assert sizes.selector is LOAD.selector
+    assert sizes.words == ""
+
+
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_every_parameter_that_a_refusal_names_is_enough(load):
+    with pytest.raises(MemoryBudgetError) as caught:
+        sizes_within(load, Budget(2 * MIB))
+    said = dict(re.findall(r"(\w+)=([\d.]+)", str(caught.value)))
+    sizes_within(load, Budget(float(said.pop("max_memory")) * 2**30))
+    if "centers" in said:
+        sizes_within(replace(load, n_centers=int(said["centers"])), Budget(2 * MIB))
+    if "loo_rows" in said:
+        rows = int(said["loo_rows"])
+        sizes_within(replace(load, sample=rows, left=rows), Budget(2 * MIB))
+
+
+def test_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
+    X = rng.normal(size=(5000, 2))
+    with pytest.raises(MemoryBudgetError, match=r"\(5000, 5000\) .* need 953.7 MiB and the budget is 512.0 MiB"):
+        KernelFisherClassifier(max_memory=0.5).fit(X, np.arange(5000) % 2)
+
+
+def test_centers_that_a_refused_fit_names_are_enough(rng):
+    X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
+    model = KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.02, random_state=0)
+    with pytest.raises(MemoryBudgetError) as caught:
+        model.fit(X, y)
+    m = int(re.search(r"centers=(\d+)", str(caught.value)).group(1))
+    assert m >= 100
+    model.set_params(centers=m).fit(X, y)
+
+
+def test_too_many_centers_are_refused_before_kernels_are_compared(rng, no_search):
+    X = rng.normal(size=(6000, 2))
+    with pytest.raises(MemoryBudgetError, match=r"2000 centers.*write centers=\d+.* or max_memory=0\.\d+"):
+        KernelFisherClassifier(centers=2000, max_memory=0.05).fit(X, np.arange(6000) % 2)
+
+
+def test_many_classes_are_refused_before_kernels_are_compared(rng, no_search):
+    X, y = rng.normal(size=(8000, 2)), np.arange(8000) % 200
+    with pytest.raises(MemoryBudgetError, match="200 targets"):
+        KernelFisherClassifier(centers=50, max_memory=0.02).fit(X, y)
+
+
+def traced_peak(fit):
+    tracemalloc.start()
+    try:
+        model = fit()
+        return model, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def classes(rng, n, d, k):
+    y = np.arange(n) % k
+    return rng.normal(size=(n, d)) + np.random.default_rng(1).normal(size=(k, d))[y], y
+
+
+# What Python itself keeps of a fit, such as compiled regular expressions and modules that are imported late.
+OBJECTS = 2 * MIB
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "mib", "parameters"),
+    [
+        (6000, 5, 2, 10, {"kernel": RBF(gamma=0.1), "centers": 50}),
+        (6000, 5, 2, 10, {"centers": 50}),
+        (6000, 5, 2, 25, {"kernel": RBF(gamma=0.1), "centers": 300}),
+        (4000, 5, 30, 20, {"kernel": RBF(gamma=0.1), "centers": 60, "loo_rows": 2000}),
+        (3000, 200, 2, 40, {"kernel": RBF(gamma=0.001), "centers": 100}),
+        (3000, 5, 2, 40, {"kernel": RBF(gamma=0.1), "centers": RPCholesky(200)}),
+        (3000, 5, 2, 80, {"kernel": RBF(gamma=0.1), "centers": Leverage(200)}),
+        (3000, 5, 2, 20, {"kernel": RBF(gamma=0.1), "centers": ForwardSelection()}),
+        (700, 5, 2, 20, {}),
+        (600, 5, 20, 16, {"kernel": RBF(gamma=0.1)}),
+    ],
+)
+def test_a_fit_allocates_no_more_than_its_budget(rng, n, d, k, mib, parameters):
+    X, y = classes(rng, n, d, k)
+    model = KernelFisherClassifier(max_memory=mib / 1024, random_state=0, **parameters)
+    _, peak = traced_peak(lambda: model.fit(X, y))
+    assert peak <= mib * MIB + OBJECTS
+
+
+def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
+    X, y = classes(rng, 6000, 30, 2)
+    X[rng.random(X.shape) < 0.9] = 0.0
+    model = KernelFisherClassifier(RBF(gamma=0.1), centers=100, max_memory=30 / 1024, random_state=0)
+    _, peak = traced_peak(lambda: model.fit(sparse.csr_matrix(X.astype(np.float32)), y))
+    assert peak <= 30 * MIB + OBJECTS
+
+
+def test_a_regression_allocates_no_more_than_its_budget(rng):
+    X = rng.normal(size=(6000, 5)).astype(np.float32)
+    model = KernelRidgeRegressor(RBF(gamma=0.1), centers=200, max_memory=30 / 1024, random_state=0)
+    _, peak = traced_peak(lambda: model.fit(X, X[:, :3]))
+    assert peak <= 30 * MIB + OBJECTS
+
+
+def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_given(rng):
+    X, y = classes(rng, 6000, 3, 4)
+    few, many = (
+        KernelFisherClassifier(RBF(gamma=0.3), centers=X[:80], max_memory=gib).fit(X, y) for gib in (0.009, None)
+    )
+    # The same pieces of rows, summed in the same order.
+    assert (few.moments_.G == many.moments_.G).all()
+    assert few.alpha_ == pytest.approx(many.alpha_, rel=1e-12)
+    # Alphas left out in steps are other matrix products: a few roundings of outputs of size one.
+    np.testing.assert_allclose(few.loo_outputs_, many.loo_outputs_, atol=1e-10)
+
+
+def test_the_report_says_what_is_less_within_max_memory(rng):
+    X, y = classes(rng, 6000, 3, 2)
+    few = KernelFisherClassifier(centers=50, max_memory=0.008, random_state=0).fit(X, y)
+    assert re.search(r"within max_memory \d+ candidates, \d+ rows for all kernels", few.report_.centers)
+    usual = KernelFisherClassifier(RBF(gamma=0.3), centers=50, random_state=0).fit(X, y)
+    assert "max_memory" not in str(usual.report_)
