@@ -235,7 +235,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Parameters
         ----------
         X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
-            Or rows elsewhere, which are read block by block: the path of a Parquet file or folder, a
+            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
         y : array of shape (n,)
             Class labels of any type. Of a path the name of the column; tuples carry it.
