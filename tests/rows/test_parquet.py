@@ -216,3 +216,46 @@ def test_without_pyarrow_the_extra_is_named(file, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r"pip install mercer\[parquet\]"):
         ParquetRows(file)
+
+
+def test_a_name_that_two_columns_share_is_refused_unless_it_is_left_out(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table([[1.0], [2.0], [3.0]], names=["x", "x", "z"]), path)
+    for options in ({}, {"columns": ["x"]}, {"columns": ["z"], "target": "x"}):
+        with pytest.raises(ValueError, match=r"'.*t.parquet' has 2 columns named 'x'; .* columns=\[\.\.\.\]"):
+            ParquetRows(path, **options)
+    assert_array_equal(all_of(ParquetRows(path, columns=["z"])), [[3.0]])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([[1.0], [2.0]]), "list<.*double>"),
+        (pa.array([{"a": 1.0}, {"a": 2.0}]), "struct<a: double>"),
+        (pa.array(["1", "2"]).dictionary_encode(), "dictionary<values=string.*>"),
+        (pa.array([1, 2]).cast(pa.decimal128(30, 2)), r"decimal128\(30, 2\)"),
+        (pa.array([1, 2], pa.timestamp("us")), r"timestamp\[us\]"),
+        (pa.array([1, 2], pa.date32()), r"date32\[day\]"),
+        (pa.array([b"1", b"2"]), "binary"),
+        (pa.nulls(2), "null"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_columns_that_are_not_numbers_are_no_features_and_no_weights(tmp_path, column, kind):
+    path = file_of(tmp_path / "t.parquet", x=[1.0, 2.0], other=column)
+    remedy = r"; cast it to float64, or leave it out with columns=\[\.\.\.\]"
+    with pytest.raises(ValueError, match=f"column 'other' is of type {kind}, not a number{remedy}"):
+        ParquetRows(path)
+    if "decimal" not in kind:
+        with pytest.raises(
+            ValueError, match=f"column 'other' is of type {kind}, not a number; cast it to float64"
+        ):
+            ParquetRows(path, weight="other")
+    assert_array_equal(all_of(ParquetRows(path, columns=["x"])), [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("column", [pa.array([[1.0], [2.0]]), pa.array([{"a": 1.0}, {"a": 2.0}])])
+def test_a_target_has_one_value_for_each_row(tmp_path, column):
+    path = file_of(tmp_path / "t.parquet", x=[1.0, 2.0], other=column)
+    with pytest.raises(ValueError, match=r"column 'other' is of type .*, not one value for each row"):
+        ParquetRows(path, target="other")

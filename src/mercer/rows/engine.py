@@ -2,6 +2,7 @@
 
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -249,6 +250,22 @@ def known_counts(parts: Sequence[Part]) -> Counts:
     return Counts(tuple(counts) if len(counts) == len(parts) else None)
 
 
+def check_columns(names: Sequence[str], target: str | Sequence[str] | None, weight: str | None) -> None:
+    """Target and weight are columns, and no two columns share a name."""
+    for name in _labels(target, weight):
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(names)}")
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise ValueError(f"there are {times} columns named {name!r}; rename or drop all but one of them")
+
+
+def _labels(target: str | Sequence[str] | None, weight: str | None) -> list[str]:
+    """The columns that are not X."""
+    targets = [] if target is None else [target] if isinstance(target, str) else list(target)
+    return targets if weight is None else [*targets, weight]
+
+
 def block_of_columns(
     columns: dict[str, NDArray[Any]], target: str | Sequence[str] | None, weight: str | None
 ) -> tuple[Any, Any, Any]:
@@ -256,13 +273,9 @@ def block_of_columns(
 
     A column (b, c) is c columns of X. X is float32 if all of its columns are, float64 otherwise.
     """
-    targets = [] if target is None else [target] if isinstance(target, str) else list(target)
-    labels = targets if weight is None else [*targets, weight]
-    for name in labels:
-        if name not in columns:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(columns)}")
-    features = {name: column for name, column in columns.items() if name not in labels}
-    y = None if target is None else np.column_stack([columns[name] for name in targets])
+    check_columns(list(columns), target, weight)
+    features = {name: column for name, column in columns.items() if name not in _labels(target, weight)}
+    y = None if target is None else np.column_stack([columns[name] for name in _labels(target, None)])
     return (
         _matrix(features),
         y[:, 0] if y is not None and isinstance(target, str) else y,

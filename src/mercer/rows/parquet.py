@@ -1,7 +1,10 @@
 """Rows in Parquet files, read as they are needed."""
 
 import copy
+from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +17,22 @@ from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, reg
 
 # Bytes read ahead in each column. With it, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
+# Types of columns whose values have parts.
+NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the files say about themselves: their paths and rows, the columns of X and their common type."""
+    """What the files say about themselves: their paths and rows, the columns of X and their common type.
+
+    ``kinds`` are the types of all columns that are read, in words.
+    """
 
     files: tuple[Path, ...]
     counts: tuple[int, ...]
     features: tuple[str, ...]
     dtype: type[np.floating[Any]]
+    kinds: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class ParquetRows(LocalRows):
 
     Blocks are read with pyarrow as they are needed: memory does not depend on the number of rows, nor on the row
     groups, and any cut of the same rows into files gives the same sums. Only paths, options and sizes are stored
-    and pickled. X is float32 if all of its columns are, float64 otherwise.
+    and pickled. X is float32 if all of its columns are, float64 otherwise. Checksums of pages are verified where
+    the files have them, and a file that cannot be read, or has other rows or columns than before, is named.
 
     Parameters
     ----------
@@ -90,12 +100,18 @@ class ParquetRows(LocalRows):
     @cached_property
     def _layout(self) -> _Layout:
         files = _files(Path(self.path))
-        schemas, counts = zip(*map(_describe, files))
+        columns, counts = zip(*map(_describe, files))
+        schemas = [dict(pairs) for pairs in columns]
         features = self._features(schemas[0])
-        _check_present((*features, *self._labels), schemas[0], files[0])
-        names = None if self.columns is None else {*features, *self._labels}
+        used = tuple(dict.fromkeys((*features, *self._labels)))
+        for file, pairs in zip(files, columns):
+            _check_single(used, pairs, file)
+        _check_present(used, schemas[0], files[0])
+        names = None if self.columns is None else set(used)
         _check_alike(files, [_restricted(schema, names) for schema in schemas])
-        return _Layout(files, counts, features, _common_type(features, schemas[0]))
+        kinds = {name: schemas[0][name] for name in used}
+        _check_labels(self._targets, self.weight, kinds)
+        return _Layout(files, counts, features, _common_type(features, kinds), kinds)
 
     @property
     def _targets(self) -> tuple[str, ...]:
@@ -112,7 +128,7 @@ class ParquetRows(LocalRows):
     def _range(self) -> tuple[int, int]:
         return (0, sum(self._layout.counts)) if self.rows is None else self.rows
 
-    def _features(self, schema: dict[str, Any]) -> tuple[str, ...]:
+    def _features(self, schema: dict[str, str]) -> tuple[str, ...]:
         if self.columns is None:
             return tuple(name for name in schema if name not in self._labels)
         both = sorted(set(self.columns) & set(self._labels))
@@ -125,10 +141,10 @@ class ParquetRows(LocalRows):
     def _read(self) -> Iterator[Block]:
         """Blocks of any size."""
         start, stop = self._range
-        columns = list(dict.fromkeys((*self._layout.features, *self._labels)))
         before, first = 0, 0
         for file, n in zip(self._layout.files, self._layout.counts):
-            for batch in _batches(file, start - before, min(stop - before, n), columns, self.block_rows):
+            ends = max(start - before, 0), min(stop - before, n)
+            for batch in _batches(file, n, self._layout.kinds, *ends, self.block_rows):
                 yield self._block(batch, first)
                 first += batch.num_rows
             before += n
@@ -155,7 +171,8 @@ class ParquetRows(LocalRows):
                 f"column {name!r} of {self.path} has {column.null_count} nulls in rows {first} to {last}; "
                 "fill them or leave those rows out"
             )
-        array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        with _naming(f"column {name!r} of {self.path}"):
+            array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return array
 
 
@@ -169,7 +186,25 @@ def _parquet() -> Any:
 
 
 def _open(file: Path) -> Any:
-    return _parquet().ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
+    parquet = _parquet()
+    with _naming(repr(str(file))):
+        return parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Errors of pyarrow say what could not be read; those that a second try may not meet stay of type OSError."""
+    try:
+        yield
+    except MemoryError as error:
+        error.add_note(f"while reading {what}")
+        raise
+    except Exception as error:
+        kind = type(error) if isinstance(error, OSError) else ValueError
+        raise kind(
+            f"{what} cannot be read: {error}; the file is damaged, or was changed or removed while it was in use: "
+            "write it again"
+        ) from error
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -184,24 +219,64 @@ def _files(path: Path) -> tuple[Path, ...]:
     return files
 
 
-def _describe(file: Path) -> tuple[dict[str, Any], int]:
-    """Types of the columns by name, and the number of rows: from the end of the file, without its data."""
+def _describe(file: Path) -> tuple[list[tuple[str, str]], int]:
+    """Names and types of the columns, and the number of rows: from the end of the file, without its data."""
     with _open(file) as opened:
-        schema = opened.schema_arrow
-        return dict(zip(schema.names, schema.types)), int(opened.metadata.num_rows)
+        schema, n = opened.schema_arrow, int(opened.metadata.num_rows)
+        with _naming(repr(str(file))):
+            _check_rows(int(_ends(opened.metadata)[-1]), n)
+            _check_types(opened)
+            return [(name, str(kind)) for name, kind in zip(schema.names, schema.types)], n
 
 
-def _check_present(names: Sequence[str], schema: dict[str, Any], file: Path) -> None:
+def _check_rows(found: int, expected: int) -> None:
+    """The rows that were found are those that the end of the file speaks of."""
+    if found != expected:
+        raise ValueError(f"it should have {expected} rows there, and has {found}")
+
+
+def _check_types(opened: Any) -> None:
+    """Arrow leaves a schema of its own in the files it writes, so that a wrong byte in one of the two shows."""
+    import pyarrow
+
+    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return
+    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
+    there = {name: str(kind) for name, kind in zip(schema.names, schema.types)}
+    for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
+        if _family(there.get(name, "")) not in ("", _family(kind)):
+            raise ValueError(f"column {name!r} is {kind} in its schema and {there[name]} in that of Arrow")
+
+
+def _family(kind: str) -> str:
+    """What a type is read as, nothing where that depends on the reader: whole numbers may become longer ones."""
+    if kind.startswith(("int", "uint")):
+        return "int"
+    return kind if kind in ("bool", "halffloat", "float", "double", "string", "large_string") else ""
+
+
+def _check_single(names: Sequence[str], columns: list[tuple[str, str]], file: Path) -> None:
+    counts = Counter(name for name, _ in columns)
+    for name in names:
+        if counts[name] > 1:
+            raise ValueError(
+                f"{str(file)!r} has {counts[name]} columns named {name!r}; write it with a name for each column, "
+                "or leave them out with columns=[...]"
+            )
+
+
+def _check_present(names: Sequence[str], schema: dict[str, str], file: Path) -> None:
     for name in names:
         if name not in schema:
             raise ValueError(f"there is no column {name!r} in {str(file)!r}; its columns are {', '.join(schema)}")
 
 
-def _restricted(schema: dict[str, Any], names: set[str] | None) -> dict[str, Any]:
+def _restricted(schema: dict[str, str], names: set[str] | None) -> dict[str, str]:
     return {name: kind for name, kind in schema.items() if names is None or name in names}
 
 
-def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, Any]]) -> None:
+def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]]) -> None:
     """All files have the same columns, of the same types."""
     for file, schema in zip(files, schemas):
         for name in schemas[0] | schema:
@@ -213,40 +288,84 @@ def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, Any]]) -> 
                 )
 
 
-def _common_type(features: tuple[str, ...], schema: dict[str, Any]) -> type[np.floating[Any]]:
+def _check_labels(targets: Sequence[str], weight: str | None, schema: dict[str, str]) -> None:
+    """Targets have one value for each row, and weights are numbers."""
+    for name in targets:
+        if schema[name].startswith(NESTED):
+            raise ValueError(
+                f"column {name!r} is of type {schema[name]}, not one value for each row; give the names of "
+                "several columns for several targets"
+            )
+    if weight is not None and not (_is_number(schema[weight]) or schema[weight].startswith("decimal")):
+        raise ValueError(f"column {weight!r} is of type {schema[weight]}, not a number; cast it to float64")
+
+
+def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.floating[Any]]:
     """float32 if all columns are, float64 for all other numbers."""
     if not features:
         raise ValueError("there is no column left for X; name at least one with columns=[...]")
     for name in features:
-        if not _is_number(str(schema[name])):
+        if not _is_number(schema[name]):
             raise ValueError(
-                f"column {name!r} is of type {schema[name]}, not a number; leave it out with columns=[...]"
+                f"column {name!r} is of type {schema[name]}, not a number; cast it to float64, or leave it out "
+                "with columns=[...]"
             )
-    return np.float32 if {str(schema[name]) for name in features} == {"float"} else np.float64
+    return np.float32 if {schema[name] for name in features} == {"float"} else np.float64
 
 
 def _is_number(kind: str) -> bool:
     return kind.startswith(("int", "uint")) or kind in ("bool", "halffloat", "float", "double")
 
 
-def _batches(file: Path, start: int, stop: int, columns: list[str], size: int) -> Iterator[Any]:
-    """Tables of the rows start to stop - 1 of one file, read group by group, and only groups with such rows."""
-    start = max(start, 0)
+def _batches(file: Path, n_rows: int, columns: dict[str, str], start: int, stop: int, size: int) -> Iterator[Any]:
+    """Tables of the rows start to stop - 1 of one file, read group by group, and only groups with such rows.
+
+    The file has ``n_rows`` rows and these columns, of these types.
+    """
     if start >= stop:
         return
     with _open(file) as opened:
-        groups, position = _groups(opened.metadata, start, stop)
+        _check_unchanged(opened, file, n_rows, columns)
+        groups, position, end = _groups(opened.metadata, start, stop)
         # The cores belong to the threads that work on the blocks.
-        for batch in opened.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
+        batches = opened.iter_batches(size, row_groups=groups, columns=list(columns), use_threads=False)
+        while True:
+            with _naming(f"rows {position} to {min(position + size, end) - 1} of {str(file)!r}"):
+                batch = next(batches, None)
+                if batch is None:
+                    _check_rows(position, end)
+                    return
             low, high = max(start - position, 0), min(stop - position, batch.num_rows)
             position += batch.num_rows
             if low < high:
                 yield batch.slice(low, high - low)
 
 
-def _groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int]:
-    """The row groups with rows start to stop - 1, and the first row of the first of them."""
-    ends = np.cumsum([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
-    first = int(np.searchsorted(ends, start, side="right"))
-    last = int(np.searchsorted(ends, stop, side="left"))
-    return list(range(first, last + 1)), int(ends[first - 1]) if first else 0
+def _check_unchanged(opened: Any, file: Path, n_rows: int, columns: dict[str, str]) -> None:
+    """The file is that which was looked at first."""
+    if opened.metadata.num_rows != n_rows:
+        raise ValueError(
+            f"{str(file)!r} has {opened.metadata.num_rows} rows now and had {n_rows} before; leave files alone "
+            "until the fit is done"
+        )
+    schema = dict(zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)))
+    for name, kind in columns.items():
+        if schema.get(name) != kind:
+            raise ValueError(
+                f"column {name!r} of {str(file)!r} is {schema.get(name, 'missing')} now and was {kind} before; "
+                "leave files alone until the fit is done"
+            )
+
+
+def _groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int, int]:
+    """The row groups with rows start to stop - 1, their first row, and the one after their last."""
+    ends = _ends(metadata)
+    first = int(np.searchsorted(ends[1:], start, side="right"))
+    last = int(np.searchsorted(ends[1:], stop, side="left"))
+    return list(range(first, last + 1)), int(ends[first]), int(ends[last + 1])
+
+
+def _ends(metadata: Any) -> NDArray[np.intp]:
+    """Zero, and the row after the last of every row group."""
+    counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return np.cumsum([0, *counts], dtype=np.intp)

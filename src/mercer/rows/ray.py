@@ -17,6 +17,7 @@ from mercer.rows.engine import (
     Part,
     Partial,
     block_of_columns,
+    check_columns,
     known_counts,
     open_tuple,
     parquet_parts,
@@ -83,9 +84,7 @@ def ray_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLO
     if isinstance(X, list | tuple):
         open_: Callable[..., Rows] = partial(open_tuple, block_rows=block_rows)
         return RayRows(tuple(Part(open_, (ref,)) for ref in X))
-    for name in [*([y] if isinstance(y, str) else y or []), *([] if weight is None else [weight])]:
-        if name not in X.columns():
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(X.columns())}")
+    check_columns(X.columns(), y, weight)
     open_ = partial(TableRows, target=y, weight=weight, block_rows=block_rows)
     return RayRows(tuple(Part(open_, (ref,)) for ref in _tables(X)))
 

@@ -14,6 +14,7 @@ from mercer.rows.engine import (
     Item,
     Partial,
     block_of_columns,
+    check_columns,
     count_rows,
     sum_part,
 )
@@ -85,9 +86,7 @@ class SparkRows(EngineRows):
 
 def spark_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> SparkRows:
     """Rows of a DataFrame; ``y`` and ``weight`` are names of its columns, and X are all others."""
-    for name in [*([y] if isinstance(y, str) else y or []), *([] if weight is None else [weight])]:
-        if name not in X.columns:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(X.columns)}")
+    check_columns(X.columns, y, weight)
     return SparkRows(X, y, weight, block_rows)
 
 
