@@ -16,6 +16,7 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer.centers import ForwardSelection
 from mercer.datasets import make_banana
 from mercer.errors import WeightWarning
 from mercer.kernels import RBF
@@ -76,6 +77,29 @@ def test_unit_of_large_whole_weights_does_not_matter(noise, fresh, model):
     whole = clone(model).fit(X, y, sample_weight=weight)
     scaled = clone(model).set_params(alpha=0.1).fit(X, y, sample_weight=weight / 1000)
     assert_allclose(whole.predict_proba(fresh[0]), scaled.predict_proba(fresh[0]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseKernelRegressor(stop="gcv"),
+        SparseKernelRegressor(stop="bic"),
+        SparseKernelRegressor(alpha="gcv"),
+        SparseKernelRegressor(selection="orthogonal", stop="gcv"),
+        KernelRidgeRegressor(centers=ForwardSelection(criterion="gcv"), random_state=0),
+        KernelRidgeRegressor(centers=ForwardSelection(), random_state=0),
+    ],
+    ids=str,
+)
+def test_unit_of_importance_does_not_change_the_centers(noise, model):
+    """Degrees of freedom are compared to the number of rows, and not to the sum of their weights."""
+    X, _, t, weight = noise
+    fits = [
+        clone(model).set_params(kernel=RULE).fit(X, t, sample_weight=weight / unit) for unit in (1.0, 1e3, 1e6)
+    ]
+    for fit in fits[1:]:
+        assert_allclose(fit.X_fit_, fits[0].X_fit_)
+        assert_allclose(fit.loo_score_, fits[0].loo_score_, atol=1e-6)
 
 
 def test_online_calibration_of_batches_knows_no_unit_of_weights(noise, fresh):

@@ -47,6 +47,11 @@ class Observations:
         return None if self.doubt is None else replace(self, unit=self.doubt, doubt=None)
 
     @cached_property
+    def n_counted(self) -> float:
+        """Rows, each as often as it counts."""
+        return float((self.weight / self.unit).sum())
+
+    @cached_property
     def point_weight(self) -> Array:
         """Total weight of each point (u,)."""
         total: Array = np.bincount(self.rows.point, self.weight, minlength=self.rows.n_points).astype(float)

@@ -97,6 +97,16 @@ class Task:
         """Weights (n,) of the sample."""
         return np.ones(self.sample.n_rows) if self.sample.weight is None else self.sample.weight
 
+    @property
+    def counted(self) -> Block:
+        """The sample with weights that sum to the number of rows, as selectors take them."""
+        if self.sample.weight is None:
+            return self.sample
+        used = self.weight > 0
+        unit = self.weight if self.sample.unit is None else self.sample.unit
+        mean = self.weight.sum() / (self.weight[used] / unit[used]).sum()
+        return self.sample if abs(mean - 1.0) < 1e-9 else replace(self.sample, weight=self.weight / mean)
+
     def some(self, kernel: Kernel, rows: Indices) -> "Task":
         """The task on some rows of the sample."""
         if len(rows) == self.sample.n_rows:
@@ -256,7 +266,8 @@ def _lap(
 
 def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Candidates:
     """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
-    candidates = Candidates(task.sample.X, task.sample.y, task.weight, task.label)
+    counted = task.counted.with_weight()
+    candidates = Candidates(counted.X, counted.y, np.asarray(counted.weight), task.label)
     return task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
 
 
@@ -269,7 +280,7 @@ def _centers(
             candidates,
             n_centers,
             np.random.default_rng(rng.randint(2**31)),
-            moments=lambda centers: HeldRows(task.sample).reduce(MomentsOf(kernel, centers)),
+            moments=lambda centers: HeldRows(task.counted).reduce(MomentsOf(kernel, centers)),
         )
 
 

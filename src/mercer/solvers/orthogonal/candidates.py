@@ -33,14 +33,15 @@ FLOORS = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 
 @dataclass(frozen=True)
 class Points:
-    """What was observed, at distinct points: means Y (u, q) of the targets, positive weights (u,)."""
+    """What was observed, at distinct points: means Y (u, q) of the targets, positive weights (u,), of n rows."""
 
     Y: Array
     weight: Array
+    n: float
 
     @classmethod
     def of(cls, observations: Observations) -> "Points":
-        return cls(observations.point_target, observations.point_weight)
+        return cls(observations.point_target, observations.point_weight, observations.n_counted)
 
     @cached_property
     def root(self) -> Array:

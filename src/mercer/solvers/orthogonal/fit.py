@@ -90,7 +90,7 @@ class Task:
     @property
     def n_counted(self) -> float:
         """Rows, each as often as it counts."""
-        return float((self.observations.weight / self.observations.unit).sum())
+        return self.observations.n_counted
 
     def question(self, n_candidates: int | None = None) -> Question:
         """What is asked of every kernel at these points, with all or some of them as candidates."""

@@ -91,7 +91,7 @@ class SparsePath:
     bic: Array
     loo: Array
     max_residual: Array
-    total_weight: float
+    n_counted: float
 
     def __len__(self) -> int:
         return len(self.order)
@@ -183,15 +183,17 @@ def fitted_at(steps: Steps, state: State, observations: Observations) -> Array:
 def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath:
     """Everything that is known of every number of centers; O(n q) for each.
 
-    Degrees of freedom are 1 + cost tr: a center that was chosen by the targets fits their noise more than a
-    given one does; Friedman (1991), "Multivariate adaptive regression splines", section 3.6.
+    Criteria take weights in such a unit that they sum to the number of rows. Degrees of freedom are 1 + cost tr: a
+    center that was chosen by the targets fits their noise more than a given one does; Friedman (1991),
+    "Multivariate adaptive regression splines", section 3.6.
     """
-    n, weight = observations.weight.sum(), observations.weight
+    n, weight = observations.n_counted, observations.weight
+    scale = n / weight.sum()
     table = np.empty((len(steps.order), 4))
     for state in states(steps):
         residual = observations.Y - fitted_at(steps, state, observations)
         left = observations.Y - left_out(steps, state, observations)
-        rss, loo = weight @ (residual**2).sum(axis=1), weight @ (left**2).sum(axis=1) / n
+        rss, loo = weight @ (residual**2).sum(axis=1), weight @ (left**2).sum(axis=1) / weight.sum()
         table[state.m - 1] = rss, loo, np.abs(residual).max(), state.leverage.sum()
     rss, loo, largest, trace = table.T
     df = 1.0 + cost * trace
@@ -201,11 +203,11 @@ def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath
         _objective(steps, observations),
         rss,
         df,
-        gcv(rss, df, n),
-        bic(rss, df, n),
+        gcv(scale * rss, df, n),
+        bic(scale * rss, df, n),
         loo,
         largest,
-        float(n),
+        n,
     )
 
 

@@ -27,7 +27,7 @@ GRID = 29
 
 def reestimate(d: Array, z: Array, points: Points, estimate: Estimate, cost: float) -> float:
     """The alpha of least criterion for the centers so far."""
-    n, total, square = points.weight.sum(), float((points.target**2).sum()), (z**2).sum(axis=1)
+    n, total, square = points.n, float((points.target**2).sum()), (z**2).sum(axis=1)
     q = z.shape[1]
 
     def value(log_alpha: float) -> float:

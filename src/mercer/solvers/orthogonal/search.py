@@ -120,7 +120,7 @@ def surprise(candidates: Candidates, observations: Observations, alphas: Array) 
     half = points.weighted(candidates.columns(np.arange(len(candidates))))
     d, U = scipy.linalg.eigh(points.weighted(half.T), check_finite=False, driver="evd")
     d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
-    n = float((observations.weight / observations.unit).sum())
+    n = observations.n_counted
     total = observations.weight @ (observations.Y - points.mean) ** 2
     table = [
         [negative_evidence(d, z, float(all_), n, 1, float(alpha)) for z, all_ in zip(square.T, total)]
@@ -168,7 +168,7 @@ def _diagonal_trial(
     unit = float(np.abs(candidates.own(order)).mean()) or 1.0
     alphas = DIAGONALS * unit if question.alpha is None else np.array([question.alpha])
     outputs, scores = [], []
-    n = observations.weight.sum()
+    n = observations.n_counted
     for alpha in alphas:
         steps = follow(candidates, observations, order, float(alpha), "diagonal")
         state = _last(steps)
@@ -226,7 +226,7 @@ class Ridges:
 
     def gcv(self, alphas: Array, observations: Observations) -> Array:
         """Generalized cross-validation (a,) over the rows."""
-        n, at_row, points = observations.weight.sum(), observations.rows.point, Points.of(observations)
+        n, at_row, points = observations.n_counted, observations.rows.point, Points.of(observations)
         table = []
         for alpha in alphas:
             state = self.state(float(alpha))

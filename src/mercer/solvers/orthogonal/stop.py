@@ -61,7 +61,7 @@ def _curve(path: SparsePath, stop: Stop) -> Array:
     """Criteria in the unit of a variance, so that a relative tolerance means the same for all."""
     if stop == "gcv":
         return path.gcv
-    return np.asarray(np.exp((path.bic - path.bic.min()) / path.total_weight))
+    return np.asarray(np.exp((path.bic - path.bic.min()) / path.n_counted))
 
 
 def _improvement(objective: Array) -> Array:
