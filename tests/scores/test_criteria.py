@@ -77,3 +77,13 @@ def test_weight_two_is_a_row_twice(case, name):
 def test_relative_outputs_are_differences_to_the_first_class():
     assert relative(np.array([[1.0, 3.0, 0.5]])).tolist() == [[2.0, -0.5]]
     assert relative(np.array([[0.25]])).tolist() == [[0.25]]
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION_CRITERIA)
+def test_shares_without_the_own_row_are_no_better_than_the_shares(name):
+    label = np.repeat([0, 1, 2], [10, 20, 30])
+    Y = class_targets(label, 3)
+    # A kernel without signal: the left-out output of a row is the mean of the others, which knows its class.
+    outputs = np.stack([(Y.sum(axis=0) - Y) / 59, np.tile(Y.mean(axis=0), (60, 1))])
+    without, shares = classification_criterion(name, label, np.ones(60), Y)(outputs)
+    assert without >= shares * (1 - 1e-6)

@@ -97,3 +97,10 @@ def test_affine_change_of_scores_changes_no_logit(rng):
     R, label, weight = scored(rng, 60, 2)
     plain, moved = fit_logits(R, label, weight), fit_logits(1000 * R + 5, label, weight)
     assert_allclose(moved.at(1000 * R + 5), plain.at(R), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [3, 6])
+def test_classes_of_equal_weight_have_equal_shares_to_the_last_digit(rng, k):
+    label = rng.permutation(np.arange(20 * k) % k)
+    fit = fit_logits(np.zeros((1, 20 * k, k - 1)), label, np.ones(20 * k))
+    assert fit.offset[0].tolist() == [0.0] * (k - 1)

@@ -97,3 +97,34 @@ def test_gaussian_map_increases_where_left_out_scores_run_against_the_labels():
     R = np.where(label == 1, -1.0, 1.0)[:, None] + 0.1 * np.linspace(-1, 1, 20)[:, None]
     posterior = calibrate("gaussian", R, label, np.ones(20))
     assert (np.diff(posterior.logits(np.linspace(-2, 2, 9)[:, None])[:, 0]) > 0).all()
+
+
+def test_probability_of_the_first_class_keeps_its_digits():
+    posterior = calibrate("logistic", *scored(np.random.default_rng(0), 100, 3), np.ones(100))
+    far = np.array([[1.0, 2.0], [300.0, 10.0], [-300.0, -10.0]])
+    logits = posterior.logits(far)
+    exact = np.exp(-np.logaddexp(np.logaddexp(0.0, logits[:, 0]), logits[:, 1]))
+    assert 0 < exact[1] < 1e-100
+    # An exponent of some hundreds has its last digit at 1e-14 of the probability.
+    assert_allclose(posterior.probabilities(far)[:, 0], exact, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weak", [1.0, 1e-8])
+def test_gaussian_in_a_subspace_is_linear_discriminant_analysis_there(rng, weak):
+    """Scores of four classes that have two coordinates, one of them small."""
+    label = np.arange(200) % 4
+    Z = (np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])[label] + rng.normal(size=(200, 2))) * [
+        1.0,
+        weak,
+    ]
+    back = np.array([[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+    basis = np.linalg.pinv(back[:, 1:])
+    found = calibrate("gaussian", Z @ back[:, 1:], label, np.ones(200), basis)
+    exact = LinearDiscriminantAnalysis(solver="lsqr").fit(Z / [1.0, weak], label).predict_proba(Z / [1.0, weak])
+    assert_allclose(found.probabilities(Z @ back[:, 1:]), exact, rtol=1e-5)
+
+
+def test_scores_without_coordinates_give_the_shares(rng):
+    label = np.repeat([0, 1, 2], [10, 20, 30])
+    found = calibrate("gaussian", np.zeros((60, 2)), label, np.ones(60), np.zeros((2, 0)))
+    assert_allclose(found.probabilities(np.zeros((1, 2)))[0], [1 / 6, 1 / 3, 1 / 2])

@@ -112,3 +112,35 @@ def test_all_directions_restore_the_outputs(rng):
 def test_first_directions_are_the_first_of_all(rng):
     F, _, found = three_classes(rng, np.ones(30))
     assert_allclose(found.first(1).project(F), found.project(F)[:, :1])
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_directions_without_signal_are_zeros(rng, n):
+    label, weight = np.arange(n) % 4, rng.uniform(0.2, 3.0, n)
+    x, Y = rng.normal(size=n) + 0.5 * (label == 1), np.eye(4)[label]
+    observations = Observations(Y, weight, weight, every_row(n))
+    # One feature: F'WY has rank one besides the constant, up to rounding.
+    share = weight @ Y / weight.sum()
+    centered = x - weight @ x / weight.sum()
+    F = share + np.outer(centered, weight * centered @ observations.Y / (weight @ centered**2 + 1.0))
+    found = discriminant_directions((F * weight[:, None]).T @ Y, weight @ Y, np.full((4, 4), 1e-15 * n))
+    assert found.eigenvalues[0] > 1e-4
+    assert found.eigenvalues[1:].tolist() == [0.0, 0.0]
+    assert not found.scalings[:, 1:].any()
+    assert not found.back[1:].any()
+    assert_allclose(found.restore(found.project(F)), F, atol=1e-12)
+
+
+def test_constant_is_not_mixed_into_weak_directions(rng):
+    count = np.array([10.0, 20.0, 30.0])
+    share = count / 60
+    # Directions at 1e-15 of the constant, below the digits of its eigenvalue.
+    weak = rng.normal(size=(3, 3)) * 1e-15 * np.sqrt(np.outer(count, count))
+    found = discriminant_directions(60 * np.outer(share, share) + weak @ weak.T, count)
+    assert_allclose(count @ found.scalings, 0.0, atol=1e-12)
+
+
+def test_variates_follow_from_outputs_relative_to_the_first_class(rng):
+    F, _, found = three_classes(rng, np.ones(30))
+    Z, A = found.project(F), (F[:, 1:] - F[:, :1]) @ found.of_relative()
+    assert_allclose(Z - Z[0], A - A[0], atol=1e-12)

@@ -105,7 +105,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         at the least leave-one-out error. The odds are shifted so that the probability is one half
         there. Three and more classes know the first two.
     calibration : {"logistic", "gaussian", "isotonic"}, default="logistic"
-        How leave-one-out scores become probabilities.
+        How leave-one-out scores become probabilities. Of three and more classes it uses only
+        directions in which leave-one-out scores agree with the classes.
     cv : int, splitter or None, default=None
         Rows that leave together; None: each alone, or by the ``groups`` given to fit.
     loo_rows : int or None, default=10000
@@ -148,7 +149,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     scalings_, eigenvalues_, explained_variance_ratio_ : ndarray
         Optimal scores of the classes in each direction (n_classes, n_components), squared
         canonical correlations rho², and the shares of rho²/(1 - rho²), between-class over
-        within-class variance.
+        within-class variance. Where rho² is not above rounding, it and its column are zero.
     priors_ : ndarray of shape (n_classes,)
         Class probabilities that the decisions assume.
     degrees_of_freedom_ : float
@@ -343,7 +344,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         """Discriminant variates (n, n_components), the best first.
 
         On the scale of their targets: of two classes one is fitted to -1, the other to +1; of
-        more, class c is fitted to row c of ``scalings_``.
+        more, class c is fitted to row c of ``scalings_``. Columns of directions that carry
+        nothing, where the kernel matrix has a rank below classes minus one, are zero.
         """
         F = self._outputs(X)
         return self.rule_.variates(F)
@@ -405,8 +407,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         t, n = moments.t, moments.n
         share = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
         self._check_seen(share)
-        FY = tuned.coef.T @ moments.C + np.outer(tuned.intercept, t)
-        self._make_rule(training, tuned, label, share, Scatter(FY, t, n))
+        scatter = Scatter.of_moments(moments, tuned.coef, tuned.intercept)
+        self._make_rule(training, tuned, label, share, scatter)
 
     def _check_seen(self, share: Array) -> None:
         """Every class that was told has rows."""

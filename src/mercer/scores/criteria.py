@@ -64,9 +64,9 @@ def _error(R: Array, label: NDArray[np.intp]) -> Array:
 
 
 def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
-    P, _ = softmax0(logits.at(R))
+    P, log_total = softmax0(logits.at(R))
     own = np.arange(1, P.shape[-1] + 1) == label[:, None]
-    first = (1.0 - P.sum(axis=-1)) - (label == 0)
+    first = np.exp(-log_total) - (label == 0)
     loss: Array = ((P - own) ** 2).sum(axis=-1) + first**2
     return loss
 

@@ -37,24 +37,36 @@ class Logits:
 
 def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about ten passes over R."""
-    spread = R.std(axis=(1, 2), keepdims=True)
-    unit = np.where(spread > 1e-12 * np.abs(R).max(axis=(1, 2), keepdims=True), spread, 1.0)
-    slope, offset = _fit_in_units(R / unit, label, weight)
+    spread = R.std(axis=1).max(axis=-1)[:, None, None]
+    constant = spread <= 1e-12 * np.abs(R).max(axis=(1, 2), keepdims=True)
+    unit = np.where(constant, 1.0, R.std(axis=(1, 2), keepdims=True))
+    slope, offset = _fit_in_units(R / unit, label, weight, constant[:, 0, 0])
     return Logits(slope / unit[:, 0, 0], offset)
 
 
-def _fit_in_units(R: Array, label: NDArray[np.intp], weight: Array) -> tuple[Array, Array]:
-    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread."""
+def _fit_in_units(
+    R: Array, label: NDArray[np.intp], weight: Array, constant: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread, but for those that are constant."""
     T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
     theta = np.zeros((len(R), 1 + R.shape[-1]))
-    prior = weight @ T / weight.sum()
-    theta[:, 1:] = np.log(prior / (1.0 - prior.sum()))
+    theta[:, 1:] = _share_odds(label, weight, R.shape[-1] + 1)
     start = theta[:, 1:].copy()
     theta = _newton(theta, R, T, weight)
     # Leave-one-out scores of a model without signal run against the labels: no slope is better.
-    flat = theta[:, 0] < LEAST_SLOPE
+    flat = constant | (theta[:, 0] < LEAST_SLOPE)
     theta[flat, 0], theta[flat, 1:] = LEAST_SLOPE, start[flat]
     return theta[:, 0], theta[:, 1:]
+
+
+def _share_odds(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
+    """Log-odds (k - 1,) of mean smoothed targets, equal to the last digit for classes of equal weight."""
+    count = np.bincount(label, weight, minlength=n_classes)
+    wrong = count / (count + 2.0)
+    others = np.array([np.sort(np.delete(wrong, c)).sum() for c in range(n_classes)]) / (n_classes - 1)
+    odds = np.log(count * (count + 1.0) / (count + 2.0) + others)
+    relative: Array = odds[1:] - odds[0]
+    return relative
 
 
 def smoothed_targets(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
@@ -73,6 +85,14 @@ def softmax0(logits: Array) -> tuple[Array, Array]:
     log_total = (top + np.log(total))[..., 0]
     E /= total
     return E, log_total
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities (..., k) of all classes from logits (..., k - 1) against the first, all to full precision."""
+    top = np.maximum(logits.max(axis=-1, keepdims=True), 0.0)
+    E = np.concatenate([np.exp(-top), np.exp(logits - top)], axis=-1)
+    P: Array = E / E.sum(axis=-1, keepdims=True)
+    return P
 
 
 def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:

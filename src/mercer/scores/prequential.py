@@ -82,7 +82,7 @@ class ScoreWindow:
     def calibrated(self, method: str, reading: Reading) -> tuple["ScoreWindow", Rule]:
         """The window with nothing new, and the rule that its scores give, by as much evidence as rows; O(w)."""
         posterior = calibrate(method, relative(self.outputs), self.label, reading.evidence(self.weight))
-        return replace(self, new=0), Rule(None, posterior)
+        return replace(self, new=0), Rule(None, None, posterior)
 
     def accuracy(self, rule: Rule) -> float:
         """Share of rows, by weight, that the rule labels as they are."""
@@ -92,4 +92,4 @@ class ScoreWindow:
 def uncalibrated(n_outputs: int) -> Rule:
     """The rule before any row was predicted: the largest output wins, two outputs that are equal are even."""
     k = max(1, n_outputs - 1)
-    return Rule(None, Posterior(np.eye(k), np.zeros(k)))
+    return Rule(None, None, Posterior(np.eye(k), np.zeros(k)))

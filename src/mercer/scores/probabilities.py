@@ -12,7 +12,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax0
+from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax
 
 Array = NDArray[np.float64]
 
@@ -54,10 +54,7 @@ class Posterior:
 
     def probabilities(self, R: Array) -> Array:
         """(n, k) probabilities, rows summing to one."""
-        P, _ = softmax0(self.logits(R))
-        if P.shape[1] > 1:
-            return np.column_stack([1.0 - P.sum(axis=1), P]).clip(0.0)
-        return np.column_stack([1.0 - P[:, 0], P[:, 0]])
+        return softmax(self.logits(R))
 
     def shifted(self, shift: Array) -> "Posterior":
         """The same evidence under other odds: ``shift`` (k - 1,) is added to the logits."""
@@ -80,11 +77,9 @@ class Posterior:
 
     def _mixture(self, R: Array, linear: Array) -> Array:
         """(n, k) probabilities of the isotonic curves and the linear logits."""
-        P, _ = softmax0(linear)
-        P = np.column_stack([1.0 - P.sum(axis=1), P])
         own = _one_against_rest(R)
         steps = np.column_stack([curve.at(r) for curve, r in zip(self.curves, own.T)])
-        mixture: Array = self.smooth * P + (1.0 - self.smooth) * _normalized(steps)
+        mixture: Array = self.smooth * softmax(linear) + (1.0 - self.smooth) * _normalized(steps)
         return mixture
 
 
@@ -95,10 +90,15 @@ def odds_shift(share: Array, priors: Array) -> Array:
     return shift
 
 
-def calibrate(method: str, R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
-    """The posterior of that method from scores R (n, k - 1) of rows that were left out."""
+def calibrate(
+    method: str, R: Array, label: NDArray[np.intp], weight: Array, basis: Array | None = None
+) -> Posterior:
+    """The posterior of that method from leave-one-out scores R (n, k - 1).
+
+    Where the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
+    """
     if method == "gaussian":
-        return _gaussian(R, label, weight)
+        return _gaussian(R, label, weight, np.eye(R.shape[1]) if basis is None else basis)
     logistic = _logistic(R, label, weight)
     if method == "logistic":
         return logistic
@@ -111,7 +111,7 @@ def _logistic(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
     return Posterior(fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
 
 
-def _gaussian(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
+def _gaussian(R: Array, label: NDArray[np.intp], weight: Array, basis: Array) -> Posterior:
     """Generative: one normal distribution a class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
 
     A variance of its own for each class would turn the rule around far from the data.
@@ -119,15 +119,17 @@ def _gaussian(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
     indicator = np.eye(R.shape[1] + 1)[label] * weight[:, None]
     count = indicator.sum(axis=0)
     means = (indicator.T @ R) / count[:, None]
-    within = R - means[label]
+    # Leave-one-out scores that run against the labels say nothing.
+    if basis.shape[1] == 0 or _own_score_gain(means, count) <= 0.0:
+        return Posterior(LEAST_SLOPE * np.eye(R.shape[1]), np.log(count[1:] / count[0]))
+    basis = basis / _spread(R @ basis, weight)
+    within, means = (R - means[label]) @ basis, means @ basis
     covariance = (within * weight[:, None]).T @ within / weight.sum()
-    covariance += _floor(covariance) * np.eye(len(covariance))
+    # A variance far below that of the scores: within classes they may have none.
+    covariance += 1e-10 * np.eye(len(covariance))
     direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
     constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
-    # Left-out scores that run against the labels say nothing.
-    if _own_score_gain(means, count) <= 0.0:
-        return Posterior(LEAST_SLOPE * np.eye(len(covariance)), np.log(count[1:] / count[0]))
-    return Posterior(direction[:, 1:] - direction[:, :1], constant[1:] - constant[0])
+    return Posterior(basis @ (direction[:, 1:] - direction[:, :1]), constant[1:] - constant[0])
 
 
 def _own_score_gain(means: Array, count: Array) -> float:
@@ -137,9 +139,11 @@ def _own_score_gain(means: Array, count: Array) -> float:
     return float(count @ (own - overall) / count.sum())
 
 
-def _floor(covariance: Array) -> float:
-    """A variance far below the data's, so that scores of equal rows can be inverted."""
-    return float(1e-10 * np.trace(covariance) + 1e-12)
+def _spread(Z: Array, weight: Array) -> Array:
+    """Standard deviations (r,) of scores, 1 where they are constant."""
+    share = weight / weight.sum()
+    std = np.sqrt(share @ (Z - share @ Z) ** 2)
+    return np.where(std > 0.0, std, 1.0)
 
 
 def _isotonic(R: Array, label: NDArray[np.intp], weight: Array, logistic: Posterior) -> Posterior:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.gram.moments import Moments
+from mercer.linalg import eigen_psd
 from mercer.scores.probabilities import Posterior, calibrate
 from mercer.scores.relative import relative
 from mercer.scores.thresholds import threshold_at
@@ -17,9 +19,14 @@ Outputs = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Rule:
-    """``directions`` (None for two classes: the output is the variate) and the posterior on relative scores."""
+    """``directions`` (None for two classes: the output is the variate) and the posterior on relative scores.
+
+    The posterior uses only the ``reliable`` ones of the directions, in which leave-one-out variates rise with the
+    scores of the classes; None: all outputs.
+    """
 
     directions: Directions | None
+    reliable: Directions | None
     posterior: Posterior
 
     def variates(self, F: Outputs) -> Outputs:
@@ -28,7 +35,7 @@ class Rule:
 
     def probabilities(self, F: Outputs) -> Outputs:
         """(n, k)."""
-        return self.posterior.probabilities(scores_in(self.directions, F))
+        return self.posterior.probabilities(scores_in(self.reliable, F))
 
     def decision(self, F: Outputs) -> Outputs:
         """Log-odds of the second of two classes (n,), or log-probabilities of all (n, k)."""
@@ -38,7 +45,7 @@ class Rule:
 
     def log_probabilities(self, F: Outputs) -> Outputs:
         """(n, k), exact where a probability rounds to one or zero."""
-        logits = self.posterior.logits(scores_in(self.directions, F))
+        logits = self.posterior.logits(scores_in(self.reliable, F))
         logits = np.column_stack([np.zeros(len(logits)), logits])
         top = logits.max(axis=1, keepdims=True)
         log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
@@ -54,15 +61,32 @@ class Rule:
 
 @dataclass(frozen=True)
 class Scatter:
-    """What is known of a fit F to class targets Y on all rows: F'WY (q, q), Y'w (q,), the total weight."""
+    """What is known of a fit F to class targets Y on all rows: F'WY (q, q), Y'w (q,), the total weight.
+
+    ``error`` (q, q) bounds the rounding errors of F'WY, taken as independent and of the size of its n terms.
+    """
 
     FY: Array
     Y: Array
     n: float
+    error: Array
 
     @classmethod
     def of(cls, F: Array, Y: Array, weight: Array) -> "Scatter":
-        return cls((F * weight[:, None]).T @ Y, weight @ Y, float(weight.sum()))
+        WF = F * weight[:, None]
+        return cls(WF.T @ Y, weight @ Y, float(weight.sum()), _rounding(np.abs(WF).T @ np.abs(Y), len(Y)))
+
+    @classmethod
+    def of_moments(cls, moments: Moments, coef: Array, intercept: Array) -> "Scatter":
+        """Of the fit K coef + intercept to the rows of the moments."""
+        FY = coef.T @ moments.C + np.outer(intercept, moments.t)
+        terms = np.abs(coef).T @ np.abs(moments.C) + np.abs(np.outer(intercept, moments.t))
+        return cls(FY, moments.t, moments.n, _rounding(terms, moments.n_rows))
+
+
+def _rounding(terms: Array, n: int) -> Array:
+    error: Array = 4.0 * np.finfo(np.float64).eps * np.sqrt(n) * terms
+    return error
 
 
 @dataclass(frozen=True)
@@ -84,17 +108,35 @@ class ClassFit:
 def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: str, prior_shift: Array) -> Rule:
     """Directions from the fit, posterior and threshold from the rows that were left out."""
     fit = fit.used()
-    directions = None
+    directions = reliable = None
     if fit.Y.shape[1] > 1:
-        directions = discriminant_directions(fit.scatter.FY, fit.scatter.Y).first(n_components)
-    R = scores_in(directions, fit.loo)
-    posterior = calibrate(calibration, R, fit.label, fit.weight)
+        scatter = fit.scatter
+        directions = discriminant_directions(scatter.FY, scatter.Y, scatter.error).first(n_components)
+        reliable = reliable_directions(directions, fit)
+    R = scores_in(reliable, fit.loo)
+    basis = None if reliable is None else reliable.of_relative()
+    posterior = calibrate(calibration, R, fit.label, fit.weight, basis)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)
-    return Rule(directions, posterior.shifted(shift))
+    return Rule(directions, reliable, posterior.shifted(shift))
+
+
+def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
+    """The directions in which leave-one-out variates Z (n, r) rise with the class scores T = Y theta.
+
+    Where a direction has no signal, the fit is the mean of the targets, and the leave-one-out variate of a row of
+    class c is -theta_c / (n - 1): tiny, on the wrong side, and it gives the class away. So cov(T, Z) is negative
+    there. Its eigenvectors separate such directions from the others, whatever basis directions of equal rho² have.
+    """
+    Z, T = directions.project(fit.loo), directions.scalings[fit.label]
+    share = fit.weight / fit.weight.sum()
+    G = ((T - share @ T) * share[:, None]).T @ Z
+    eigen = eigen_psd(np.asfortranarray((G + G.T) / 2.0))
+    right = np.flatnonzero(eigen.values > 0.0)[::-1]
+    return directions.within(eigen.vectors[:, right], eigen.values[right])
 
 
 def scores_in(directions: Directions | None, F: Outputs) -> Array:
-    """Relative scores (n, k - 1) of what the kept directions see of outputs F (n, q)."""
+    """Relative scores (n, k - 1) of outputs F (n, q) projected onto the directions; None: all of F."""
     outputs: Array = np.asarray(F, dtype=np.float64)
     if directions is None:
         return outputs

@@ -7,6 +7,10 @@ fitted indicators F (n, k) times theta, where
 
 p the class shares: Hastie, Buja and Tibshirani (1995), section 3. The Rayleigh coefficient of Mika
 (2002), Eq. (3.31), in that direction is rho²/(1 - rho²), up to the factor n of its scatter matrices.
+
+The constant theta = 1 solves the same equation with rho = 0 and carries nothing. It is projected out before the
+decomposition, as an eigensolver would mix it with other directions of rho = 0, which exist where the kernel has a
+rank below k - 1. Those are arbitrary, and are stored as zeros.
 """
 
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import eigen_psd
+from mercer.linalg import Reflector, eigen_psd
 
 Array = NDArray[np.float64]
 
@@ -38,9 +42,18 @@ class Directions:
         F: Array = Z @ self.back + self.share
         return F
 
+    def of_relative(self) -> Array:
+        """A (k - 1, r): variates are R A + constant for outputs that sum to one, R relative to the first."""
+        A: Array = self.scalings[1:] - self.scalings.mean(axis=0)
+        return A
+
     def first(self, r: int) -> "Directions":
         """The r best directions."""
         return Directions(self.share, self.scalings[:, :r], self.back[:r], self.eigenvalues[:r])
+
+    def within(self, Q: Array, values: Array) -> "Directions":
+        """The combinations Q (r, s) of the variates, with orthonormal columns, and their eigenvalues (s,)."""
+        return Directions(self.share, self.scalings @ Q, Q.T @ self.back, values)
 
 
 def variance_shares(eigenvalues: Array) -> Array:
@@ -51,20 +64,20 @@ def variance_shares(eigenvalues: Array) -> Array:
     return shares
 
 
-def discriminant_directions(FY: Array, count: Array) -> Directions:
+def discriminant_directions(FY: Array, count: Array, error: Array | None = None) -> Directions:
     """All k - 1 directions from F'WY (k, k) and the weight (k,) of each class, the best first.
 
-    Signs make the largest entry of each theta positive.
+    Signs make the largest entry of each theta positive. ``error`` (k, k) bounds the rounding errors of F'WY; a
+    direction whose rho² is not above them gets rho² = 0 and theta = 0, so that its variates are zero.
     """
-    n = count.sum()
-    share = count / n
-    M = FY - n * np.outer(share, share)
-    root = np.sqrt(count)
-    eigen = eigen_psd(np.asfortranarray((M + M.T) / (2 * np.outer(root, root))))
-    best = np.argsort(eigen.values)[::-1][: len(count) - 1]
-    V = eigen.vectors[:, best]
-    # The trivial direction has rho = 0 and may mix with others that vanish.
-    V = V - np.outer(root, root @ V) / n
-    V *= np.sign(V[np.abs(V).argmax(axis=0), range(len(best))])
+    n, root = count.sum(), np.sqrt(count)
+    reflector = Reflector.onto_first_axis(root)
+    M = (FY + FY.T) / (2 * np.outer(root, root))
+    noise = 0.0 if error is None else float(np.linalg.norm(error / np.outer(root, root)))
+    # The constant has the eigenvalue 1, whose rounding the others share.
+    eigen = eigen_psd(reflector.both_sides(M), noise=noise + 4.0 * np.finfo(np.float64).eps)
+    values = eigen.values[::-1]
+    V = reflector.expand(eigen.vectors[:, ::-1] * (values > 0.0))
+    V *= np.sign(V[np.abs(V).argmax(axis=0), range(V.shape[1])])
     theta = np.sqrt(n) * V / root[:, None]
-    return Directions(share, theta, (theta * count[:, None]).T / n, eigen.values[best])
+    return Directions(count / n, theta, (theta * count[:, None]).T / n, values)
