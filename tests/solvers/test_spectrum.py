@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 
+from mercer.kernels import RBF
 from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations, decompose, degrees_of_freedom, fitted, gcv, solve
 
@@ -173,6 +174,12 @@ def test_rounding_of_a_semidefinite_matrix_is_no_negative_part(rng):
         spectrum = decompose((Z @ Z.T).astype(dtype), np.ones(40))
         assert spectrum.negative == 0.0
         assert spectrum.rank == 3
+
+
+def test_rounding_errors_that_conspire_are_no_negative_part(rng):
+    # An error of |x|² is one of a whole row and column: with n of them the norm grows with n, not with its root.
+    X = rng.normal(size=(1600, 3))
+    assert decompose(RBF(gamma=1e-6).block(X, X), np.ones(1600)).negative == 0.0
 
 
 def test_trace_is_that_of_the_centered_weighted_matrix(K, weight):

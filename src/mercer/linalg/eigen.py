@@ -26,8 +26,9 @@ class SymmetricEigen:
 
 
 def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
-    """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` bounds the norm of the error in A.
+    """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` is the norm of independent errors in A.
 
+    Errors that rows and columns share may be sqrt(n) times as large: below that nothing is called indefinite.
     Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
     """
     if A.shape[0] == 0:
@@ -37,7 +38,8 @@ def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
     error = noise + 4.0 * np.finfo(np.float64).eps * largest
-    rank, indefinite = int((values > error).sum()), values < -10.0 * error
+    rank = int((values > error).sum())
+    indefinite = values < -10.0 * error - np.sqrt(len(values)) * noise
     values[values <= error] = 0.0
     return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
