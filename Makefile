@@ -32,6 +32,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst says what is in it"; exit 1; }
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/one_pass.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/centers.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/online.py --rows 1000000

@@ -3,6 +3,7 @@
 from scipy.sparse import csr_array, csr_matrix
 
 from mercer import centers, kernels
+from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
@@ -40,7 +41,7 @@ _MODELS = (
 )
 _SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
-_ROWS = (Block, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
+_ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
 _PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
 _PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))

@@ -48,6 +48,12 @@ def test_digits_says_how_many_rows_were_used(tmp_path, rng):
     assert last.startswith("optdigits    100 of 3823")
 
 
+def test_rounding_prints_what_is_lost_and_kept():
+    lines = run("rounding.py", "--rows", 2000).splitlines()
+    assert sum(line.startswith("other blocks") for line in lines) == 4
+    assert all(float(line.split()[-3]) < 1e-6 for line in lines[-8:])
+
+
 def test_sparse_prints_its_tables_and_goes_on_where_it_stopped(ida, tmp_path, rng):
     (tmp_path / "regression").mkdir()
     X = rng.normal(size=(500, 4))

@@ -98,6 +98,12 @@ def _expansion(model: Any) -> Formula:
     number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
     rows: Any = model.X_fit_
     centers = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    coef = coef.reshape(len(coef), len(intercept))
+    origin = getattr(kernels[0], "origin", None)
+    if origin is not None:
+        # (x - o)'(z - o) = x'(z - o) - o'(z - o), of which the second part is a constant.
+        centers = centers - origin
+        intercept = intercept - (centers @ origin) @ coef
     return Formula(
         steps=[],
         term=term,
@@ -105,7 +111,7 @@ def _expansion(model: Any) -> Formula:
         feature=np.broadcast_to(feature, centers.shape[1:]),
         width=_some(widths[number]),
         centers=_some(centers),
-        coef=_some(coef.reshape(len(coef), len(intercept))),
+        coef=_some(coef),
         intercept=intercept,
         classes=None,
     )

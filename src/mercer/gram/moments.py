@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.blocks import check_finite, evaluator, n_rows, overflow
+from mercer.gram.coordinates import Coordinates
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 
@@ -18,6 +19,8 @@ Array = NDArray[np.float64]
 
 # Rows of one product: its factor stays near the processor, and the sum of the products costs little.
 PIECE = 4096
+# What is summed.
+PARTS = ("n", "s", "t", "G", "C", "V", "n_rows")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Moments:
 
     n = sum w, s = K'w (m,), t = Y'w (q,), G = K'WK (m, m), C = K'WY (m, q), V = Y'WY (q, q), and the number
     of rows. Moments of disjoint rows add; those of rows that leave are subtracted; a factor forgets.
+    With ``coordinates`` the rows of K are phi instead, the same for all moments that are added.
     """
 
     n: float
@@ -35,9 +39,10 @@ class Moments:
     C: Array
     V: Array
     n_rows: int
+    coordinates: Coordinates | None = None
 
     def __add__(self, other: "Moments") -> "Moments":
-        return Moments(*(a + b for a, b in zip(self._parts(), other._parts())))
+        return self._with(a + b for a, b in zip(self._parts(), other._parts()))
 
     def __iadd__(self, other: "Moments") -> "Moments":
         """Add into the arrays of this object, which must belong to nobody else."""
@@ -46,12 +51,11 @@ class Moments:
         return replace(self, n=self.n + other.n, n_rows=self.n_rows + other.n_rows)
 
     def __sub__(self, other: "Moments") -> "Moments":
-        return Moments(*(a - b for a, b in zip(self._parts(), other._parts())))
+        return self._with(a - b for a, b in zip(self._parts(), other._parts()))
 
     def scaled(self, factor: float) -> "Moments":
         """Of the same rows with all weights times ``factor``."""
-        n, s, t, G, C, V, _ = (factor * part for part in self._parts())
-        return Moments(n, s, t, G, C, V, self.n_rows)
+        return replace(self._with(factor * part for part in self._parts()), n_rows=self.n_rows)
 
     def restricted(self, centers: NDArray[np.intp]) -> "Moments":
         """With some of the centers only."""
@@ -69,12 +73,32 @@ class Moments:
         """As if the weighted sums of K and Y were zero, so that centering changes nothing."""
         return replace(self, s=np.zeros_like(self.s), t=np.zeros_like(self.t))
 
+    def of_kernel_values(self) -> "Moments":
+        """Sums of kernel values, whatever the coordinates; O(m³)."""
+        if self.coordinates is None:
+            return self
+        s, G, C = self.coordinates.of_kernel_values(self.n, self.s, self.t, self.G, self.C)
+        return Moments(self.n, s, self.t, G, C, self.V, self.n_rows)
+
+    def against_targets(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
+        """sum w f y' (p, q) for f = k'coef + intercept, coef (m, p), and the sum of the sizes of its terms."""
+        slopes, shift, where = coef, np.zeros(len(intercept)), self.coordinates
+        if where is not None:
+            slopes, shift = where.slopes(coef), where.origin @ coef
+        sums = slopes.T @ self.C + np.outer(shift + intercept, self.t)
+        constants = np.abs(shift) + np.abs(intercept)
+        return sums, np.abs(slopes).T @ np.abs(self.C) + np.outer(constants, np.abs(self.t))
+
     def in_double(self) -> "Moments":
         """The same in float64, in arrays of its own."""
         return replace(self, **{name: getattr(self, name).astype(np.float64) for name in ("s", "G", "C")})
 
+    def _with(self, parts: Iterable[Any]) -> "Moments":
+        """Other sums in the same coordinates."""
+        return replace(self, **dict(zip(PARTS, parts)))
+
     def _parts(self) -> tuple[Any, ...]:
-        return self.n, self.s, self.t, self.G, self.C, self.V, self.n_rows
+        return tuple(getattr(self, name) for name in PARTS)
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,8 @@ class MomentsOf:
 
     Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
     float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
-    :func:`mercer.gram.precision.product_precision` says where that is enough.
+    :func:`mercer.gram.precision.product_precision` says where that is enough. With ``coordinates`` the sums are
+    those of phi, in float64; results do not carry them along, since those of many blocks may travel.
 
     Every thread keeps room for one piece, PIECE rows of K and one G, as long as the fold lives: memory
     that is fetched from the system for every block costs up to a sixth of the pass.
@@ -92,6 +117,7 @@ class MomentsOf:
     kernel: Kernel
     centers: Any
     dtype: Any = np.float64
+    coordinates: Coordinates | None = None
 
     def __call__(self, block: Block) -> Moments:
         """Moments of the block, in pieces that a product is fastest with."""
@@ -115,6 +141,8 @@ class MomentsOf:
     def _piece(self, block: Block) -> Moments:
         """Moments in the precision of the products; its G is this thread's until the next piece."""
         K = self._in_precision(self._values_in_room(block))
+        if self.coordinates is not None:
+            K = self.coordinates.of_rows(K, lambda shape: self._space("strip", shape, self.dtype))
         Y = columns(block.y)
         w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
         WY = Y if block.weight is None else w[:, None] * Y

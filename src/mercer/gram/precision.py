@@ -13,9 +13,17 @@ a G + E that is indefinite.
 One block of the rows tells: (1) adds. G and E are sums over blocks, alpha is a share of the trace of A, which is
 such a sum as well; what holds for every block with the same eta holds for the pass, and rounding errors
 that cancel make it better. Blocks of rows in random order are alike; those of sorted rows are not.
+
+Products in float64 have errors as well, of a size that is known: E_ij is about eps sqrt(G_ii G_jj), so that
+
+    eta <= eps sum_j G_jj (H^-1)_jj.                                                                     (2)
+
+Where centers depend on each other to many digits this is not small: with 300 centers in three dimensions and alpha
+1e-7 of the trace it was 0.6, and the same rows in other blocks gave outputs that differed by 0.01. Then sums are
+those of coordinates in which K_zz is the identity, see :mod:`mercer.gram.coordinates`: outputs differed by 2e-8.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -25,6 +33,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.gram.blocks import cuts, evaluator, n_rows
+from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
 from mercer.linalg.rank import RankFactor, rank_factor
@@ -33,24 +42,34 @@ from mercer.rows.base import BLOCK_ROWS, Block
 
 Array = NDArray[np.float64]
 
-# Centers whose squared distance from the span of the others is below this share of their norm are dropped.
+# Centers whose squared distance from the span of the others is below this share of their norm are dropped; the
+# second is that of values in float64 whose coordinates are summed.
 DEPENDENT = 1e-8
+NEARLY_DEPENDENT = 1e-10
+# Rounding errors (2) that sums of kernel values in float64 may have; of values in float32 fewer digits are known.
+TOLERANCE, TOLERANCE_SINGLE = 1e-6, 1e-3
 # Products in float32 may move the quadratic forms of one block by this share: measured, outputs move by 0.5 %.
 SAFE = 0.25
 # Fewer rows than so many times the centers say little of their Gram matrix.
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
+# Rows whose mean is the origin of coordinates: it need not be exact.
+ORIGIN_ROWS = 1024
 STEPS = 12
 
 
 @dataclass(frozen=True)
 class Precision:
-    """The type of the products, their ``error`` eta in float32 (nan: not known), and the reason in words."""
+    """The type of the products, their ``error`` eta in float32 (nan: not known), and the reason in words.
+
+    With ``coordinates`` the products are those of coordinates, not of kernel values.
+    """
 
     dtype: Any
     error: float
     words: str
+    coordinates: Coordinates | None = None
 
 
 def product_precision(
@@ -79,18 +98,68 @@ def product_precision(
     return Precision(np.float64, error, f"float64: float32 could move the fit by {error:.2g} of itself")
 
 
-def factor_of(K_zz: NDArray[np.floating]) -> RankFactor:
+def with_coordinates(
+    precision: Precision,
+    kernel: Kernel,
+    centers: Any,
+    factor: RankFactor,
+    X_probe: Any,
+    *,
+    alpha_share: float,
+    intercept: bool,
+    known: bool = True,
+) -> Precision:
+    """The precision with coordinates where sums of kernel values in float64 would lose digits, (2).
+
+    ``factor`` is that of all the centers, in their order. ``known`` False: the rows are too few to tell, and
+    coordinates are taken unseen. O(p m² + m³) for p rows.
+    """
+    if precision.dtype != np.float64:
+        return precision
+    values = evaluator(kernel, centers)
+    words = f"{precision.words}, in coordinates: max_memory leaves no room to see whether kernel values would do"
+    if known:
+        error = _probed(kernel, centers, factor, X_probe, alpha_share, intercept=intercept)
+        if error <= (TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE):
+            return precision
+        words = (
+            f"{precision.words}, in coordinates: sums of kernel values could move the fit by {error:.2g} of itself"
+        )
+    origin = values(X_probe[:ORIGIN_ROWS]).mean(axis=0, dtype=np.float64)
+    where = Coordinates.at(factor.R, origin if intercept else np.zeros_like(origin))
+    return replace(precision, words=words, coordinates=where)
+
+
+def factor_of(K_zz: NDArray[np.floating], *, tolerance: float = DEPENDENT) -> RankFactor:
     """K_zz = R'R of the centers that are not in the span of others."""
-    return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=DEPENDENT)
+    return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=tolerance)
+
+
+def _probed(
+    kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alpha_share: float, *, intercept: bool
+) -> float:
+    """The bound (2) for rows X and the least alpha; infinite if H is not positive definite."""
+    moments = _moments(kernel, centers, X, np.float64)
+    alpha = alpha_share * _trace(kernel, centers, X, factor)
+    used = moments if intercept else moments.without_means()
+    H = used.centered()[0] + alpha * (factor.R.T @ factor.R)
+    L, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=1)
+    if failed:
+        return np.inf
+    inverse, _ = scipy.linalg.lapack.dtrtri(L, lower=1)
+    return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->j", inverse, inverse)))
 
 
 def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: Any) -> Array:
     """G (r, r) of the centers kept, less the means, from products in this type."""
+    return _moments(kernel, centers, X, dtype).restricted(factor.kept).centered()[0]
+
+
+def _moments(kernel: Kernel, centers: Any, X: Any, dtype: Any) -> Moments:
+    """Sums over rows X without targets."""
     fold = MomentsOf(kernel, centers, dtype)
     pieces = cuts(n_rows(X), BLOCK_ROWS)
-    parts = (fold(Block(X[rows], np.zeros((rows.stop - rows.start, 0)), None, 0)) for rows in pieces)
-    moments: Moments = reduce(add, parts)
-    return moments.restricted(factor.kept).centered()[0]
+    return reduce(add, (fold(Block(X[rows], np.zeros((rows.stop - rows.start, 0)), None, 0)) for rows in pieces))
 
 
 def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:

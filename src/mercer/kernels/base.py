@@ -73,6 +73,10 @@ class Kernel(BaseEstimator, ABC):
         """
         return [self]
 
+    def around(self, X: Matrix) -> "Kernel":
+        """A kernel with the same fits, if the intercept is free, whose values at rows like X have more digits."""
+        return self
+
     def __str__(self) -> str:
         """For readers: on one line, numbers with four digits; ``repr`` has all of them."""
         return re.sub(r"\s+", " ", repr(_rounded(self)))
@@ -170,6 +174,9 @@ class Sum(Composition):
            [4.    ]])
     """
 
+    def around(self, X: Matrix) -> Kernel:
+        return Sum([(name, kernel.around(X)) for name, kernel in self.parts])
+
     def block(self, X: Matrix, Z: Matrix) -> Array:
         return reduce(np.add, (kernel.block(X, Z) for kernel in self._kernels()))
 
@@ -254,6 +261,9 @@ class Scaled(Wrapped):
     def __init__(self, kernel: Kernel, scale: float = 1.0) -> None:
         self.kernel = kernel
         self.scale = scale
+
+    def around(self, X: Matrix) -> Kernel:
+        return Scaled(self.kernel.around(X), self.scale)
 
     def block(self, X: Matrix, Z: Matrix) -> Array:
         return nonnegative("scale", self.scale) * self.kernel.block(X, Z)

@@ -35,6 +35,9 @@ Gamma = float | str | ArrayLike
 # gamma="loo" tries these multiples of 1 / median distance, smoothest first.
 GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
 
+# Rows whose mean is so many variances from the origin lose digits of their inner products.
+FAR = 100.0
+
 # ANOVA passes over this many rows at a time, to stay in the processor's cache.
 CACHED_ROWS = 32
 
@@ -55,16 +58,51 @@ class DotProduct(Kernel):
 
 
 class Linear(DotProduct):
-    """k(x, z) = x'z: the inner product, for linear methods.
+    """k(x, z) = (x - o)'(z - o): the inner product, for linear methods; the origin o is 0 unless given.
 
     Gives the linear method at the price of n coefficients; of use if features outnumber rows (Mika 2002,
-    section 2.3.3), or as a part of a sum.
+    section 2.3.3), or as a part of a sum. With a free intercept the origin changes nothing but digits: estimators
+    move it to the mean of the rows where that is far from zero.
+
+    Parameters
+    ----------
+    origin : array of shape (d,), optional
+        None: zero.
 
     Examples
     --------
     >>> Linear().block([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    def __init__(self, origin: ArrayLike | None = None) -> None:
+        self.origin = origin
+
+    def around(self, X: Matrix) -> Kernel:
+        """With its origin at the mean of the rows, if that is ten standard deviations from the origin now."""
+        if is_sparse(X):
+            return self
+        X = self._moved(as_matrix(X))
+        mean = X.mean(axis=0, dtype=np.float64)
+        if mean @ mean <= FAR * X.var(axis=0, dtype=np.float64).sum():
+            return self
+        return Linear(mean if self.origin is None else mean + np.asarray(self.origin))
+
+    def block(self, X: Matrix, Z: Matrix) -> Array:
+        X, Z = as_matrices(X, Z)
+        return super().block(self._moved(X), self._moved(Z))
+
+    def diag(self, X: Matrix) -> Array:
+        return super().diag(self._moved(as_matrix(X)))
+
+    def _moved(self, X: Matrix) -> Matrix:
+        """X less the origin."""
+        if self.origin is None:
+            return X
+        origin = np.asarray(self.origin, X.dtype)
+        if origin.shape != (X.shape[1],):
+            raise KernelError(f"origin has shape {origin.shape}, but rows have {X.shape[1]} features")
+        return _dense(X) - origin
 
     def _profile(self, G: Array) -> Array:
         return G

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 Array = NDArray[np.float64]
 
@@ -31,3 +31,14 @@ def rank_factor(A: Array, *, tolerance: float) -> RankFactor:
         return RankFactor(R, np.arange(len(A)))
     C, pivots, rank, _ = lapack.dpstrf(A, tol=limit, lower=0)
     return RankFactor(np.triu(C[:rank, :rank]), np.asarray(pivots[:rank] - 1, dtype=np.intp))
+
+
+def whiten(R: Array, B: Array) -> Array:
+    """R'^-1 B (r, p) for an upper triangular R."""
+    return np.asarray(solve_triangular(R, B, trans="T", check_finite=False))
+
+
+def in_coordinates(R: Array, G: Array) -> Array:
+    """R'^-1 G R^-1 (r, r) for symmetric G, symmetric."""
+    A = whiten(R, whiten(R, G).T)
+    return np.asfortranarray(0.5 * (A + A.T))

@@ -22,6 +22,7 @@ from mercer.models.validation import (
     positive_or_loo,
     positive_or_none,
     warn_of_indefinite,
+    warn_of_lost_digits,
     warn_of_scales,
 )
 from mercer.rows import ParquetRows, Reading, Rows, as_rows, elsewhere
@@ -215,6 +216,7 @@ class KernelModel(BaseEstimator):
         )
         tuned = tune(kernel, problem, check_random_state(self.random_state))
         warn_of_indefinite(tuned.kernel, tuned.negative)
+        warn_of_lost_digits(training.X, tuned.kernel, tuned.alpha, tuned.error)
         self._store(training.X, tuned)
         return tuned, observations
 

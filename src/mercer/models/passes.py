@@ -109,10 +109,11 @@ class Gatherer:
 
     def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
         """Moments of the rows, in one pass."""
-        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype)
+        where = self.precision.coordinates
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype, where)
         with at_most(self.threads):
             moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
-        return moments
+        return replace(moments, coordinates=where)
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         if self.kernel_.takes == "values":
             raise _no_kernel_values()
         K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if penalty_of(self.penalty) == "rkhs" else None
-        return center_variance(self.moments_, K, self.alpha_, intercept=self.fit_intercept)
+        return center_variance(self._moments, K, self.alpha_, intercept=self.fit_intercept)
 
     def _smoother(self) -> Smoother:
         """Factor the kernel matrix of the centers: what a prediction takes from each of them."""

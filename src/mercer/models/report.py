@@ -27,6 +27,7 @@ class FitReport:
     degrees_of_freedom: float
     rank: int
     negative: float
+    error: float
     products: str
 
     def __str__(self) -> str:
@@ -41,6 +42,7 @@ class FitReport:
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
         }
+        lines["rounding"] = f"moves outputs by at most {self.error:.0e} of their spread"
         if self.products:
             lines["products"] = self.products
         width = max(map(len, lines)) + 2
@@ -73,6 +75,7 @@ def fit_report(
         degrees_of_freedom=model.degrees_of_freedom_,
         rank=tuned.rank,
         negative=tuned.negative,
+        error=tuned.error,
         products=products,
     )
 

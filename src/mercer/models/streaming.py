@@ -27,6 +27,7 @@ from mercer.models.validation import (
     refuse_changes,
     settings,
     wanted_centers,
+    warn_of_lost_digits,
     warn_of_scales,
     weight_reading,
 )
@@ -101,6 +102,11 @@ class StreamModel(KernelModel):
     @property
     def moments_(self) -> Moments:
         """Sums over all rows from which the model follows, where it was fitted with centers."""
+        return self._moments.of_kernel_values()
+
+    @property
+    def _moments(self) -> Moments:
+        """The sums, in the coordinates in which they were taken."""
         stream = vars(self).get("_stream")
         if stream is None:
             raise AttributeError(
@@ -307,6 +313,7 @@ class StreamModel(KernelModel):
         index = drawn.sample().index
         judges = enough(np.flatnonzero(~np.isin(index, stream.seen)))
         tuned = finish(stream.gather.choice, stream.moments, task, judges=judges, part=part)
+        warn_of_lost_digits(training.X, tuned.kernel, tuned.alpha, tuned.error)
         self._store(training.X, tuned)
         self.loo_index_ = index
         self._conclude(training, tuned, stream.moments)

@@ -27,6 +27,8 @@ from mercer.solvers.spectrum import Penalty
 SCALE_RATIO = 1e3
 # Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
 SCORE_GAP = 0.02
+# Outputs that may be off by more than this share of their spread are worth a warning; rows in float32: the second.
+LOST, LOST_SINGLE = 1e-3, 0.1
 # centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
 AUTO_WORK = 4e12
 AUTO_CENTERS = (500, 4000)
@@ -342,16 +344,22 @@ def warn_of_shift(shift: float) -> None:
 
 
 def warn_of_indefinite(kernel: Any, negative: float) -> None:
-    """One warning where the kernel matrix has a negative part that was clipped."""
-    if negative > 0 and kernel.positive_semidefinite:
-        warn(
-            f"the kernel matrix of {kernel} has an eigenvalue {-negative:.1e} times the largest where none can "
-            "be negative: digits were lost; bring the features to one scale, or pass float64",
-            NumericalWarning,
-        )
-    elif negative > 0:
+    """One warning where the kernel is none, and the negative part of its matrix was clipped."""
+    if negative > 0 and not kernel.positive_semidefinite:
         warn(
             f"the kernel matrix of {kernel} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
             "the largest was set to zero, and with it what the model sees in that direction",
+            NumericalWarning,
+        )
+
+
+def warn_of_lost_digits(X: Any, kernel: Any, alpha: float, error: float) -> None:
+    """One warning where rounding may move outputs visibly."""
+    single = getattr(X, "dtype", None) == np.float32
+    if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):
+        warn(
+            f"rounding errors may move outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "
+            "needs more digits of the kernel values than there are; put a StandardScaler before the estimator, or "
+            f"{'pass float64' if single else 'raise alpha'}",
             NumericalWarning,
         )

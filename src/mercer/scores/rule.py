@@ -79,8 +79,7 @@ class Scatter:
     @classmethod
     def of_moments(cls, moments: Moments, coef: Array, intercept: Array) -> "Scatter":
         """Of the fit K coef + intercept to the rows of the moments."""
-        FY = coef.T @ moments.C + np.outer(intercept, moments.t)
-        terms = np.abs(coef).T @ np.abs(moments.C) + np.abs(np.outer(intercept, moments.t))
+        FY, terms = moments.against_targets(coef, intercept)
         return cls(FY, moments.t, moments.n, _rounding(terms, moments.n_rows))
 
 

@@ -23,10 +23,11 @@ errors in % for alpha = 1e-8, 1e-4, 1e-2, 0.1, 1, 10, and CPU seconds of the pas
     6000   float32  float64    1.92   1.92   1.91   2.04   2.42   3.91       54    the choice: eta = 19
     6000   float32  float32   15.78  32.98   5.89   3.80   2.42   3.91       31    G indefinite; by LDL'
 
-Centers that depend on others to half of the digits are dropped, since the errors of G grow by what is left of
-them, and so are directions b whose eigenvalue b'Gb is below its own rounding error: there B'C is rounding, too,
-and would be divided by alpha. Three inputs, 300 centers, float64 and alpha = 1e-12 of the trace: the error of
-the fit is 657 with these directions and 0.04 without.
+Sums of kernel values square the condition number of K. Centers that depend on others to half of the digits
+are dropped, since the errors of G grow by what is left of them, and so are directions b whose eigenvalue b'Gb is
+below its own rounding error: there B'C is rounding, too, and would be divided by alpha. Three inputs, 300 centers,
+float64 and alpha = 1e-12 of the trace: the error of the fit is 657 with these directions and 0.04 without. Models
+take sums of coordinates in such cases (``mercer.gram.coordinates``): R'^-1 G R^-1 from the start.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from numpy.typing import NDArray
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
-from mercer.linalg.rank import RankFactor, rank_factor
+from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor
 
 Array = NDArray[np.float64]
 
@@ -54,16 +55,21 @@ class MomentSpectrum:
     """Basis B (m, r) with B'GB = diag(values) and B'KB = I, and the moments in that basis.
 
     ``kept`` are the centers that carry the function; ``negative`` is the most negative eigenvalue beyond
-    its rounding error, in units of the largest: 0 is the proof that G was a Gram matrix. ``kernel_square`` (m,)
-    are the means of k(., z_j)². Without an intercept the other means are zero.
+    its rounding error, in units of the largest: 0 is the proof that G was a Gram matrix. ``mean`` (r,) is that of
+    B'k, ``kernel_square`` (m,) are the means of k(., z_j)². Without an intercept the other means are zero.
+    ``rounding`` (r,) are errors of the values, ``lost`` those of directions that were left out of B, ``penalty``
+    (r,) those of b'Kb.
     """
 
     values: Array
     basis: Array
     projected: Array
-    kernel_mean: Array
+    mean: Array
     kernel_square: Array
     target_mean: Array
+    rounding: Array
+    lost: Array
+    penalty: Array
     n: float
     kept: NDArray[np.intp]
     negative: float
@@ -81,8 +87,8 @@ class MomentSpectrum:
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """coef (m, q), zero for centers that were dropped, and intercept (q,)."""
-        coef = self.basis @ (self.projected / (self.values + alpha)[:, None])
-        return coef, self.target_mean - self.kernel_mean @ coef
+        slopes = self.projected / (self.values + alpha)[:, None]
+        return self.basis @ slopes, self.target_mean - self.mean @ slopes
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Traces (a,) of the smoothers, with one for the intercept."""
@@ -97,13 +103,25 @@ class MomentSpectrum:
         """
         return self.leaving(alphas, K.dtype)(K, Y, unit)
 
-    def noise(self, alphas: Array) -> float:
-        """Share of phi'a / sqrt(lambda + alpha) that is rounding where K B is computed in float32; the worst of r.
+    def noise(self, alphas: Array, dtype: Any = np.float32) -> float:
+        """Share of phi'a / sqrt(lambda + alpha) that is rounding where K B is computed in this type; worst of r.
 
         An entry of K B is off by about eps |(k_l b_l)_l|, while the n rows have the mean square lambda / n.
         """
-        variance = np.finfo(np.float32).eps ** 2 * (self.kernel_square @ self.basis**2)
+        variance = np.finfo(dtype).eps ** 2 * (self.kernel_square @ self.basis**2)
         return float(np.sqrt((self.n * variance / (self.values + np.min(alphas))).max(initial=0.0)))
+
+    def error(self, alpha: float, dtype: Any = np.float64) -> float:
+        """Bound on the error of outputs in units of their spread; kernel values in this type.
+
+        That of a row left out with the leverage h is 1 / (1 - h) times as large.
+        Errors E of the sums move quadratic forms by at most sum_j E_jj / (lambda_j + alpha), see
+        :mod:`mercer.gram.precision`; those of kernel values move coordinates, those of K the penalty.
+        """
+        total = self.values + alpha
+        sums = (self.rounding / total).sum() + (self.lost / (self.lost + alpha)).sum()
+        penalty = (self.penalty * alpha * self.values / total**2).max(initial=0.0)
+        return float(sums + 2.0 * self.noise(np.array([alpha]), dtype) + penalty)
 
     def leaving(self, alphas: Array, dtype: Any = np.float64) -> "Leaving":
         """What rows need in order to leave, prepared for many blocks of them."""
@@ -111,7 +129,7 @@ class MomentSpectrum:
         slopes = inverse[:, :, None] * self.projected[:, None, :]
         return Leaving(
             basis=self.basis.astype(dtype),
-            shift=(self.kernel_mean @ self.basis).astype(dtype),
+            shift=self.mean.astype(dtype),
             inverse=inverse.astype(dtype),
             slopes=slopes.reshape(len(slopes), inverse.shape[1] * len(self.target_mean)).astype(dtype),
             target_mean=self.target_mean.astype(dtype),
@@ -163,56 +181,87 @@ def decompose_moments(
 ) -> MomentSpectrum:
     """The spectrum for the penalty c'Kc, K (m, m) of the centers or its factor, or c'c where K is None.
 
-    O(m³) once for every alpha and target. Without an intercept nothing is centered.
+    O(m³) once for every alpha and target. Without an intercept nothing is centered. Moments with coordinates are
+    those for the penalty c'Kc already, and K is not looked at.
     """
-    factor = _penalty_factor(K, len(moments.s))
+    penalty = _penalty(moments, K)
     used = moments if intercept else moments.without_means()
-    G, C, _ = used.restricted(factor.kept).centered()
-    eigen = eigen_psd(_in_basis(factor, G))
-    basis = scipy.linalg.solve_triangular(factor.R, eigen.vectors, check_finite=False)
+    G, C, _ = used.restricted(penalty.kept).centered()
+    eigen = eigen_psd(penalty.in_coordinates(G))
+    basis = penalty.basis(eigen.vectors)
     # The error of b'Gb, which centering has not made smaller.
-    error = ROUNDING * (moments.G.diagonal()[factor.kept] @ basis**2)
+    error = ROUNDING * (moments.G.diagonal()[penalty.kept] @ basis**2)
     certain = eigen.values > error
     negative = 0.0 if _nonnegative(basis, G, error) else eigen.negative
     basis = basis[:, certain]
+    of_values, mean = _of_kernel_values(moments, penalty.kept, basis)
     return MomentSpectrum(
         values=eigen.values[certain],
-        basis=_spread(basis, factor.kept, len(moments.s)),
+        basis=of_values,
         projected=basis.T @ C,
-        kernel_mean=used.s / used.n,
-        kernel_square=moments.G.diagonal() / moments.n,
+        mean=mean + (used.s[penalty.kept] / used.n) @ basis,
+        kernel_square=_kernel_square(moments),
         target_mean=used.t / used.n,
+        rounding=error[certain],
+        lost=error[~certain],
+        penalty=ROUNDING * (penalty.diagonal @ of_values[penalty.kept] ** 2),
         n=moments.n,
-        kept=factor.kept,
+        kept=penalty.kept,
         negative=negative,
         intercept=intercept,
     )
+
+
+@dataclass(frozen=True)
+class _Penalty:
+    """c'Kc = |R c|² of the centers ``kept`` (r,), R None: the identity; ``diagonal`` (r,) of the kernel matrix."""
+
+    R: Array | None
+    kept: NDArray[np.intp]
+    diagonal: Array
+
+    def in_coordinates(self, G: Array) -> Array:
+        """R'^-1 G R^-1, in an array of its own."""
+        return np.array(G, order="F") if self.R is None else in_coordinates(self.R, G)
+
+    def basis(self, vectors: Array) -> Array:
+        """R^-1 V."""
+        if self.R is None:
+            return vectors
+        return np.asarray(scipy.linalg.solve_triangular(self.R, vectors, check_finite=False))
+
+
+def _penalty(moments: Moments, K: NDArray[np.floating] | RankFactor | None) -> _Penalty:
+    """What the sums do not know of the penalty yet."""
+    every = np.arange(len(moments.s))
+    if moments.coordinates is not None:
+        return _Penalty(None, every, moments.coordinates.kernel_diagonal)
+    if K is None:
+        return _Penalty(None, every, np.zeros(len(every)))
+    factor = K if isinstance(K, RankFactor) else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+    return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
+
+
+def _of_kernel_values(moments: Moments, kept: NDArray[np.intp], basis: Array) -> tuple[Array, Array]:
+    """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
+    where = moments.coordinates
+    if where is not None:
+        full: Array = where.inverse @ basis
+        return full, where.origin @ full
+    full = np.zeros((len(moments.s), basis.shape[1]))
+    full[kept] = basis
+    return full, np.zeros(basis.shape[1])
+
+
+def _kernel_square(moments: Moments) -> Array:
+    """Means (m,) of k(., z_j)²."""
+    where = moments.coordinates
+    sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
+    square: Array = sums / moments.n
+    return square
 
 
 def _nonnegative(basis: Array, G: Array, error: Array) -> bool:
     """Whether the first direction b, of the least eigenvalue, has a b'Gb that may be zero."""
     b = basis[:, :1]
     return bool((b.T @ G @ b >= -10.0 * error[:1]).all())
-
-
-def _spread(basis: Array, kept: NDArray[np.intp], m: int) -> Array:
-    """Rows of zeros for the centers that are not kept."""
-    full = np.zeros((m, basis.shape[1]))
-    full[kept] = basis
-    return full
-
-
-def _penalty_factor(K: NDArray[np.floating] | RankFactor | None, m: int) -> RankFactor:
-    """K = R'R of the centers that are needed; the identity for None."""
-    if K is None:
-        return RankFactor(np.eye(m), np.arange(m))
-    if isinstance(K, RankFactor):
-        return K
-    return rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
-
-
-def _in_basis(factor: RankFactor, G: Array) -> Array:
-    """R'^-1 G R^-1, symmetric."""
-    A = scipy.linalg.solve_triangular(factor.R, G, trans="T", check_finite=False)
-    A = scipy.linalg.solve_triangular(factor.R, A.T, trans="T", check_finite=False)
-    return np.asfortranarray(0.5 * (A + A.T))

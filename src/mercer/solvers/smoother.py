@@ -13,13 +13,12 @@ intercept and noise sigma²/w, the posterior variance of f(x) is
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import CholeskyFactor, factor_spd
-from mercer.linalg.rank import RankFactor, rank_factor
+from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
 from mercer.solvers.spectrum import Penalty
 
 Array = NDArray[np.float64]
@@ -87,36 +86,41 @@ class CenterVariance:
 
     penalized: CholeskyFactor
     among: RankFactor | None
-    kept: NDArray[np.intp]
     kernel_mean: Array
     constant: float
     alpha: float
 
     def __call__(self, Kx: Array, own: Array) -> Array:
         """(n,) for kernel rows Kx (n, m) and k(x, x) (n,); O(n m²)."""
-        Kx = Kx[:, self.kept]
-        within = (self.penalized.half_solve((Kx - self.kernel_mean).T) ** 2).sum(axis=0)
+        within = (self.penalized.half_solve(self._coordinates(Kx - self.kernel_mean)) ** 2).sum(axis=0)
         variance: Array = within + self.constant
         if self.among is not None:
-            known = scipy.linalg.solve_triangular(self.among.R, Kx.T, trans="T", check_finite=False)
-            variance += np.maximum(own - (known**2).sum(axis=0), 0.0) / self.alpha
+            known = (self._coordinates(Kx) ** 2).sum(axis=0)
+            variance += np.maximum(own - known, 0.0) / self.alpha
         return variance
+
+    def _coordinates(self, Kx: Array) -> Array:
+        """Columns (r, n) in which the penalty is the identity."""
+        return Kx.T if self.among is None else whiten(self.among.R, Kx[:, self.among.kept].T)
 
 
 def center_variance(
     moments: Moments, K: NDArray[np.floating] | None, alpha: float, *, intercept: bool
 ) -> CenterVariance:
     """The variance of the fit with the penalty c'Kc, K (m, m) of the centers, or c'c for None; O(m³)."""
-    m = len(moments.s)
-    among = None if K is None else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
-    kept = np.arange(m) if among is None else among.kept
-    used = (moments if intercept else moments.without_means()).restricted(kept)
-    penalty = np.eye(m) if among is None else among.R.T @ among.R
+    where, used = moments.coordinates, moments if intercept else moments.without_means()
+    if where is not None:
+        among: RankFactor | None = RankFactor(where.R, np.arange(len(moments.s)))
+        A, mean = used.centered()[0], where.kernel_sum(used.n, used.s) / used.n
+    elif K is not None:
+        among = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+        A, mean = in_coordinates(among.R, used.restricted(among.kept).centered()[0]), used.s / used.n
+    else:
+        among, A, mean = None, used.centered()[0], used.s / used.n
     return CenterVariance(
-        penalized=factor_spd(used.centered()[0] + alpha * penalty),
+        penalized=factor_spd(A + alpha * np.eye(len(A))),
         among=among,
-        kept=kept,
-        kernel_mean=used.s / used.n,
+        kernel_mean=mean,
         constant=1.0 / used.n if intercept else 0.0,
         alpha=alpha,
     )

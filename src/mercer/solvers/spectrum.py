@@ -194,6 +194,23 @@ def fitted(spectrum: Spectrum, observations: Observations, alpha: float) -> Arra
     return f[observations.rows.point]
 
 
+def output_error(spectrum: Spectrum, observations: Observations, loo: Array, alpha: float) -> float:
+    """Bound on the error of outputs in units of the spread of the targets; the worst of q.
+
+    An error E of S K S moves the duals gamma by (A + alpha)^-1 E gamma, and residuals are alpha gamma / s: off by
+    |E| / alpha of themselves. ``loo`` (n, q) are outputs of rows left out, whose residuals are the largest.
+    """
+    w, Y = observations.weight, observations.Y
+    spread = np.sqrt(w @ (Y - w @ Y / w.sum()) ** 2)
+    residual = np.sqrt(w @ (Y - loo) ** 2)
+    share = residual / np.where(spread > 0.0, spread, np.inf)
+    if spectrum.right is not None:
+        # Singular values are decomposed: an error of theirs counts against the root of alpha.
+        return spectrum.noise / float(np.sqrt(alpha)) * float(share.max(initial=0.0))
+    size = max(spectrum.noise, spectrum.negative * float(spectrum.values.max(initial=0.0)))
+    return size / alpha * float(share.max(initial=0.0))
+
+
 def degrees_of_freedom(spectrum: Spectrum, alphas: Array) -> Array:
     """Trace of the smoother for every alpha (a,), the intercept counted."""
     values = spectrum.values[:, None]

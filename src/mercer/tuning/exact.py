@@ -14,7 +14,7 @@ from mercer.linalg.threads import SMALL
 from mercer.rows import distinct_rows, every_row
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
-from mercer.solvers.spectrum import Coefficients, Penalty
+from mercer.solvers.spectrum import Coefficients, Penalty, output_error
 from mercer.tuning.memory import Exact, check_exact, exact_sizes, row_bytes
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
 
@@ -64,6 +64,8 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     """
     check_exact(problem.extent, problem.budget)
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
+    if problem.intercept:
+        candidates = [each.around(problem.X) for each in candidates]
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
     threads = blas_threads() if n_rows(problem.X) > SMALL else 1
@@ -91,6 +93,7 @@ def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: 
         degrees_of_freedom=float(degrees_of_freedom(spectrum, np.array([alpha]))[0]),
         rank=spectrum.rank,
         negative=spectrum.negative,
+        error=output_error(spectrum, observations, loo, alpha),
         paths=(*paths, last),
         otherwise=_otherwise(spectrum, observations, alpha),
         without={f: _without(spectrum, problem, alpha, loo, f) for f in problem.apart},

@@ -109,7 +109,7 @@ class Sizes:
     ``threads`` work in the pass over all rows, ``few`` in passes over the sample. All kernels are compared on
     ``points`` rows, ``kernels`` side by side, and the best of them on ``race`` rows; ``alphas`` are judged at once
     in the first, the second and the final comparison. Products are taken of blocks of ``cells`` kernel values.
-    ``probe``: whether float32 is tried. ``held`` are the bytes of the sample.
+    ``probe``: whether it is tried which products are exact enough. ``held`` are the bytes of the sample.
     """
 
     threads: int
@@ -181,8 +181,8 @@ def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
         words = f"the comparison of kernels on {sizes.race} rows with {min(m, RACE_CENTERS)} centers"
         yield Stage(words, _leaving_bytes(load, sizes.race, min(m, RACE_CENTERS), sizes.alphas[1], sizes.few))
     yield Stage(f"the selection of {m} centers", load.held + sizes.selector.n_bytes(m, load.extent(sizes.few)))
-    if load.item < 8 and sizes.probe:
-        yield Stage(f"the trial of float32 for {m} centers", _probe_bytes(load, sizes.few))
+    if sizes.probe:
+        yield Stage(f"the trial of products for {m} centers", _probe_bytes(load, sizes.few))
     yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(load, sizes.threads))
     yield Stage(f"the solution for {m} centers", load.held + 8.0 * MOMENTS_HELD * m * m)
     words = f"leave-one-out outputs of {left} rows for {sizes.alphas[2]} of {load.alphas} alphas and {q} targets"
@@ -300,10 +300,10 @@ def _kernel_bytes(load: Load, points: int, alphas: int) -> float:
 
 
 def _pass_bytes(load: Load, threads: int) -> float:
-    """Moments: a piece of kernel values for each thread, and sums that wait to be added."""
+    """Moments: a piece of kernel values for each thread, sums that wait to be added, and coordinates."""
     m, piece = load.m, _rows(load, PIECE)
     each = piece * (m * load.value + 3.0 * load.row + 16.0 * (load.q + 1)) + 8.0 * m * m
-    return load.held + threads * each + 8.0 * m * m * (AHEAD * threads + 3) + _in_flight(load, threads)
+    return load.held + threads * each + 8.0 * m * m * (AHEAD * threads + 4) + _in_flight(load, threads)
 
 
 def _solved_bytes(load: Load, m: int) -> float:
@@ -333,7 +333,7 @@ def _calibration_bytes(load: Load) -> float:
 
 
 def _probe_bytes(load: Load, threads: int) -> float:
-    """Moments of a few rows in both precisions."""
+    """Moments of a few rows, for values in float32 in both precisions."""
     rows = max(PROBE_ROWS // 2, 2 * load.m)
     return load.held + min(threads, 2) * min(rows, PIECE) * load.m * load.value + 8.0 * PROBE_HELD * load.m**2
 

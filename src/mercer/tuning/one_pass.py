@@ -12,12 +12,19 @@ from mercer.centers import Sample as Candidates
 from mercer.gram import Budget, combine, gram, n_rows, take
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
-from mercer.gram.precision import Precision, factor_of, product_precision
+from mercer.gram.precision import (
+    DEPENDENT,
+    NEARLY_DEPENDENT,
+    Precision,
+    factor_of,
+    product_precision,
+    with_coordinates,
+)
 from mercer.kernels.base import Kernel
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import Block
+from mercer.rows.base import Block, taken
 from mercer.rows.memory import HeldRows
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
@@ -35,6 +42,10 @@ PartOf = Callable[[int], Moments]
 
 # The least alpha that is tried, as a share of the trace: moments know half of the digits of a kernel matrix.
 LEAST_SHARE = 1e-7
+# Rows that tell how much of the kernel is the same for all rows.
+VARIANCE_ROWS = 128
+# Rows that tell a mean kernel row where there is no room for more.
+LEAST_PROBE = 64
 # Rows that had no part in the choice of the centers judge fits with them, if they are so many.
 LEAST_JUDGES = 1000
 
@@ -58,7 +69,8 @@ class Encoded:
 class Choice:
     """A kernel without words, centers for it, what was tried on the way, and who chose in words.
 
-    ``factor`` is that of the centers' kernel matrix, None for the penalty c'c.
+    ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``blur`` the part of the variance
+    in feature space that centers can not show, since they are told apart by more.
     """
 
     kernel: Kernel
@@ -66,6 +78,7 @@ class Choice:
     factor: RankFactor | None
     paths: tuple[Path, ...]
     words: str
+    blur: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     few = task.some(kernel, np.sort(order[: FINAL_POINTS if sizes.points >= SCREEN_POINTS else sizes.points]))
     points, observed = _points(kernel, few)
     kernels = kernel.candidates(points, observed.point_weight)
+    if task.intercept:
+        kernels = [each.around(points) for each in kernels]
     paths: tuple[Path, ...] = ()
     candidates: Candidates | None = None
     if len(kernels) > 1:
@@ -140,22 +155,44 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{sizes.words}"
     candidates = _prepared(kernel, task, rng) if candidates is None else candidates
     centers = _centers(chosen, task, candidates, task.n_centers, rng)
-    return Choice(chosen, centers, _factor(chosen, centers.rows, task), paths, words)
+    factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
+    blur = 0.0 if factor is None else _blur(chosen, task)
+    return _independent(Choice(chosen, centers, factor, paths, words, blur))
 
 
 def precision_of(choice: Choice, task: Task) -> Precision:
-    """In which precision the products of the pass are computed, told by rows of the sample."""
-    kernel, centers = choice.kernel, choice.centers.rows
+    """In which precision the products of the pass are computed, and of what, told by rows of the sample."""
+    kernel, centers, factor = choice.kernel, choice.centers.rows, choice.factor
     m, n = n_rows(centers), task.sample.n_rows
-    if getattr(task.sample.X, "dtype", None) != np.float32 or choice.factor is None:
+    if factor is None:
+        return Precision(np.float64, np.nan, "float64")
+    few = not task.sizes.probe
+    size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
+    probe = taken(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
+    with at_most(task.sizes.few):
+        precision = _precision(choice, task, probe)
+        return with_coordinates(
+            precision,
+            kernel,
+            centers,
+            factor,
+            probe,
+            alpha_share=LEAST_SHARE,
+            intercept=task.intercept,
+            known=not few,
+        )
+
+
+def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
+    """float32 where rows of the sample tell that its products are exact enough, else float64."""
+    m = n_rows(choice.centers.rows)
+    if not _in_single(task) or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if m > PROBE_ROWS // 2:
         return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
     if not task.sizes.probe:
         return Precision(np.float64, np.nan, "float64: max_memory leaves no room to try float32")
-    probe = np.unique(np.linspace(0, n - 1, max(PROBE_ROWS // 2, 2 * m)).astype(np.intp))
-    with at_most(task.sizes.few):
-        return product_precision(kernel, centers, choice.factor, task.sample.X[probe], alpha_share=LEAST_SHARE)
+    return product_precision(choice.kernel, choice.centers.rows, choice.factor, probe, alpha_share=LEAST_SHARE)
 
 
 def finish(
@@ -203,6 +240,7 @@ def finish(
         degrees_of_freedom=float(spectrum.degrees_of_freedom(alphas[best : best + 1])[0]),
         rank=spectrum.rank,
         negative=spectrum.negative,
+        error=spectrum.error(float(alphas[best]), np.float32 if _in_single(task) else np.float64) + choice.blur,
         paths=(*choice.paths, path),
         otherwise=_otherwise(kernel, centers, spectrum, float(alphas[best]), task),
     )
@@ -254,7 +292,7 @@ def _lap(
     fold = MomentsOf(kernel, chosen.rows)
     moments = _over(task, task.sample, fold)
     path = finish(
-        Choice(kernel, chosen, _factor(kernel, chosen.rows, task), (), ""),
+        Choice(kernel, chosen, _factor(kernel, chosen.rows, task, DEPENDENT), (), ""),
         moments,
         replace(task, doubt=None),
         judges=enough(chosen.unseen),
@@ -290,8 +328,39 @@ def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
         return HeldRows(rows).reduce(fold)
 
 
-def _factor(kernel: Kernel, centers: Any, task: Task) -> RankFactor | None:
-    return factor_of(_among(kernel, centers, task)) if task.penalty == "rkhs" else None
+def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankFactor | None:
+    """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT asks for."""
+    if task.penalty != "rkhs":
+        return None
+    return factor_of(_among(kernel, centers, task), tolerance=DEPENDENT if _in_single(task) else tolerance)
+
+
+def _independent(choice: Choice) -> Choice:
+    """Without centers that are in the span of others and would get no coefficient, in the order of the factor."""
+    centers, factor = choice.centers, choice.factor
+    if factor is None or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
+        return choice
+    kept = factor.kept
+    few = replace(
+        centers,
+        rows=taken(centers.rows, kept),
+        indices=None if centers.indices is None else centers.indices[kept],
+        trace=None if centers.trace is None else centers.trace[kept],
+    )
+    return replace(choice, centers=few, factor=RankFactor(factor.R, np.arange(len(kept))))
+
+
+def _blur(kernel: Kernel, task: Task) -> float:
+    """The part of the variance in feature space that is below what centers are told apart by, from some rows."""
+    some = np.unique(np.linspace(0, task.sample.n_rows - 1, VARIANCE_ROWS).astype(np.intp))
+    K = gram(kernel, take(kernel, task.sample.X, some), budget=task.budget)
+    variance, largest = float(K.diagonal().mean() - K.mean()), float(K.diagonal().max())
+    return NEARLY_DEPENDENT * largest / variance if variance > 0.0 else 0.0
+
+
+def _in_single(task: Task) -> bool:
+    """Whether rows, and with them kernel values, are in float32."""
+    return getattr(task.sample.X, "dtype", None) == np.float32
 
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> NDArray[np.floating]:

@@ -54,9 +54,10 @@ class Path:
 class Tuned:
     """The chosen kernel and alpha, coef (m, q), intercept (q,), outputs of n rows fitted and left out (n, q).
 
-    ``negative`` is the clipped negative part in units of the largest eigenvalue. ``paths`` ends with the chosen
-    kernel alone; kernels that were compared come before. ``otherwise`` (n, q) are the left-out outputs if weights
-    meant the other thing, counts or importance, where that is in doubt; ``without`` holds models without a fold.
+    ``negative`` is the clipped negative part in units of the largest eigenvalue, ``error`` what rounding may do to
+    outputs, in units of the spread of the targets. ``paths`` ends with the chosen kernel alone; kernels that were
+    compared come before. ``otherwise`` (n, q) are the left-out outputs if weights meant the other thing, counts or
+    importance, where that is in doubt; ``without`` holds models without a fold.
     """
 
     kernel: Kernel
@@ -68,6 +69,7 @@ class Tuned:
     degrees_of_freedom: float
     rank: int
     negative: float
+    error: float
     paths: tuple[Path, ...]
     otherwise: Array | None = None
     without: Mapping[int, Coefficients] = field(default_factory=dict)

@@ -1,0 +1,87 @@
+"""Coordinates of kernel rows, known before a pass, in which sums of their products keep digits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Rows and columns of one product. With a triangular factor, strips cost little more than half of the whole.
+TILE = 1024, 256
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """phi = R'^-1 (k - origin) of kernel rows k (m,) against centers whose kernel matrix is R'R.
+
+    The penalty c'R'Rc is a'a for f = phi'a, and the error of a sum of products phi phi' is eps of its trace. Of
+    G = sum k k' it is as small, but R^-1 on both sides enlarges it by one over the least eigenvalue of R'R; where
+    k varies little around its mean, centering G leaves a small difference of large numbers. ``origin`` is a
+    kernel row near the mean, or zero where there is no intercept. ``inverse`` is R^-1.
+    """
+
+    inverse: Array
+    origin: Array
+
+    @classmethod
+    def at(cls, R: Array, origin: Array) -> "Coordinates":
+        """For centers of the kernel matrix R'R, R upper triangular."""
+        return cls(_inverse(R), origin)
+
+    @property
+    def R(self) -> Array:
+        """The factor of the centers' kernel matrix, (m, m) upper triangular; O(m³)."""
+        return _inverse(self.inverse)
+
+    @property
+    def kernel_diagonal(self) -> Array:
+        """k(z, z) (m,) of the centers."""
+        diagonal: Array = (self.R**2).sum(axis=0)
+        return diagonal
+
+    def of_rows(self, K: Array, space: Callable[[tuple[int, int]], Array]) -> Array:
+        """phi (b, m) of kernel rows K (b, m), in the memory of K; ``space(shape)`` lends some for a tile.
+
+        b m² operations: as many as the sum of products of the rows.
+        """
+        K -= self.origin
+        for start in range(0, len(K), TILE[0]):
+            self._few(K[start : start + TILE[0]], space)
+        return K
+
+    def _few(self, K: Array, space: Callable[[tuple[int, int]], Array]) -> None:
+        """K R^-1 in place: the last columns first, since they need those before them as they were."""
+        for stop in range(K.shape[1], 0, -TILE[1]):
+            strip = slice(max(stop - TILE[1], 0), stop)
+            room = space((len(K), strip.stop - strip.start))
+            K[:, strip] = np.matmul(K[:, :stop], self.inverse[:stop, strip], out=room)
+
+    def slopes(self, coef: Array) -> Array:
+        """a (m, p) with phi'a = (k - origin)'coef."""
+        return np.asarray(scipy.linalg.solve_triangular(self.inverse, coef, check_finite=False))
+
+    def kernel_sum(self, n: float, s: Array) -> Array:
+        """sum w k (m,) from the sum s of w phi."""
+        total: Array = self.R.T @ s + n * self.origin
+        return total
+
+    def of_kernel_values(self, n: float, s: Array, t: Array, G: Array, C: Array) -> tuple[Array, Array, Array]:
+        """s (m,), G (m, m) and C (m, q) of k from those of phi."""
+        R = self.R
+        across = np.outer(R.T @ s, self.origin)
+        G = R.T @ G @ R + across + across.T + n * np.outer(self.origin, self.origin)
+        return R.T @ s + n * self.origin, G, R.T @ C + np.outer(self.origin, t)
+
+    def kernel_square(self, n: float, s: Array, G: Array) -> Array:
+        """sum w k_j² (m,) from the sums of phi."""
+        R = self.R
+        square: Array = np.einsum("ij,ij->j", R, G @ R)
+        return square + self.origin * (2.0 * (R.T @ s) + n * self.origin)
+
+
+def _inverse(R: Array) -> Array:
+    """R^-1 of an upper triangular matrix, in the order of rows."""
+    return np.ascontiguousarray(scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False))
