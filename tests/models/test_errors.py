@@ -169,6 +169,26 @@ def test_constant_features_and_moderate_scales_are_no_reason_to_warn(two_classes
     KernelFisherClassifier().fit(np.column_stack([X * [1.0, 500.0], np.zeros(60)]), y)
 
 
+def test_pixels_of_one_scale_are_no_reason_to_warn(rng):
+    """Images with an edge that hardly ever varies: the other pixels say it all, and are most of them."""
+    X, y = rng.uniform(0.0, 255.0, size=(80, 20)), np.arange(80) % 2
+    X[:, 14:] = 0.0
+    X[7, 14:] = 1e-3 * np.arange(6)
+    KernelFisherClassifier(RBF(gamma=1e-5), alpha=1.0).fit(X, y)
+
+
+def test_equal_values_that_round_are_no_scale(two_classes):
+    X, y = two_classes
+    KernelFisherClassifier(**FIXED).fit(np.column_stack([X, np.full((60, 3), 0.1)]), y)
+
+
+def test_one_feature_that_hides_many_is_warned_of(rng):
+    X, y = rng.normal(size=(60, 12)), np.arange(60) % 2
+    X[:, 5] *= 1e4
+    with pytest.warns(ScaleWarning, match=r"^1 of 12 features .* feature 5 varies .* different units"):
+        KernelFisherClassifier(**FIXED).fit(X, y)
+
+
 def test_indefinite_kernel_is_warned_of(two_classes, curve):
     kernel = Sigmoid(gamma=1.0, coef0=-1.0)
     for model, data in ((KernelFisherClassifier, two_classes), (KernelRidgeRegressor, curve)):

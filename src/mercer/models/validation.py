@@ -23,8 +23,8 @@ from mercer.rows import Meaning, Reading, Tally, reading_of
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 
-# Feature scales that differ by more than this leave a distance to the largest features.
-SCALE_RATIO = 1e3
+# The share of squared distances that may be left to half of the features: scales that differ by a factor of 1000.
+UNSEEN = 1e-6
 # Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
 SCORE_GAP = 0.02
 # Outputs that may be off by more than this share of their spread are worth a warning; rows in float32: the second.
@@ -319,17 +319,22 @@ def consistent(X: Any, y: Any) -> None:
 
 
 def warn_of_scales(X: Any) -> None:
-    """One warning where features differ in scale so much that a distance sees only the largest."""
+    """One warning where at most half of the features that vary carry all but a millionth of squared distances."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return
     spread = X.std(axis=0)
-    moving = np.flatnonzero(spread > 0)
-    if len(moving) == 0 or spread[moving].max() <= SCALE_RATIO * spread[moving].min():
+    # Rounding gives constant features a spread, too.
+    moving = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    order = moving[np.argsort(-spread[moving], kind="stable")]
+    carried = np.cumsum(spread[order] ** 2)
+    carrying = int((carried < (1.0 - UNSEEN) * carried[-1:]).sum()) + 1
+    if 2 * carrying > len(order):
         return
-    least, most = moving[spread[moving].argmin()], moving[spread[moving].argmax()]
+    most, next_one = order[0], order[carrying]
     warn(
-        f"feature {most} varies {spread[most] / spread[least]:.1e} times as much as feature {least}, which the "
-        "distance can not see; put a StandardScaler before the estimator",
+        f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: feature "
+        f"{most} varies {spread[most] / spread[next_one]:.1e} times as much as feature {next_one}. If features have "
+        "different units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
 
