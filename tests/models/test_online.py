@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.metrics import brier_score_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -230,10 +231,84 @@ def test_a_refused_first_call_begins_no_stream(two_classes):
     assert_array_equal(model.partial_fit(X, y).classes_, [0, 1])
 
 
-def test_words_need_rows_that_differ(two_classes):
+def one_by_one(model, X, y, **choices):
+    for i in range(len(y)):
+        model.partial_fit(X[i : i + 1], y[i : i + 1], **choices)
+    return model
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 60, 99])
+def test_first_rows_one_by_one_are_one_call(n):
+    X, y = make_banana(300, random_state=0)
+    single = one_by_one(OnlineFisherClassifier(), X[:n], y[:n], classes=[-1, 1])
+    at_once = OnlineFisherClassifier().partial_fit(X[:n], y[:n], classes=[-1, 1])
+    assert single.gamma_ == at_once.gamma_
+    assert_array_equal(single.predict_proba(X), at_once.predict_proba(X))
+    assert single.n_rows_seen_ == n
+    regressor = one_by_one(OnlineKernelRegressor(), X[:n], y[:n])
+    assert_array_equal(regressor.predict(X), OnlineKernelRegressor().partial_fit(X[:n], y[:n]).predict(X))
+
+
+@pytest.mark.parametrize("estimator", [OnlineFisherClassifier(), OnlineKernelRegressor()], ids=repr)
+def test_kernel_stays_after_a_hundred_rows(estimator):
+    X, y = make_banana(150, random_state=0)
+    choices = {"classes": [-1, 1]} if hasattr(estimator, "predict_proba") else {}
+    single = one_by_one(clone(estimator), X, y, **choices)
+    begun = clone(estimator).partial_fit(X[:100], y[:100], **choices)
+    gamma = begun.gamma_
+    begun = one_by_one(begun, X[100:], y[100:])
+    assert single.gamma_ == begun.gamma_ == gamma
+    assert_array_equal(single.predict(X), begun.predict(X))
+    assert single.prequential_error_ == begun.prequential_error_
+
+
+def test_rows_one_by_one_are_predicted_better_and_better():
+    X, y = make_banana(600, random_state=0)
+    model = one_by_one(OnlineFisherClassifier(), X, y, classes=[-1, 1])
+    # Blocks see later calibrations; the model is the same.
+    assert model.score(X, y) >= OnlineFisherClassifier().partial_fit(X, y).score(X, y) - 0.02
+
+
+def test_first_batch_of_many_rows_settles_the_kernel_alone():
+    X, y = make_banana(400, random_state=0)
+    model = OnlineFisherClassifier().partial_fit(X[:200], y[:200])
+    gamma = model.gamma_
+    assert model.partial_fit(10.0 * X[200:], y[200:]).gamma_ == gamma
+
+
+def test_equal_rows_are_held_until_others_come_but_not_for_ever(two_classes):
     X, y = two_classes
-    with pytest.raises(ValueError, match="begin with a few hundred rows"):
-        OnlineFisherClassifier().partial_fit(X[:1], y[:1], classes=[0, 1])
+    equal, label = np.repeat(X[:1], 150, axis=0), np.arange(150) % 2
+    model = OnlineFisherClassifier().partial_fit(equal, label)
+    assert_allclose(model.predict_proba(X[:1]), 0.5, atol=0.05)
+    at_once = OnlineFisherClassifier().partial_fit(np.vstack([equal, X]), np.r_[label, y])
+    assert_array_equal(model.partial_fit(X, y).predict_proba(X), at_once.predict_proba(X))
+    with pytest.raises(ValueError, match=r"n_samples = 1200, only 1 are different; give the numbers"):
+        OnlineKernelRegressor().partial_fit(np.ones((1200, 2)), np.arange(1200.0))
+
+
+def test_words_of_a_fit_need_rows_that_differ(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=r"n_samples = 4, only 1 are different; give the numbers"):
+        OnlineFisherClassifier().fit(np.repeat(X[:1], 4, axis=0), y[:4])
+
+
+def overlap(A, B):
+    """Letters that two strings share, of those that either has."""
+    return np.array([[len(set(a) & set(b)) / len(set(a) | set(b)) for b in B] for a in A])
+
+
+@pytest.mark.parametrize(
+    "kind", [list, lambda words: np.array(words, dtype=object), np.array], ids=["list", "object", "str"]
+)
+def test_strings_are_learned_one_by_one(kind):
+    words = ["abba", "cold", "banana", "clock", "baa", "lock", "nab", "old", "ban", "dock"]
+    y = np.arange(10) % 2
+    model = one_by_one(OnlineFisherClassifier(overlap), kind(words), y, classes=[0, 1])
+    assert_array_equal(model.predict(kind(words)), y)
+    assert_array_equal(OnlineFisherClassifier(overlap).fit(kind(words), y).predict(kind(words)), y)
+    regressor = one_by_one(OnlineKernelRegressor(overlap), kind(words), y.astype(float))
+    assert np.abs(regressor.predict(kind(words)) - y).max() < 0.5
 
 
 def test_later_calls_keep_classes_and_targets(two_classes):

@@ -37,7 +37,7 @@ from mercer.scores import (
     odds_shift,
 )
 from mercer.scores.criteria import Criterion, CriterionFor, accuracy
-from mercer.scores.relative import class_targets
+from mercer.scores.relative import class_numbers, class_targets
 from mercer.solvers import variance_shares
 from mercer.tuning import Tuned
 
@@ -403,7 +403,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         return cast(ClassBlocks, encode).label(block.y, block.weight)
 
     def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
-        label = np.asarray(training.Y[:, 0] > 0, np.intp) if len(self.classes_) == 2 else training.Y.argmax(axis=1)
+        label = class_numbers(training.Y)
         t, n = moments.t, moments.n
         share = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
         self._check_seen(share)

@@ -24,10 +24,25 @@ from mercer.models.validation import (
 )
 from mercer.rows import Reading, distinct_rows
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
-from mercer.scores.relative import class_targets, relative
-from mercer.solvers.recursive import CHUNK, WHEN_FULL, Recursion, StreamState, learn, left_out, start
+from mercer.scores.relative import class_numbers, class_targets, relative
+from mercer.solvers.recursive import (
+    CHUNK,
+    WHEN_FULL,
+    LabeledRows,
+    Recursion,
+    StreamState,
+    appended,
+    learn,
+    left_out,
+    start,
+)
 
 Array = NDArray[np.float64]
+
+# Rows that settle words of the kernel, where the first call of partial_fit has fewer.
+SETTLING = 100
+# Rows that may be held because they are all equal.
+MOST_HELD = 1000
 
 
 class OnlineModel(KernelModel):
@@ -42,6 +57,8 @@ class OnlineModel(KernelModel):
     weights: str
     window: int
     state_: StreamState
+    # Rows that are learned anew with those of the next call, because the kernel may still change.
+    _held: LabeledRows | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,16 +70,23 @@ class OnlineModel(KernelModel):
         if as_kernel(self.kernel).takes == "values":
             raise ValueError(f"kernel={self.kernel!r} knows no values for rows to come; pass the kernel itself")
         X = self._read(X, reset=reset)
-        return X.astype(np.float64, copy=False) if hasattr(X, "astype") else X
+        return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
-    def _begin(self, X: Any, weight: Array, n_targets: int) -> None:
+    def _begin(self, rows: LabeledRows, *, more_to_come: bool) -> None:
         """Settle the kernel on the first rows, and forget all that was learned before."""
-        self.kernel_ = _settled(self.kernel, X, weight)
+        self.kernel_, enough = _settled(self.kernel, rows.X, rows.weight, more_to_come=more_to_come)
         self.gamma_ = getattr(self.kernel_, "gamma", None)
-        # A parameter that is refused must not leave a stream that seems begun.
+        self._held = None if enough else rows
+        # Parameters are refused even if no row comes.
         self._recursion()
-        self.state_ = start(n_targets)
+        self.state_ = start(rows.Y.shape[1])
         self.prequential_ = Prequential()
+
+    def _first_rows(self, rows: LabeledRows) -> LabeledRows | None:
+        """The rows that learning begins with, in the first call or once more; None where it goes on."""
+        if not hasattr(self, "state_"):
+            return rows
+        return None if self._held is None else appended(self._held, rows)
 
     def _recursion(self) -> Recursion:
         """The parameters, checked."""
@@ -118,8 +142,8 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Words such as gamma="median"
-        are settled by the rows of the first call, and "rbf" is ``RBF(gamma="median")``: so give a few hundred
-        rows first, or a number.
+        are settled by the rows of the first call, or by the first 100 rows where the first calls have fewer, and
+        "rbf" is ``RBF(gamma="median")``: so give a few hundred rows first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
@@ -218,9 +242,11 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
             A row of weight zero is not learned.
         """
         X, y, weight = self._labeled(X, y, sample_weight, reset=True)
-        self._begin_classes(X, weight, np.unique(y))
-        label = _class_numbers(self.classes_, y)
-        self._learn_blocks(X, label, weight)
+        classes = np.unique(y)
+        label = _class_numbers(classes, y)
+        rows = LabeledRows(X, class_targets(label, len(classes)), weight)
+        self._begin_classes(rows, classes, more_to_come=False)
+        self._learn_blocks(rows)
         self._calibrate_left_out(X, label, weight)
         return self
 
@@ -228,12 +254,15 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn more rows.
+        """Learn more rows, one or many.
+
+        Where the kernel has words and the first calls have fewer than 100 rows, these are held, and each call
+        begins anew with all of them: the model is that of one call with all rows so far. From 100 rows on the
+        kernel stays, and nothing is held.
 
         Parameters
         ----------
         X : array, CSR matrix or list of objects, n rows
-            One row or many.
         y : array of shape (n,)
         classes : array of shape (n_classes,), default=None
             All labels there will be; needed by the first call where its rows do not show them all.
@@ -242,10 +271,11 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         first = not hasattr(self, "state_")
         X, y, weight = self._labeled(X, y, sample_weight, reset=first)
         known = self._known_classes(y, classes, first=first)
-        label = _class_numbers(known, y)
-        if first:
-            self._begin_classes(X, weight, known)
-        self._learn_blocks(X, label, weight)
+        rows = LabeledRows(X, class_targets(_class_numbers(known, y), len(known)), weight)
+        begun = self._first_rows(rows)
+        if begun is not None:
+            self._begin_classes(begun, known, more_to_come=True)
+        self._learn_blocks(rows if begun is None else begun)
         return self
 
     @from_one_state
@@ -293,26 +323,25 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}")
         return np.asarray(self.classes_)
 
-    def _begin_classes(self, X: Any, weight: Array, classes: NDArray[Any]) -> None:
+    def _begin_classes(self, rows: LabeledRows, classes: NDArray[Any], *, more_to_come: bool) -> None:
         choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if len(classes) < 2:
             raise ValueError(f"there is one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes")
-        n_outputs = class_targets(np.zeros(1, dtype=np.intp), len(classes)).shape[1]
-        self._begin(X, weight, n_outputs)
+        self._begin(rows, more_to_come=more_to_come)
         self.classes_ = classes
-        self.scores_ = ScoreWindow.empty(n_outputs)
-        self.rule_ = uncalibrated(n_outputs)
+        self.scores_ = ScoreWindow.empty(rows.Y.shape[1])
+        self.rule_ = uncalibrated(rows.Y.shape[1])
 
-    def _learn_blocks(self, X: Any, label: NDArray[np.intp], weight: Array) -> None:
+    def _learn_blocks(self, rows: LabeledRows) -> None:
         """Learn block by block, so that later rows profit from calibration."""
-        for first in range(0, len(label), CHUNK):
-            rows = slice(first, first + CHUNK)
-            self._learn_block(X[rows], label[rows], weight[rows])
+        for first in range(0, len(rows.Y), CHUNK):
+            some = slice(first, first + CHUNK)
+            self._learn_block(rows.X[some], rows.Y[some], rows.weight[some])
 
-    def _learn_block(self, X: Any, label: NDArray[np.intp], weight: Array) -> None:
-        outputs = self._learn(X, class_targets(label, len(self.classes_)), weight)
+    def _learn_block(self, X: Any, Y: Array, weight: Array) -> None:
+        outputs = self._learn(X, Y, weight)
         known = ~np.isnan(outputs[:, 0])
-        outputs, label, weight = outputs[known], label[known], weight[known]
+        outputs, label, weight = outputs[known], class_numbers(Y[known]), weight[known]
         guess = self.rule_.probabilities(relative(outputs)).argmax(axis=1)
         self._record((guess != label).astype(np.float64), weight)
         self.scores_ = self.scores_.extended(outputs, label, weight, self.window)
@@ -359,8 +388,8 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Words such as gamma="median"
-        are settled by the rows of the first call, and "rbf" is ``RBF(gamma="median")``: so give a few hundred
-        rows first, or a number.
+        are settled by the rows of the first call, or by the first 100 rows where the first calls have fewer, and
+        "rbf" is ``RBF(gamma="median")``: so give a few hundred rows first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
@@ -447,11 +476,11 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        return self._learn_targets(X, y, sample_weight, first=True)
+        return self._learn_targets(X, y, sample_weight, anew=True)
 
     @in_one_step
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn more rows: one or many.
+        """Learn more rows: one or many. Of first calls with few rows as in :class:`OnlineFisherClassifier`.
 
         Parameters
         ----------
@@ -459,7 +488,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        return self._learn_targets(X, y, sample_weight, first=not hasattr(self, "state_"))
+        return self._learn_targets(X, y, sample_weight, anew=False)
 
     @from_one_state
     def predict(self, X: Any) -> NDArray[np.floating]:
@@ -472,21 +501,25 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         tags.target_tags.multi_output = True
         return tags
 
-    def _learn_targets(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, first: bool) -> Self:
+    def _learn_targets(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
+        first = anew or not hasattr(self, "state_")
         X = self._read_block(X, reset=first)
         targets = real_targets(y, self)
         consistent(X, targets)
         weight = row_weight(sample_weight, X)
         weight_reading(self.weights, weight)
         Y = targets.reshape(len(targets), -1)
-        if first:
-            self._begin(X, weight, Y.shape[1])
-        elif Y.shape[1] != self.state_.a.shape[1]:
-            raise ValueError(f"y has {Y.shape[1]} targets, and the rows before had {self.state_.a.shape[1]}")
         used = np.flatnonzero(weight > 0)
-        outputs = self._learn(take(self.kernel_, X, used), Y[used], weight[used])
+        rows = LabeledRows(take(as_kernel(self.kernel), X, used), Y[used], weight[used])
+        if not first and Y.shape[1] != self.state_.a.shape[1]:
+            raise ValueError(f"y has {Y.shape[1]} targets, and the rows before had {self.state_.a.shape[1]}")
+        begun = rows if anew else self._first_rows(rows)
+        if begun is not None:
+            self._begin(begun, more_to_come=not anew)
+            rows = begun
+        outputs = self._learn(rows.X, rows.Y, rows.weight)
         known = ~np.isnan(outputs[:, 0])
-        self._record(((Y[used] - outputs)[known] ** 2).mean(axis=1), weight[used][known])
+        self._record(((rows.Y - outputs)[known] ** 2).mean(axis=1), rows.weight[known])
         if targets.ndim == 1:
             self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
         return self
@@ -496,18 +529,18 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         return Expansion(self.kernel_, self.X_fit_, coef, np.atleast_1d(self.intercept_))
 
 
-def _settled(kernel: Any, X: Any, weight: Array) -> Kernel:
-    """The kernel with numbers for words; a kernel given by its name takes "median" for its gamma."""
+def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
+    """The kernel with numbers for words, and whether they stay; of a kernel given by name gamma is "median"."""
     chosen = as_kernel(kernel)
     if isinstance(kernel, str) and getattr(chosen, "gamma", None) == "loo":
         chosen = chosen.set_params(gamma="median")
     if chosen.settled:
-        return chosen
-    n = len(distinct_rows(X).first)
-    if n < 2:
+        return chosen, True
+    n, different = len(weight), len(distinct_rows(X).first)
+    if different < 2 and (not more_to_come or n == 0 or n >= MOST_HELD):
         raise ValueError(
-            f"{chosen!r} finds its numbers in the rows of the first call, and there n_samples = {n} differ; begin "
-            "with a few hundred rows, or give the numbers"
+            f"{chosen!r} finds its numbers in the first rows, and of these, n_samples = {n}, only {different} are "
+            "different; give the numbers, or begin with other rows"
         )
     candidates = chosen.candidates(X, weight)
     if len(candidates) > 1:
@@ -515,7 +548,7 @@ def _settled(kernel: Any, X: Any, weight: Array) -> Kernel:
             f"{chosen!r} stands for {len(candidates)} kernels, and a stream has no second pass to choose by; pass "
             "kernel_ of a model fitted to the first rows"
         )
-    return candidates[0]
+    return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)
 
 
 def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:

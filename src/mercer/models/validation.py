@@ -332,9 +332,9 @@ def warn_of_scales(X: Any) -> None:
         return
     most, next_one = order[0], order[carrying]
     warn(
-        f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: feature "
-        f"{most} varies {spread[most] / spread[next_one]:.1e} times as much as feature {next_one}. If features have "
-        "different units, put a StandardScaler before the estimator",
+        f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: "
+        f"feature {most} varies {spread[most] / spread[next_one]:.1e} times as much as feature {next_one}. If "
+        "features have different units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
 

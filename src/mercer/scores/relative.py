@@ -13,6 +13,11 @@ def class_targets(label: NDArray[np.intp], n_classes: int) -> NDArray[np.float64
     return np.eye(n_classes)[label]
 
 
+def class_numbers(Y: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The class (n,) of each row of targets."""
+    return np.asarray(Y[:, 0] > 0, dtype=np.intp) if Y.shape[1] == 1 else Y.argmax(axis=1)
+
+
 def relative(outputs: Any) -> Any:
     """(..., n, k - 1) differences to the first class; the single output of two classes is one already."""
     return outputs if outputs.shape[-1] == 1 else outputs[..., 1:] - outputs[..., :1]

@@ -213,7 +213,7 @@ def _step(recursion: Recursion, state: StreamState, rows: LabeledRows) -> tuple[
     outputs = _predict_before(state, chunk, weight) if state.n_rows > 0 else np.full(rows.Y.shape, np.nan)
     state = _absorb(recursion, state, chunk, weight)
     if recursion.when_full == "replace":
-        state = replace(state, recent=_appended(state.recent, rows))
+        state = replace(state, recent=appended(state.recent, rows))
         if state.n_rows % CHUNK == 0:
             state = _revise(recursion, state)
     return state, outputs
@@ -379,7 +379,8 @@ def _coordinates(R: Array, k: int) -> Array:
     return np.asarray(scipy.linalg.solve_triangular(R[:k, :k], R[:k, k:], check_finite=False))
 
 
-def _appended(recent: LabeledRows | None, rows: LabeledRows) -> LabeledRows:
+def appended(recent: LabeledRows | None, rows: LabeledRows) -> LabeledRows:
+    """Rows one after the other; None are no rows."""
     if recent is None:
         return rows
     Y, weight = np.concatenate([recent.Y, rows.Y]), np.concatenate([recent.weight, rows.weight])
