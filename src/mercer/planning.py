@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from mercer.centers.resolve import selector_for
+from mercer.gram import Budget
+from mercer.gram.budget import GIB
 from mercer.gram.moments import PIECE
-from mercer.linalg import limit_threads
+from mercer.linalg import blas_threads, limit_threads
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.engine import PART_BLOCKS
+from mercer.tuning.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
 
 # Seconds that each probe may take, and how often it is run at least.
 PATIENCE = 0.3
@@ -22,8 +26,8 @@ LEAST_RUNS = 3
 LARGEST_M, LARGEST_EIGEN = 1000, 500
 # What Python with NumPy, SciPy, scikit-learn and pyarrow takes before it holds any rows.
 PROCESS = 250e6
-# Matrices (m, m) that a fit holds: the moments, two of the sum, and five of the decomposition.
-MATRICES_ON_WORKER, MATRICES_ON_DRIVER = 3, 8
+# Matrices (m, m) that a core of a worker holds: the moments, and two of the sum.
+MATRICES_ON_WORKER = 3
 # Rows of the sample on which alpha is chosen, by default, and values of exp that judging one of its outputs takes.
 SAMPLE, JUDGED = 10_000, 35 * 300
 # Decompositions that a solution is worth: its own, and as much for roots, bases and probes.
@@ -55,7 +59,8 @@ class Plan:
 
     ``seconds`` are the pass over the rows on all cores, the solution for all alphas, and the network.
     ``worker_bytes`` are held by one core of a worker, ``driver_bytes`` by the process that fits, and
-    ``network_bytes`` are sent in the pass altogether.
+    ``network_bytes`` are sent in the pass altogether. ``stages`` are those of the fit with the bytes of each; the
+    largest decides ``fit_bytes``, what the fit takes beside the rows and the process itself.
     """
 
     n: int
@@ -70,6 +75,16 @@ class Plan:
     worker_bytes: float
     driver_bytes: float
     network_bytes: float
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def fit_bytes(self) -> float:
+        return self.largest.n_bytes
+
+    @property
+    def largest(self) -> Stage:
+        """The stage that takes most memory."""
+        return max(self.stages, key=lambda stage: stage.n_bytes)
 
     @property
     def seconds(self) -> float:
@@ -86,6 +101,7 @@ class Plan:
             ("together", _time(self.seconds)),
             ("memory of a worker, each core", _size(self.worker_bytes)),
             ("memory of the driver", _size(self.driver_bytes)),
+            ("most of it in", self.largest.name),
             ("sent over the network", _size(self.network_bytes)),
         ]
         width = max(len(name) for name, _ in lines)
@@ -104,13 +120,19 @@ def plan(
     products: Any = np.float64,
     network: float = GIGABIT,
     rates: Rates | None = None,
+    max_memory: float | None = None,
+    loo_rows: int = SAMPLE,
+    search: bool = True,
 ) -> Plan:
     """What a pass over n rows of d features costs with m centers and a Gaussian kernel, and the solution after it.
 
     A pass takes 2nm(d + 2) operations and nm exponentials for K = k(rows, centers), 2nm² for K'K, 2nm(q + 1)
     for K'Y. The solution takes O(m³), and O(m²) for each of 10,000 rows that leave, on one core wherever the rows
     are. Sums are sent as if there were one link. Rates are measured here and now, for about two seconds. Not in
-    the plan: reading files, the search for a kernel width on a sample, and workers on other machines.
+    the plan: reading files, the time of the search for a kernel width, and workers on other machines.
+
+    Memory is that of the same stages that a fit checks before its search, at the sizes that ``max_memory`` leaves
+    them; where a fit would be refused, so is the plan, with the same MemoryBudgetError.
 
     Parameters
     ----------
@@ -128,6 +150,12 @@ def plan(
         Bytes a second between workers; 125e6, a gigabit, if not given.
     rates : Rates, optional
         Measured before with :func:`measure`.
+    max_memory : float, optional
+        GiB that the fit may allocate; without bounds if not given.
+    loo_rows : int
+        Rows that are held and left out.
+    search : bool
+        Whether the kernel width is chosen as well.
 
     Returns
     -------
@@ -146,15 +174,30 @@ def plan(
     network                        4.9 s
     together                       50.3 s
     memory of a worker, each core  0.3 GB
-    memory of the driver           0.4 GB
+    memory of the driver           0.7 GB
+    most of it in                  the selection of 1000 centers
     sent over the network          0.6 GB
     """
     _check(n, d, m, engine)
     cores = cores or os.cpu_count() or 1
     rates = rates or measure(d, m, dtype=dtype, products=products)
     moments = 8.0 * (m * m + m * (q + 1))
-    work = cores * (_block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments)
-    solution = MATRICES_ON_DRIVER * moments + 8.0 * min(n, SAMPLE) * m
+    work = _block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments
+    budget = Budget(np.inf if max_memory is None else max_memory * GIB)
+    sample = min(n, max(loo_rows, 2 * m))
+    load = Load(
+        row=float(d * np.dtype(dtype).itemsize),
+        sample=sample,
+        left=rows_left_out(min(sample, loo_rows), q),
+        q=q,
+        n_centers=m,
+        selector=selector_for(m),
+        threads=cores if engine == "memory" else blas_threads(),
+        n=n,
+        item=np.dtype(dtype).itemsize,
+        kernels=SEVERAL if search else 1,
+    )
+    stages = sizes_within(load, budget).stages
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
     sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
     blocks = ceil(n / PIECE)
@@ -168,9 +211,10 @@ def plan(
         pass_seconds=_pass_seconds(n, d, m, q, blocks, rates, products) / min(cores, blocks),
         solve_seconds=_solve_seconds(min(n, SAMPLE), d, m, q, rates, products),
         network_seconds=sent / network,
-        worker_bytes=PROCESS + work / cores,
-        driver_bytes=PROCESS + (max(work, solution) if engine == "memory" else solution),
+        worker_bytes=PROCESS + work,
+        driver_bytes=PROCESS + max(stage.n_bytes for stage in stages),
         network_bytes=sent,
+        stages=stages,
     )
 
 

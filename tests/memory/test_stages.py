@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
 from mercer.centers import ForwardSelection, Leverage, RPCholesky, Uniform
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget
 from mercer.kernels import RBF
+from mercer.linalg import limit_threads
 from mercer.tuning.memory import Load, fitted_sizes, sizes_within
 
 MIB = 2**20
@@ -165,6 +166,22 @@ def test_a_regression_allocates_no_more_than_its_budget(rng):
     model = KernelRidgeRegressor(RBF(gamma=0.1), centers=200, max_memory=30 / 1024, random_state=0)
     _, peak = traced_peak(lambda: model.fit(X, X[:, :3]))
     assert peak <= 30 * MIB + OBJECTS
+
+
+def test_kernels_of_a_sparse_fit_are_tried_one_by_one_where_the_budget_has_room_for_one(rng):
+    X, y = classes(rng, 700, 5, 2)
+    # 4 x 700² sums over candidates and six columns for each of 10 centers: 15.3 MiB; three kernels would be 39.
+    model = SparseFisherClassifier(max_centers=10, max_memory=16 / 1024, random_state=0)
+    with limit_threads(3):
+        _, peak = traced_peak(lambda: model.fit(X, y))
+    assert peak <= 16 * MIB + OBJECTS
+
+
+def test_blas_of_more_threads_takes_no_more_than_its_share_of_the_budget():
+    for mib in (10, 100, 1000, 10_000):
+        sizes = fitted_sizes(replace(LOAD, threads=64), mib * MIB)
+        assert (sizes.threads - 1) * 32 <= mib / 4
+    assert fitted_sizes(replace(LOAD, threads=64), np.inf).threads == 64
 
 
 def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_given(rng):

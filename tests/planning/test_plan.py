@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from mercer.errors import MemoryBudgetError
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.planning import Rates, plan
@@ -36,6 +37,21 @@ def test_without_workers_the_driver_holds_the_blocks_of_all_cores():
     alone, driver = planned(cores=64, engine="memory"), planned(cores=64, engine="dask")
     assert alone.driver_bytes > 64 * (alone.worker_bytes - planned(m=1).worker_bytes)
     assert driver.driver_bytes == planned(cores=1, engine="dask").driver_bytes
+
+
+def test_a_plan_has_the_stages_of_the_fit_and_is_refused_where_the_fit_is():
+    usual, small = planned(m=300), planned(m=300, max_memory=0.05)
+    assert usual.driver_bytes - small.driver_bytes == usual.fit_bytes - small.fit_bytes > 0
+    assert small.fit_bytes <= 0.05 * 2**30
+    assert small.largest.name in str(small)
+    with pytest.raises(MemoryBudgetError, match=r"2000 centers.*write centers=\d+"):
+        planned(m=2000, max_memory=0.05)
+
+
+def test_a_plan_without_search_needs_no_comparison_of_kernels():
+    names = [stage.name for stage in planned(search=False).stages]
+    assert not any("kernels" in name for name in names)
+    assert any("kernels" in stage.name for stage in planned().stages)
 
 
 def test_few_rows_are_all_of_the_sample():

@@ -184,7 +184,7 @@ class SparseModel(KernelModel):
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         n, longest = n_rows(points), settings.longest(n_rows(points))
         budget.require(settings.n_bytes(n), f"a path of {longest} centers on {n} rows")
-        task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng)
+        task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng, budget.n_bytes)
         fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
         fitted = self._sparse_outputs(X) if len(used) < len(Y) else np.empty_like(Y)

@@ -14,6 +14,7 @@ from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.linalg import blas_threads
+from mercer.linalg.threads import at_most
 from mercer.models.base import KernelModel, Training
 from mercer.models.passes import Columns, Encoder, Gatherer, Kept, Stream
 from mercer.models.report import FitReport, fit_report
@@ -39,15 +40,12 @@ from mercer.rows.twins import weight_of
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import ALPHAS, Task, Tuned, choose, enough, finish, precision_of
-from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, sizes_within
+from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
 
 Array = NDArray[np.float64]
 
 # More rows than this are not all made centers unless asked for: a decomposition of so many takes half a minute.
 EXACT_ROWS = 5000
-# Left-out outputs kept for each alpha, over rows and targets, unless all rows are asked for.
-LOO_OUTPUTS = 2**19
-LEAST_LOO_ROWS = 2048
 EVERY_ROW = 2**62
 # What more rows do not change, and what must not change between them.
 CHOSEN = {"kernel_", "X_fit_", "support_", "classes_", "n_features_in_", "feature_names_in_"}
@@ -203,15 +201,17 @@ class StreamModel(KernelModel):
         source, rows = rows, RepeatedRows(rows)
         rng = check_random_state(self.random_state)
         draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
-        drawn = survey(rows, draw, verbose=self.verbose)
+        with at_most(threads_within(self._budget().n_bytes, blas_threads())):
+            drawn = survey(rows, draw, verbose=self.verbose)
         self._know(feature_names(rows))
         encode = self._encoder(drawn, self._columns(drawn))
         task, _ = self._task(encode, drawn, fold, source)
         kernel = as_kernel(self.kernel)
         if kernel.takes == "vectors" and np.ndim(getattr(kernel, "gamma", 0.0)) == 0:
             warn_of_scales(task.sample.X)
-        choice = choose(kernel, task, rng)
-        gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
+        with at_most(task.sizes.threads):
+            choice = choose(kernel, task, rng)
+            gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
         moments = gather(rows, verbose=self.verbose)
         chosen, index = choice.centers, drawn.sample().index
         self.kernel_ = choice.kernel
@@ -312,7 +312,8 @@ class StreamModel(KernelModel):
         task, training = self._task(stream.gather.encode, drawn, stream.fold)
         index = drawn.sample().index
         judges = enough(np.flatnonzero(~np.isin(index, stream.seen)))
-        tuned = finish(stream.gather.choice, stream.moments, task, judges=judges, part=part)
+        with at_most(task.sizes.threads):
+            tuned = finish(stream.gather.choice, stream.moments, task, judges=judges, part=part)
         warn_of_lost_digits(training.X, tuned.kernel, tuned.alpha, tuned.error)
         self._store(training.X, tuned)
         self.loo_index_ = index
@@ -329,7 +330,7 @@ class StreamModel(KernelModel):
         most = loo_size(self.loo_rows)
         if most is None or as_kernel(self.kernel).takes == "values":
             return size
-        return min(size, most, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))
+        return min(size, rows_left_out(most, q))
 
     def _n_drawn(self) -> int:
         """How many rows are held: all where the kernel is a matrix."""

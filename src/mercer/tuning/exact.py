@@ -10,12 +10,12 @@ from mercer.gram import Budget, gram, n_rows, take
 from mercer.gram.blocks import cuts
 from mercer.kernels.base import Kernel
 from mercer.linalg import blas_threads, limit_threads, map_in_threads, threads_each
-from mercer.linalg.threads import SMALL
+from mercer.linalg.threads import SMALL, at_most
 from mercer.rows import distinct_rows, every_row
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
 from mercer.solvers.spectrum import Coefficients, Penalty, output_error
-from mercer.tuning.memory import Exact, check_exact, exact_sizes, row_bytes
+from mercer.tuning.memory import BLAS_BUFFER, Exact, check_exact, exact_sizes, exact_threads, row_bytes
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
 
 Array = NDArray[np.float64]
@@ -63,6 +63,12 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     Whether the last decomposition, of all points, stays within the budget is looked at first.
     """
     check_exact(problem.extent, problem.budget)
+    threads = exact_threads(problem.extent, problem.budget.n_bytes, blas_threads())
+    with at_most(threads):
+        return _tune(kernel, replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER)), rng)
+
+
+def _tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     if problem.intercept:
         candidates = [each.around(problem.X) for each in candidates]
@@ -135,6 +141,7 @@ def search(kernels: list[Kernel], problem: Problem) -> Path:
         each=each,
         most=at_once,
     )
+    problem.budget.release()
     alphas, scores = (np.array(part) for part in zip(*tried))
     return Path(kernels, alphas, scores, n)
 

@@ -42,6 +42,12 @@ ROW_NUMBERS = 12
 SEVERAL = 15
 # Arrays (n, k) of rows and classes while left-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
+# Left-out outputs kept for each alpha, over rows and targets, unless all rows are asked for.
+LOO_OUTPUTS = 2**19
+LEAST_LOO_ROWS = 2048
+# What BLAS itself keeps for every thread that has called it, and the share of a budget that may go to that.
+BLAS_BUFFER = 2.0**25
+BLAS_SHARE = 0.25
 # Fewer points than this say nothing about a kernel.
 LEAST_POINTS = 100
 
@@ -94,8 +100,9 @@ class Load:
 
     @property
     def held(self) -> float:
-        """Bytes of the sample, its targets and the centers."""
-        return self.sample * (self.row + 8.0 * self.q + 8.0 * ROW_NUMBERS) + self.m * self.row
+        """Bytes of the sample, its targets and the centers, and of BLAS for all threads but the first."""
+        rows = self.sample * (self.row + 8.0 * self.q + 8.0 * ROW_NUMBERS) + self.m * self.row
+        return rows + (self.threads - 1) * BLAS_BUFFER
 
     def extent(self, threads: int) -> Extent:
         """What a selector needs to know."""
@@ -145,14 +152,16 @@ def sizes_within(load: Load, budget: Budget) -> Sizes:
 def fitted_sizes(load: Load, room: float) -> Sizes:
     """The largest sizes that fit, and the least ones where none does."""
     usual = load
+    threads = threads_within(room, load.threads)
+    threads = _first(_down(threads), lambda t: _pass_bytes(replace(load, threads=t)), room)
+    load = replace(load, threads=threads)
     few, selector = _selection(load, room)
     load = replace(load, selector=selector)
-    threads = _first(_down(load.threads), lambda t: _pass_bytes(load, t), room)
     points, screen_alphas, kernels = _screening(load, room)
     race, race_alphas = _racing(load, few, room)
     m, n = load.m, load.left
     alphas = _first(_down(load.alphas), lambda a: _leaving_bytes(load, n, m, a, few), room)
-    cells = (room - _solved_bytes(load, m)) / (8.0 * load.blocks)
+    cells = (room - _solved_bytes(load, m)) / _cell_bytes(load)
     sizes = Sizes(
         threads=threads,
         few=few,
@@ -183,11 +192,12 @@ def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
     yield Stage(f"the selection of {m} centers", load.held + sizes.selector.n_bytes(m, load.extent(sizes.few)))
     if sizes.probe:
         yield Stage(f"the trial of products for {m} centers", _probe_bytes(load, sizes.few))
-    yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(load, sizes.threads))
+    yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(replace(load, threads=sizes.threads)))
     yield Stage(f"the solution for {m} centers", load.held + 8.0 * MOMENTS_HELD * m * m)
     words = f"leave-one-out outputs of {left} rows for {sizes.alphas[2]} of {load.alphas} alphas and {q} targets"
     yield Stage(words, _leaving_bytes(load, left, m, sizes.alphas[2], sizes.few))
-    yield Stage(f"outputs of {left} rows", _solved_bytes(load, m) + 8.0 * load.blocks * min(sizes.cells, left * m))
+    outputs = _cell_bytes(load) * min(sizes.cells, left * m)
+    yield Stage(f"outputs of {left} rows", _solved_bytes(load, m) + outputs)
     if load.classes:
         yield Stage(f"the calibration on {left} rows and {q} targets", load.held + _calibration_bytes(load))
 
@@ -215,6 +225,11 @@ class Exact:
         return rows + max(gram_bytes(u), leaving + judging)
 
 
+def exact_threads(extent: Exact, room: float, threads: int) -> int:
+    """BLAS threads for such a fit: those for which there is room beside one decomposition."""
+    return min(threads_within(room, threads), 1 + int(max(room - extent.n_bytes(1), 0.0) / BLAS_BUFFER))
+
+
 def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
     """How many kernels are decomposed side by side, and how many alphas of each are judged at once."""
     kernels = _first(_down(workers), lambda k: k * extent.n_bytes(1), room)
@@ -234,6 +249,11 @@ def check_exact(extent: Exact, budget: Budget) -> None:
     if gram_bytes(u) <= budget.n_bytes:
         stage = Stage(f"leave-one-out outputs of {n} rows beside their ({u}, {u}) kernel matrix", need)
     raise refusal(stage, budget, [f"centers={_below(m)}"] if m else [], need)
+
+
+def rows_left_out(n: int, q: int) -> int:
+    """How many of n rows are left out for q targets: so few that outputs for all alphas can be kept."""
+    return min(n, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))
 
 
 def row_bytes(X: Any) -> float:
@@ -299,9 +319,14 @@ def _kernel_bytes(load: Load, points: int, alphas: int) -> float:
     return _at_points(load, points).n_bytes(alphas)
 
 
-def _pass_bytes(load: Load, threads: int) -> float:
+def threads_within(room: float, threads: int) -> int:
+    """Threads, at most as many as there are, whose BLAS takes no more than its share of the budget."""
+    return int(max(1, min(threads, 1 + BLAS_SHARE * room / BLAS_BUFFER)))
+
+
+def _pass_bytes(load: Load) -> float:
     """Moments: a piece of kernel values for each thread, sums that wait to be added, and coordinates."""
-    m, piece = load.m, _rows(load, PIECE)
+    m, piece, threads = load.m, _rows(load, PIECE), load.threads
     each = piece * (m * load.value + 3.0 * load.row + 16.0 * (load.q + 1)) + 8.0 * m * m
     return load.held + threads * each + 8.0 * m * m * (AHEAD * threads + 4) + _in_flight(load, threads)
 
@@ -309,6 +334,11 @@ def _pass_bytes(load: Load, threads: int) -> float:
 def _solved_bytes(load: Load, m: int) -> float:
     """Moments, the factor of the penalty and the basis of the solution."""
     return load.held + 24.0 * m * m
+
+
+def _cell_bytes(load: Load) -> float:
+    """Bytes for each kernel value of a block that is multiplied, with its share of the rows, moved and scaled."""
+    return 8.0 * load.blocks + 2.0 * load.row / load.m
 
 
 def _leaving_bytes(load: Load, n: int, m: int, alphas: int, threads: int) -> float:

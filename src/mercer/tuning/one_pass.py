@@ -145,6 +145,7 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
         kernels = [each.around(points) for each in kernels]
     paths: tuple[Path, ...] = ()
     candidates: Candidates | None = None
+    task.budget.release()
     if len(kernels) > 1:
         first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
         racers = task.some(kernel, np.sort(order[: sizes.race]))
@@ -210,7 +211,9 @@ def finish(
     fold, where rows leave together. ``at_once`` alphas are compared in one go, None: as many as there is room for.
     """
     kernel, centers = choice.kernel, choice.centers.rows
+    task.budget.release()
     spectrum = decompose_moments(moments, choice.factor, intercept=task.intercept)
+    task.budget.release()
     alphas = _alphas(spectrum, task)
 
     def left_out(some: Array) -> NDArray[np.floating]:
@@ -228,7 +231,9 @@ def finish(
         scores = np.append(scores, _judge(task, outputs, judges))
     path = Path([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
     best = path.best[1]
-    loo = outputs[best] if len(steps) == 1 else left_out(alphas[best : best + 1])[0]
+    loo = np.array(outputs[best] if len(steps) == 1 else left_out(alphas[best : best + 1])[0], dtype=np.float64)
+    del outputs
+    task.budget.release()
     coef, intercept = spectrum.solve(float(alphas[best]))
     return Tuned(
         kernel=kernel,
@@ -236,7 +241,7 @@ def finish(
         coef=coef,
         intercept=intercept,
         fitted=combine(kernel, task.sample.X, centers, coef, cells=task.sizes.cells) + intercept,
-        loo=np.asarray(loo, dtype=np.float64),
+        loo=loo,
         degrees_of_freedom=float(spectrum.degrees_of_freedom(alphas[best : best + 1])[0]),
         rank=spectrum.rank,
         negative=spectrum.negative,
@@ -306,26 +311,32 @@ def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Candida
     """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
     counted = task.counted.with_weight()
     candidates = Candidates(counted.X, counted.y, np.asarray(counted.weight), task.label)
-    return task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
+    prepared = task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
+    task.budget.release()
+    return prepared
 
 
 def _centers(
     kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
 ) -> Centers:
     with at_most(task.sizes.few):
-        return task.selector.select(
+        centers = task.selector.select(
             kernel,
             candidates,
             n_centers,
             np.random.default_rng(rng.randint(2**31)),
             moments=lambda centers: HeldRows(task.counted).reduce(MomentsOf(kernel, centers)),
         )
+    task.budget.release()
+    return centers
 
 
 def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
     """fold(block) summed over rows in memory, in as many threads as there is room for."""
     with at_most(task.sizes.few):
-        return HeldRows(rows).reduce(fold)
+        total = HeldRows(rows).reduce(fold)
+    task.budget.release()
+    return total
 
 
 def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankFactor | None:

@@ -43,6 +43,8 @@ POOL = 3000
 MOST_CENTERS = 3000
 # Of the points, the share that becomes centers on the longest path.
 LONGEST = 0.5
+# Kernels side by side, however many threads there are.
+MOST_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,12 @@ class Settings:
     widen: Callable[[Kernel], tuple[Kernel, ...]]
 
     def n_bytes(self, u: int) -> float:
-        """Memory of the columns of the path in the copies that are held, and of the sums over candidates."""
-        return 8.0 * (6.0 * u * self.longest(u) + 4.0 * self.pool(u) ** 2)
+        """Memory of the columns of the path in the copies that are held, and of the sums over candidates.
+
+        Or that of comparing one kernel, where more candidates are looked at than a short path has centers.
+        """
+        path = 8.0 * (6.0 * u * self.longest(u) + 4.0 * self.pool(u) ** 2)
+        return max(path, *(_kernel_bytes(min(u, rows), min(u, c)) for rows, c in (SCREEN, FINAL)))
 
     def pool(self, u: int) -> int:
         """Points that may become centers: of so many as are wanted, twice as many to choose from."""
@@ -73,6 +79,11 @@ class Settings:
         return max(1, min(most, u))
 
 
+def _kernel_bytes(u: int, c: int) -> float:
+    """Memory of a trial of one kernel on u points with c candidates: their columns, sums, and the path's."""
+    return 8.0 * (1.5 * u * c + 2.0 * c * c)
+
+
 @dataclass(frozen=True)
 class Task:
     """Points X (u rows), what was observed there, how the fit is made and judged, and the source of randomness."""
@@ -82,6 +93,8 @@ class Task:
     settings: Settings
     judge_for: JudgeFor
     rng: np.random.Generator
+    # Bytes that may be allocated.
+    room: float = np.inf
 
     @property
     def n_points(self) -> int:
@@ -104,6 +117,7 @@ class Task:
             judge=self.judge_for(rows, None),
             chosen_by=self._chosen_by(),
             seed=int(self.rng.integers(2**31)),
+            at_once=int(max(1.0, min(self.room / _kernel_bytes(u, c), MOST_AT_ONCE))),
         )
 
     def _chosen_by(self) -> ChosenBy:

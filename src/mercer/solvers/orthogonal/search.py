@@ -75,6 +75,8 @@ class Question:
     judge: Judge
     chosen_by: ChosenBy = "loo"
     seed: int = 0
+    # Kernels that are tried side by side.
+    at_once: int | None = None
 
 
 def search_kernels(
@@ -82,7 +84,9 @@ def search_kernels(
 ) -> list[SparseTrial]:
     """One trial for each kernel, side by side."""
     return map_in_threads(
-        lambda kernel: try_kernel(Candidates((kernel,), X, question.pool), observations, question), kernels
+        lambda kernel: try_kernel(Candidates((kernel,), X, question.pool), observations, question),
+        kernels,
+        most=question.at_once,
     )
 
 
