@@ -244,7 +244,7 @@ def test_a_selector_stands_for_itself():
 
 @pytest.mark.parametrize("centers", ["uniform", 10, None])
 def test_what_is_neither_selector_nor_rows_is_refused(centers):
-    with pytest.raises(TypeError, match="it must be a selector such as ForwardSelection"):
+    with pytest.raises(TypeError, match="it must be a whole number, a selector such as ForwardSelection"):
         as_selector(centers)
 
 

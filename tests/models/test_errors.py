@@ -38,7 +38,10 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
         ({"priors": [0.9, 0.9]}, ["priors=[0.9, 0.9]", "sum to one"]),
         ({"priors": [1.0, 0.0]}, ["priors=[1.0, 0.0]", "positive"]),
         ({"priors": [0.5, 0.5], "threshold": "error"}, ["threshold='error'", '"bayes"']),
-        ({"n_components": 2}, ["n_components=2", "2 classes", "1 to 1"]),
+        ({"weights": np.ones(60)}, ["weights=an array of shape (60,)", "to fit as sample_weight", "'importance'"]),
+        ({"threshold": np.ones(2)}, ["threshold=an array of shape (2,)", "'bayes'"]),
+        ({"centers": np.ones((5, 3))}, ["centers have 3 features and X has 2", "the columns of X"]),
+        ({"n_components": 2}, ["n_components=2", "2 classes have 1 discriminant direction:", "1 to 1, or None"]),
         ({"n_components": 0}, ["n_components=0", "1 to 1"]),
         ({"class_weight": {0: 0.0, 1: 1.0}}, ["class_weight={0: 0.0, 1: 1.0}", "positive"]),
         ({"cv": ShuffleSplit(5, test_size=0.5, random_state=0)}, ["cv=ShuffleSplit", "twice", "partition"]),
@@ -58,6 +61,28 @@ def test_threshold_of_two_classes_is_refused_for_three(three_classes, threshold)
     with pytest.raises(ValueError, match=f"threshold='{threshold}' parts two classes and y has 3; use") as caught:
         KernelFisherClassifier(threshold=threshold).fit(*three_classes)
     assert '"bayes" or "least_squares"' in str(caught.value)
+
+
+def test_missing_labels_are_refused(two_classes):
+    with pytest.raises(ValueError, match="a classifier requires y to be passed, but the target y is None"):
+        KernelFisherClassifier().fit(two_classes[0])
+
+
+def test_missing_values_in_a_stream_are_those_of_x(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=r"Input X contains NaN"):
+        KernelFisherClassifier(**FIXED).fit([(X, y), (np.full((1, 2), np.nan), y[:1])])
+
+
+def test_rows_cannot_be_removed_where_every_row_is_a_center(two_classes):
+    model = KernelFisherClassifier(**FIXED).fit(*two_classes)
+    with pytest.raises(ValueError, match=r"has every row as a center; fit it with centers=\.\.\., or fit it anew"):
+        model.remove(*two_classes)
+
+
+def test_report_counts_one_alpha_as_one(two_classes):
+    report = KernelFisherClassifier(**FIXED).fit(*two_classes).report_
+    assert report.searched == "1 alpha on 60 rows"
 
 
 def test_one_class_is_refused(two_classes):

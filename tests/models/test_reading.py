@@ -210,7 +210,7 @@ def test_decay_leaves_no_counts(noise):
     X, _, t, _ = noise
     model = streams(noise, np.arange(150) % 3 + 1.0, 1, "counts")
     with pytest.raises(
-        ValueError, match=r'decay=0.5 leaves parts of rows, which are no counts; use weights="auto"'
+        ValueError, match=r'decay=0.5 leaves parts of rows, which are not counts; use weights="auto"'
     ):
         model.partial_fit(X, t, decay=0.5)
     with pytest.raises(ValueError, match=r"sample_weight holds 0.5, "):

@@ -180,9 +180,9 @@ def test_hasattr_does_not_raise_where_there_is_no_solution(halves):
     X, y = halves[0]
     model = clone(STREAMED[0]).partial_fit(X, y, classes=[0, 1, 2, 3])
     assert not hasattr(model, "loo_score_")
-    with pytest.raises(AttributeError, match="no rows of class 3"):
+    with pytest.raises(AttributeError, match="class 3 has no training rows"):
         model.loo_score_
-    with pytest.raises(ValueError, match="no rows of class 3"):
+    with pytest.raises(ValueError, match="class 3 has no training rows"):
         model.predict(X)
 
 

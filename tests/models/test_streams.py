@@ -120,7 +120,7 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
         (lambda X, y: (X[:5], -y[:5]), "row 0, with weight 1, is not in the model"),
         (lambda X, y: (X[:5], y[:5], np.full(5, 2.0)), "row 0, with weight 2, is not in the model"),
         (lambda X, y: (X[np.flatnonzero(y == 1)[np.arange(400) % 300]], np.ones(400, int)), "rows of label 1"),
-        (lambda X, y: (np.tile(X, (2, 1)), np.tile(y, 2)), "rows of weight 1200 can not be taken out"),
+        (lambda X, y: (np.tile(X, (2, 1)), np.tile(y, 2)), "rows of weight 1200 cannot be taken out"),
     ],
     ids=["rows", "labels", "weights", "class", "all"],
 )

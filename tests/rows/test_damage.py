@@ -195,7 +195,8 @@ def test_a_file_that_is_gone_between_passes_is_named(tmp_path, content, between)
     path.write_bytes(bytes_of(content))
     between(path.unlink)
     with pytest.raises(
-        FileNotFoundError, match=r"'.*rows.parquet' cannot be read: .*; the file is damaged, or was"
+        FileNotFoundError,
+        match=r"'.*rows.parquet' cannot be read: .*; the file is not a Parquet file, is dam",
     ):
         model_of(path)
 

@@ -92,7 +92,7 @@ class Again:
 
 @pytest.mark.parametrize("X", [None, 3.0, np.float64(2.0)])
 def test_other_things_are_refused_with_a_list_of_what_is_taken(X):
-    with pytest.raises(TypeError, match=r"rows can not be read from .*; give an array, .* Parquet .* or Rows"):
+    with pytest.raises(TypeError, match=r"rows cannot be read from .*; give an array, .* Parquet .* or Rows"):
         as_rows(X)
 
 
@@ -175,7 +175,7 @@ def test_blocks_that_are_no_tuples_are_refused(item, said):
 def test_blocks_of_different_kinds_are_not_joined():
     X = np.ones((2, 2))
     for blocks in ([(X,), (["a", "b"],)], [(X,), (X, [0, 1])]):
-        with pytest.raises(TypeError, match="can not be joined"):
+        with pytest.raises(TypeError, match="cannot be joined"):
             list(StreamRows(blocks).blocks())
 
 

@@ -28,6 +28,7 @@ def as_selector(centers: Any) -> CenterSelector:
         return centers
     if isinstance(centers, str | bytes) or not hasattr(centers, "__getitem__"):
         raise TypeError(
-            f"centers is {centers!r}; it must be a selector such as ForwardSelection(), or an array of centers"
+            f"centers is {centers!r}; it must be a whole number, a selector such as ForwardSelection(), or an "
+            "array of centers"
         )
     return Given(centers)

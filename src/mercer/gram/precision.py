@@ -122,9 +122,8 @@ def with_coordinates(
         error = _probed(kernel, centers, factor, X_probe, alpha_share, intercept=intercept)
         if error <= (TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE):
             return precision
-        words = (
-            f"{precision.words}, in coordinates: sums of kernel values could move the fit by {error:.2g} of itself"
-        )
+        loss = f"move the fit by {error:.2g} of itself" if error < 1.0 else "lose all digits of the fit"
+        words = f"{precision.words}, in coordinates: sums of kernel values could {loss}"
     origin = values(X_probe[:ORIGIN_ROWS]).mean(axis=0, dtype=np.float64)
     where = Coordinates.at(factor.R, origin if intercept else np.zeros_like(origin))
     return replace(precision, words=words, coordinates=where)

@@ -114,9 +114,7 @@ class Composition(Kernel):
     def takes(self) -> Takes:
         kinds = {kernel.takes for _, kernel in self.parts}
         if len(kinds) > 1:
-            raise KernelError(
-                f"the parts take different rows ({', '.join(sorted(kinds))}); they can not be joined"
-            )
+            raise KernelError(f"the parts take different rows ({', '.join(sorted(kinds))}); they cannot be joined")
         return kinds.pop()
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:

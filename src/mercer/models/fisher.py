@@ -103,12 +103,12 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         Where two classes are parted: at posterior one half, at the intercept of the fit, where
         both classes are missed equally often, by a support vector machine on the projection, or
         at the least leave-one-out error. The odds are shifted so that the probability is one half
-        there. Three and more classes know the first two.
+        there. With three and more classes only the first two.
     calibration : {"logistic", "gaussian", "isotonic"}, default="logistic"
         How leave-one-out scores become probabilities. Of three and more classes it uses only
         directions in which leave-one-out scores agree with the classes.
     cv : int, splitter or None, default=None
-        Rows that leave together; None: each alone, or by the ``groups`` given to fit.
+        Rows that are held out together; None: each alone, or by the ``groups`` given to fit.
     loo_rows : int or None, default=10000
         With centers: rows drawn at random on which the kernel is chosen, and which are then left
         out, one by one, from the fit to all rows. None: all of them. Centers are chosen among
@@ -244,7 +244,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
             are counts. Of a path the name of the column.
         groups : array of shape (n,), default=None
-            Rows that leave together.
+            Rows that are held out together.
         """
         decision_words(self)
         self._start_anew()
@@ -415,8 +415,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         unseen = self.classes_[share <= 1e-12].tolist()
         if unseen:
             raise ValueError(
-                f"no rows of class {unseen[0]!r} are in the model: none came, or all left or faded; add some with "
-                "partial_fit before the model is asked"
+                f"class {unseen[0]!r} has no training rows: none were added yet, or all were removed or have "
+                "decayed; add some with partial_fit before predicting"
             )
 
     @property

@@ -31,7 +31,7 @@ class Columns:
     n_features: int
 
     def __call__(self, X: Any) -> Any:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, and the first rows had {self.n_features}")
         return X
@@ -171,7 +171,7 @@ def _check_weight(moments: Moments, less: Moments) -> None:
     """Rows that leave have no more weight than all rows."""
     if less.n > moments.n * (1.0 + ROUNDING):
         raise ValueError(
-            f"rows of weight {less.n:.6g} can not be taken out of rows of weight {moments.n:.6g}; remove takes "
+            f"rows of weight {less.n:.6g} cannot be taken out of rows of weight {moments.n:.6g}; remove takes "
             "rows out that were added, with the weight they still have"
         )
 

@@ -82,7 +82,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     fit_intercept : bool, default=True
         Whether b is free; it is never penalized.
     cv : int, splitter or None, default=None
-        Rows that leave together; None: each alone, or by the ``groups`` given to fit.
+        Rows that are held out together; None: each alone, or by the ``groups`` given to fit.
     loo_rows : int or None, default=10000
         With centers: rows drawn at random on which the kernel is chosen, and which are then left
         out, one by one, from the fit to all rows. None: all of them. Centers are chosen among
@@ -180,7 +180,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
             are counts. Of a path the name of the column.
         groups : array of shape (n,), default=None
-            Rows that leave together.
+            Rows that are held out together.
         """
         self._start_anew()
         together = self.cv is not None or groups is not None

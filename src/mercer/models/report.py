@@ -95,6 +95,7 @@ def _told(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 def _in_words(path: Path) -> str:
     kernels, alphas = path.scores.shape
-    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else f"{alphas} alphas"
+    alone = "1 alpha" if alphas == 1 else f"{alphas} alphas"
+    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else alone
     centers = "" if path.n_centers is None else f" with {path.n_centers} centers"
     return f"{tried} on {path.n_points} rows{centers}"

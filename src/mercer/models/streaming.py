@@ -150,7 +150,9 @@ class StreamModel(KernelModel):
         """Whether the fit goes over blocks of rows; ``together``: rows leave in groups."""
         kernel = as_kernel(self.kernel)
         if together and elsewhere(X):
-            raise ValueError("cv and groups need the rows in memory; of rows elsewhere each leaves alone")
+            raise ValueError(
+                "cv and groups need the rows in memory; rows of files and streams are held out singly"
+            )
         if isinstance(self.centers, str) and self.centers == "auto" and not elsewhere(X):
             return kernel.takes != "values" and n_rows(X) > EXACT_ROWS
         if isinstance(self.centers, str) and self.centers == "all":
@@ -362,8 +364,8 @@ class StreamModel(KernelModel):
             raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
         if not 0 < decay <= 1:
             raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
-        if self.weights == "counts" and decay < 1:
-            raise ValueError(f'decay={decay!r} leaves parts of rows, which are no counts; use weights="auto"')
+        if decay < 1 and self.weights == "counts":
+            raise ValueError(f'decay={decay!r} leaves parts of rows, which are not counts; use weights="auto"')
         if "_stream" in self.__dict__:
             refuse_changes(self._begun_with, settings(self, FIXED))
         else:
@@ -396,7 +398,10 @@ class StreamModel(KernelModel):
 
     def _remove(self, X: Any, y: Any, sample_weight: Any) -> Self:
         check_is_fitted(
-            self, "_stream", msg="%(name)s holds no moments to take rows out of: fit it with centers, and not lean"
+            self,
+            "_stream",
+            msg="%(name)s holds no moments from which rows could be subtracted: it is not fitted, is a "
+            "lean copy, or has every row as a center; fit it with centers=..., or fit it anew without these rows",
         )
         refuse_changes(self._begun_with, settings(self, FIXED))
         rows = RepeatedRows(self._batch(X, y, sample_weight))

@@ -37,8 +37,8 @@ AUTO_CENTERS = (500, 4000)
 def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
     """``value`` is one of the words."""
     allowed = list(allowed)
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r} is not known; it must be one of {', '.join(map(repr, allowed))}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={_short(value)} is not known; it must be one of {', '.join(map(repr, allowed))}")
 
 
 def positive_or_loo(name: str, value: Any) -> float | None:
@@ -96,6 +96,11 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))
+        if given.rows.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"centers have {given.rows.shape[1]} features and X has {X.shape[1]}; give centers with the "
+                "columns of X"
+            )
     return given, None
 
 
@@ -154,6 +159,8 @@ def penalty_of(value: str) -> Penalty:
 
 def class_labels(y: Any) -> NDArray[Any]:
     """Class labels as one column."""
+    if y is None:
+        raise ValueError("a classifier requires y to be passed, but the target y is None")
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return np.asarray(column_or_1d(y, warn=True))
@@ -195,7 +202,10 @@ def component_count(value: Any, n_classes: int) -> int:
     if value is None:
         return most
     if not isinstance(value, Integral) or not 1 <= int(value) <= most:
-        raise ValueError(f"n_components={value!r}; {n_classes} classes have 1 to {most} directions")
+        raise ValueError(
+            f"n_components={value!r}; {n_classes} classes have {most} discriminant direction"
+            f"{'s' if most > 1 else ''}: give a whole number from 1 to {most}, or None for all"
+        )
     return int(value)
 
 
@@ -248,6 +258,11 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
 
 def weight_reading(meaning: Any, weight: NDArray[np.float64] | Tally) -> Reading:
     """How weights (n,), or those of a tally, are read under the parameter ``weights``."""
+    if np.ndim(meaning) > 0:
+        raise ValueError(
+            f"weights={_short(meaning)}; weights of rows are given to fit as sample_weight, and the parameter "
+            "weights says what they mean: 'auto', 'counts' or 'importance'"
+        )
     choice("weights", meaning, get_args(Meaning))
     tally = weight if isinstance(weight, Tally) else Tally.of(weight, len(weight))
     return reading_of(cast(Meaning, meaning), tally)
@@ -284,7 +299,7 @@ def fold_of_rows(
     if (fold < 0).any():
         raise ValueError(f"cv={cv!r} never leaves out {(fold < 0).sum()} rows; its test parts must cover all rows")
     if fold.max() == 0:
-        raise ValueError("all rows leave together; leave-one-group-out needs at least two groups")
+        raise ValueError("all rows are in one fold; cv or groups must give at least two")
     return fold
 
 
@@ -310,7 +325,7 @@ def check_folds(fold: NDArray[np.intp] | None, weight: NDArray[np.float64] | Non
     """Rows of positive weight are in two folds at least."""
     used = fold if fold is None or weight is None else fold[weight > 0]
     if used is not None and (used == used[0]).all():
-        raise ValueError("all rows of positive weight leave together; cv or groups must part them")
+        raise ValueError("all rows of positive weight are in one fold; cv or groups must give at least two")
 
 
 def consistent(X: Any, y: Any) -> None:

@@ -281,5 +281,5 @@ def _stack(name: str, parts: list[Any]) -> Any:
         return np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
     kinds = ", ".join(sorted({type(part).__name__ for part in parts}))
     raise TypeError(
-        f"{name} in blocks of {kinds} can not be joined; give all blocks as arrays, as CSR matrices, or as lists"
+        f"{name} in blocks of {kinds} cannot be joined; give all blocks as arrays, as CSR matrices, or as lists"
     )

@@ -67,8 +67,9 @@ class Labels:
         for value, less, most in zip(other.values.tolist(), other.weight, there):
             if less > most * (1.0 + ROUNDING):
                 raise ValueError(
-                    f"rows of label {value!r} and weight {less:.6g} can not be taken out of such of weight "
-                    f"{most:.6g}; remove takes rows out that were added, with the weight they still have"
+                    f"rows of label {value!r} and weight {less:.6g} cannot be taken out: the model "
+                    f"holds weight {most:.6g} of this label; "
+                    "remove takes rows out that were added, with the weight they still have"
                 )
         weight = self.weight.copy()
         weight[place] -= other.weight

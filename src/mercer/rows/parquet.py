@@ -202,8 +202,8 @@ def _naming(what: str) -> Iterator[None]:
     except Exception as error:
         kind = type(error) if isinstance(error, OSError) else ValueError
         raise kind(
-            f"{what} cannot be read: {error}; the file is damaged, or was changed or removed while it was in use: "
-            "write it again"
+            f"{what} cannot be read: {error}; the file is not a Parquet file, is damaged, or was changed or "
+            "removed while it was in use: write it again"
         ) from error
 
 

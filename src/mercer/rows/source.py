@@ -47,7 +47,7 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
         return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if _is_table(X):
         return MemoryRows(table(X), y, weight, block_rows=block_rows)
-    raise TypeError(f"rows can not be read from {type(X).__name__}; give {ACCEPTED}")
+    raise TypeError(f"rows cannot be read from {type(X).__name__}; give {ACCEPTED}")
 
 
 def elsewhere(X: Any) -> bool:

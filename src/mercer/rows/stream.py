@@ -88,7 +88,7 @@ class StreamRows(LocalRows):
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self.once and self._passes.begun:
             raise ValueError(
-                "this iterator was gone through once and can not start anew; "
+                "this iterator was gone through once and cannot start anew; "
                 "pass a function that returns the iterator"
             )
         self._passes.begun = True
