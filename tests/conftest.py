@@ -11,6 +11,10 @@ import pytest
 matplotlib.use("Agg")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--long", type=int, metavar="CASES", help="random cases of each law in tests/hostile")
+
+
 @pytest.fixture
 def rng():
     """A Generator with the same seed in every test."""

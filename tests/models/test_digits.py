@@ -103,6 +103,19 @@ def test_linear_kernels_do_not_see_a_common_offset(rng, kernel, centers):
     assert np.abs(models[0].loo_proba_ - models[1].loo_proba_).max() <= PROMISED
 
 
+@pytest.mark.parametrize("kernel", [Linear(), 2.0 * Linear(), Linear() + RBF(gamma=0.1)], ids=str)
+@pytest.mark.parametrize("m", [1, 2, 8])
+@pytest.mark.parametrize("first", [1, 20])
+def test_the_first_batch_does_not_decide_the_model_of_given_centers(rng, kernel, m, first):
+    X = rng.normal(size=(60, 3)) + 30.0
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    model = KernelRidgeRegressor(kernel, alpha=0.1, centers=Given(X[:m]))
+    once = model.fit(X, y).predict(X)
+    again = KernelRidgeRegressor(kernel, alpha=0.1, centers=Given(X[:m])).partial_fit(X[:first], y[:first])
+    error = max(PROMISED, model.report_.error)
+    assert np.abs(again.partial_fit(X[first:], y[first:]).predict(X) - once).max() <= error * y.std()
+
+
 def test_without_an_intercept_the_origin_stays(rng):
     X = rng.normal(size=(50, 2)) + 1e3
     model = KernelRidgeRegressor("linear", alpha=1.0, fit_intercept=False).fit(X, X[:, 0])

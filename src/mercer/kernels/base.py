@@ -74,7 +74,7 @@ class Kernel(BaseEstimator, ABC):
         return [self]
 
     def around(self, X: Matrix) -> "Kernel":
-        """A kernel with the same fits, if the intercept is free, whose values at rows like X have more digits."""
+        """A kernel with the same fits where coefficients sum to zero, and with more digits at rows like X."""
         return self
 
     def __str__(self) -> str:
@@ -261,7 +261,8 @@ class Scaled(Wrapped):
         self.scale = scale
 
     def around(self, X: Matrix) -> Kernel:
-        return Scaled(self.kernel.around(X), self.scale)
+        inner = self.kernel.around(X)
+        return self if inner is self.kernel else Scaled(inner, self.scale)
 
     def block(self, X: Matrix, Z: Matrix) -> Array:
         return nonnegative("scale", self.scale) * self.kernel.block(X, Z)

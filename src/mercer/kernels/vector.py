@@ -83,8 +83,9 @@ class Linear(DotProduct):
         if is_sparse(X):
             return self
         X = self._moved(as_matrix(X))
-        mean = X.mean(axis=0, dtype=np.float64)
-        if mean @ mean <= FAR * X.var(axis=0, dtype=np.float64).sum():
+        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64).sum()
+        # Rows that are all equal tell nothing of the others.
+        if variance == 0.0 or mean @ mean <= FAR * variance:
             return self
         return Linear(mean if self.origin is None else mean + np.asarray(self.origin))
 

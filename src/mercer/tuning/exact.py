@@ -70,7 +70,8 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
 
 def _tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
-    if problem.intercept:
+    if problem.intercept and problem.penalty == "rkhs":
+        # The coefficients sum to zero: nothing but digits depends on the origin.
         candidates = [each.around(problem.X) for each in candidates]
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]

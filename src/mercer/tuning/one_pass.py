@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.centers import Centers, CenterSelector
+from mercer.centers import Centers, CenterSelector, Given
 from mercer.centers import Sample as Candidates
 from mercer.gram import Budget, combine, gram, n_rows, take
 from mercer.gram.blocks import cuts
@@ -20,7 +20,8 @@ from mercer.gram.precision import (
     product_precision,
     with_coordinates,
 )
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.vector import Linear
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
@@ -141,7 +142,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     few = task.some(kernel, np.sort(order[: FINAL_POINTS if sizes.points >= SCREEN_POINTS else sizes.points]))
     points, observed = _points(kernel, few)
     kernels = kernel.candidates(points, observed.point_weight)
-    if task.intercept:
+    given = isinstance(task.selector, Given)
+    if _any_origin(task) and not given:
         kernels = [each.around(points) for each in kernels]
     paths: tuple[Path, ...] = ()
     candidates: Candidates | None = None
@@ -156,9 +158,27 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{sizes.words}"
     candidates = _prepared(kernel, task, rng) if candidates is None else candidates
     centers = _centers(chosen, task, candidates, task.n_centers, rng)
+    chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
     return _independent(Choice(chosen, centers, factor, paths, words, blur))
+
+
+def _any_origin(task: Task) -> bool:
+    """Whether a kernel may choose its origin: a free intercept makes up for it."""
+    return task.intercept and task.penalty == "rkhs"
+
+
+def _around_given(kernel: Kernel, centers: Any) -> Kernel:
+    """A linear kernel around its centers, if they span all affine functions: then that changes digits only.
+
+    With fewer centers, or in a sum with other kernels, it would be another model than the user has given.
+    """
+    plain = kernel.kernel if isinstance(kernel, Scaled) else kernel
+    around = kernel.around(centers) if isinstance(plain, Linear) else kernel
+    if around is kernel or np.linalg.matrix_rank(centers - centers.mean(axis=0)) < centers.shape[1]:
+        return kernel
+    return around
 
 
 def precision_of(choice: Choice, task: Task) -> Precision:
