@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise as oracle
@@ -99,3 +99,13 @@ def test_scale_is_the_gamma_of_svc(X):
     for kernel in (RBF(gamma="scale"), Sigmoid(), Polynomial(gamma="scale")):
         (candidate,) = kernel.candidates(X)
         assert candidate.gamma == pytest.approx(SVC().fit(X, y)._gamma, rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_whose_squares_overflow_are_infinitely_far_from_centers(dtype):
+    far = np.sqrt(np.finfo(dtype).max) * 10.0
+    X = np.array([[0.0, 1.0], [far, 0.0], [far, -far], [1.0, 1.0]], dtype=dtype)
+    for kernel in (RBF(gamma=0.5), RBF(gamma=[0.5, 2.0]), Matern(gamma=0.5)):
+        K = kernel.block(X, X[[0, 3]])
+        assert_array_equal(K[1:3], 0.0)
+        assert_allclose(K[[0, 3]], kernel.block(X[[0, 3]], X[[0, 3]]))

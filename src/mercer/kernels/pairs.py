@@ -16,6 +16,8 @@ Array = NDArray[np.floating[Any]]
 
 # Side of the squares in which a matrix is transposed: two of them fit the cache.
 TILE = 128
+# A squared distance that is no number counts as this one, which float32 can multiply.
+FARTHEST = 1e30
 
 
 class Exponents(Protocol):
@@ -94,9 +96,11 @@ class FoldedCenters:
 
     def exponents(self, X: Array, room: Array | None = None) -> Array:
         """The product, (n, m), without the positive numbers that rounding makes of zeros."""
-        left = self._left(X)
-        fits = room is not None and room.dtype == np.result_type(left, self.right)
-        T = np.matmul(left, self.right, out=room if fits else None)
+        # Values that are not finite are found where they are used.
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = self._left(X)
+            fits = room is not None and room.dtype == np.result_type(left, self.right)
+            T = np.matmul(left, self.right, out=room if fits else None)
         return np.minimum(T, 0.0, out=T)
 
     def _left(self, X: Array) -> Array:
@@ -106,6 +110,9 @@ class FoldedCenters:
         np.multiply(X, 2.0 * self.gamma, out=left[:, :-2])
         np.negative(squared_norms(X, self.gamma), out=left[:, -2])
         left[:, -1] = 1.0
+        far = np.isinf(left[:, -2])
+        if far.any() and np.isfinite(self.right).all():
+            left[far, :-2], left[far, -2] = 0.0, -FARTHEST
         return left
 
 
