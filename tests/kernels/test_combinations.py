@@ -111,8 +111,8 @@ def test_grid_search_reaches_the_parameters_of_parts(X):
         (Sum([]), "no parts"),
         (Product([("a", Linear()), ("a", Linear())]), "must differ"),
         (Sum([("a__b", Linear())]), "a__b"),
-        (Scaled(Linear(), scale=-1.0), "scale is -1.0"),
-        (Power(Linear(), exponent=0), "exponent is 0"),
+        (Scaled(Linear(), scale=-1.0), "scale=-1.0"),
+        (Power(Linear(), exponent=0), "exponent=0"),
         (Power(Linear(), exponent=0.5), "integer"),
     ],
 )

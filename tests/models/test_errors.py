@@ -130,7 +130,7 @@ def test_kernel_values_with_another_number_of_columns_are_refused(two_classes):
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 1.5, "most", None])
 def test_coverage_lies_between_zero_and_one(curve, coverage):
     model = KernelRidgeRegressor(**FIXED).fit(*curve)
-    with pytest.raises(ValueError, match=f"coverage={coverage!r}; it must lie between 0 and 1"):
+    with pytest.raises(ValueError, match=f"coverage={coverage!r}; it must be a number between 0 and 1"):
         model.predict_interval(curve[0], coverage=coverage)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import Array, Matrix, as_matrices
-from mercer.kernels.parameters import finite, integer
+from mercer.kernels.parameters import integer, positive
 from mercer.kernels.vector import Gamma, Stationary
 
 
@@ -59,7 +59,7 @@ class Wendland(Stationary):
         Pairs within the radius come from a k-d tree, which finds them fast for up to about ten features.
         """
         X, Z = as_matrices(X, Z)
-        gamma = finite("gamma of a sparse block", self.gamma)
+        gamma = positive("gamma of a sparse block", self.gamma)
         near = cKDTree(X).sparse_distance_matrix(cKDTree(Z), 1.0 / np.sqrt(gamma), output_type="coo_matrix")
         values = self._profile(-gamma * near.data**2)
         return sparse.csr_matrix((values, (near.row, near.col)), shape=(len(X), len(Z)))
@@ -90,5 +90,5 @@ class Wendland(Stationary):
             raise KernelError("dimension is None; give the number of features, or let a model find it")
         smoothness = integer("smoothness", self.smoothness, least=0)
         if smoothness > 2:
-            raise KernelError(f"smoothness is {smoothness}; it must be 0, 1 or 2")
+            raise KernelError(f"smoothness={smoothness}; it must be 0, 1 or 2")
         return integer("dimension", self.dimension, least=1) // 2 + smoothness + 1

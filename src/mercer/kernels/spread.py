@@ -12,6 +12,8 @@ from mercer.rows import distinct_rows
 
 # Distances are taken between at most this many distinct rows.
 MAX_ROWS = 1000
+# Squares below are not known to all digits, or not at all, and one over them may be infinite.
+LOST = 1e-290
 
 
 def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -> float:
@@ -26,14 +28,24 @@ def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -
     kept = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MAX_ROWS)).round().astype(int)
     X, w = X[kept], w[kept]
     i, j = np.triu_indices(len(w), k=1)
-    distance = -exponents(X, X, 1.0)[i, j]
+    if len(i) == 0:
+        return 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = -exponents(X, X, 1.0)[i, j]
     apart = distance > 0
-    return _weighted_median(distance[apart], (w[i] * w[j])[apart]) if apart.any() else 1.0
+    median = _weighted_median(distance[apart], (w[i] * w[j])[apart]) if apart.any() else 0.0
+    return _representable(median if np.isfinite(distance).all() else np.inf, X)
 
 
 def variance(X: Matrix, weight: ArrayLike | None) -> float:
     """Weighted variance of all entries of X, as X.var() in the gamma="scale" of scikit-learn."""
     X, w = _weighted_rows(X, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _variance(X, w)
+    return 0.0 if X.max() == X.min() else _representable(found, X)
+
+
+def _variance(X: Matrix, w: NDArray[np.float64]) -> float:
     total = w.sum() * X.shape[1]
     mean = float((X.T @ w).sum() / total)
     if not is_sparse(X):
@@ -41,6 +53,17 @@ def variance(X: Matrix, weight: ArrayLike | None) -> float:
     row_of = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     stored = w[row_of]
     return float((stored @ np.square(X.data - mean) + (total - stored.sum()) * mean**2) / total)
+
+
+def _representable(length: float, X: Matrix) -> float:
+    """A length of the rows or its square, where one over it is a number, too."""
+    if LOST <= length <= 1.0 / LOST:
+        return length
+    largest = float(max(X.max(), -X.min()))
+    raise KernelError(
+        f"the rows have values up to {largest:.1e}, and squares of their distances are lost in float64: gamma can "
+        "not be found in them; bring the features to unit scale with a StandardScaler"
+    )
 
 
 def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray[np.float64]]:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from scipy.special import gammaln, kve
 from sklearn.base import clone
 
 from mercer.errors import KernelError
+from mercer.gate import real
 from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import (
     Array,
@@ -27,7 +28,7 @@ from mercer.kernels.pairs import (
     squared_exponents,
     squared_norms,
 )
-from mercer.kernels.parameters import finite, integer, nonnegative
+from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
 
 Gamma = float | str | ArrayLike
@@ -136,7 +137,7 @@ class Polynomial(DotProduct):
 
     @property
     def positive_semidefinite(self) -> bool:
-        return self.coef0 >= 0
+        return finite("coef0", self.coef0) >= 0
 
     @property
     def settled(self) -> bool:
@@ -345,9 +346,9 @@ class Matern(Stationary):
         return _bessel(r, nu)
 
     def _order(self) -> float:
-        nu = np.inf if self.nu == np.inf else finite("nu", self.nu)
+        nu = np.inf if np.ndim(self.nu) == 0 and self.nu == np.inf else finite("nu", self.nu)
         if not (0 < nu <= 100 or nu == np.inf):
-            raise KernelError(f"nu is {nu}; take 0 < nu <= 100, or nu=inf, which is the RBF kernel")
+            raise KernelError(f"nu={nu}; take 0 < nu <= 100, or nu=inf, which is the RBF kernel")
         return nu
 
 
@@ -374,9 +375,7 @@ class RationalQuadratic(Stationary):
         self.gamma = gamma
 
     def _profile(self, T: Array) -> Array:
-        power = finite("power", self.power)
-        if power <= 0:
-            raise KernelError(f"power is {power}; it must be positive")
+        power = positive("power", self.power)
         T *= -1.0 / power
         np.log1p(T, out=T)
         T *= -power
@@ -443,9 +442,7 @@ class ANOVA(Kernel):
     def _degree(self, X: Array) -> int:
         degree = integer("degree", self.degree, least=0)
         if degree > X.shape[1]:
-            raise KernelError(
-                f"degree is {degree}, but rows have {X.shape[1]} features; take degree <= {X.shape[1]}"
-            )
+            raise KernelError(f"degree={degree}, but rows have {X.shape[1]} features; take degree <= {X.shape[1]}")
         return degree
 
 
@@ -492,15 +489,28 @@ def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Array:
     """gamma as one number, or as one for every column of X and in its precision."""
     if isinstance(gamma, str):
         raise _unsettled(kernel, gamma)
-    values = np.asarray(gamma, X.dtype)
+    values = np.asarray(nonnegative("gamma", gamma)) if np.ndim(gamma) == 0 else real("gamma", gamma)
     if values.ndim > 0 and values.shape != (X.shape[1],):
         raise KernelError(
             f"gamma has shape {values.shape}, but rows have {X.shape[1]} features; "
             "give one number, or one for every feature"
         )
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise KernelError(f"gamma is {gamma}; it must be finite and nonnegative")
+        raise KernelError(f"gamma={gamma!r}; its numbers must be finite and >= 0")
+    values = _in_precision(values, X.dtype)
     return values if values.ndim else float(values)
+
+
+def _in_precision(gamma: Array, dtype: Any) -> Array:
+    """gamma in the type of the rows, in which it is still finite and no zero that it was not."""
+    with np.errstate(over="ignore", under="ignore"):
+        values = gamma.astype(dtype)
+    if not np.isfinite(values).all() or ((values == 0) & (gamma > 0)).any():
+        raise KernelError(
+            f"gamma={gamma.tolist()} can not be held in {np.dtype(dtype).name}, the type of the rows; bring the "
+            "features to unit scale with a StandardScaler, or pass float64"
+        )
+    return values
 
 
 def _scalar_gamma(kernel: Kernel, gamma: float | str) -> float:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer import gate
 from mercer.expansion import Expansion
 from mercer.gram import Budget, take
 from mercer.kernels import Kernel, as_kernel
@@ -144,8 +145,10 @@ class KernelModel(BaseEstimator):
     def _read(self, X: Any, *, reset: bool) -> Any:
         """X as the kernel wants it: finite numbers, or whatever objects were given."""
         takes = as_kernel(self.kernel).takes
+        X = gate.unmasked("X", X)
         if takes == "objects" and not _is_table_of_numbers(X):
             return X.to_numpy() if hasattr(X, "to_numpy") else X
+        gate.not_dates("X", X)
         X = validate_data(
             self,
             X,

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer.gate import same_type
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.models.base import Training
@@ -16,6 +17,7 @@ from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
     check_classes,
+    check_parameters,
     class_factors,
     class_labels,
     class_priors,
@@ -23,6 +25,7 @@ from mercer.models.validation import (
     consistent,
     decision_words,
     fold_of_rows,
+    known_classes,
     row_weight,
     warn_of_weights,
     weight_reading,
@@ -246,6 +249,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         groups : array of shape (n,), default=None
             Rows that are held out together.
         """
+        check_parameters(self)
         decision_words(self)
         self._start_anew()
         together = self.cv is not None or groups is not None
@@ -293,8 +297,9 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly, and so are rows of the sample.
         """
+        check_parameters(self)
         decision_words(self)
-        self._continue(decay, _told_classes=None if classes is None else np.unique(np.asarray(classes)))
+        self._continue(decay, _told_classes=None if classes is None else known_classes(classes))
         return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
     @in_one_step
@@ -392,6 +397,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         seen = drawn.labels
         check_classification_targets(drawn.sample().y)
         told = getattr(self, "_told_classes", None)
+        if told is not None:
+            same_type("y", told, seen.values)
         self._set_classes(seen.values if told is None else told)
         factor = np.ones(len(self.classes_))
         if self.class_weight is not None:

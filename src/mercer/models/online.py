@@ -1,6 +1,5 @@
 """Estimators that learn from a stream, one block of rows after the other, with a bounded number of centers."""
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +8,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.expansion import Expansion
+from mercer.gate import in_range, same_type
 from mercer.gram import take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
+    check_parameters,
     choice,
     class_labels,
     consistent,
+    count,
+    known_classes,
+    positive,
     real_targets,
     row_weight,
+    share,
     warn_of_weights,
     weight_reading,
 )
@@ -67,6 +72,8 @@ class OnlineModel(KernelModel):
 
     def _read_block(self, X: Any, *, reset: bool) -> Any:
         """X in float64: approximate dependence is a matter of small differences."""
+        if reset:
+            check_parameters(self, words=())
         if as_kernel(self.kernel).takes == "values":
             raise ValueError(f"kernel={self.kernel!r} knows no values for rows to come; pass the kernel itself")
         X = self._read(X, reset=reset)
@@ -91,13 +98,13 @@ class OnlineModel(KernelModel):
     def _recursion(self) -> Recursion:
         """The parameters, checked."""
         choice("when_full", self.when_full, WHEN_FULL)
-        _count("window", self.window)
+        count("window", self.window)
         return Recursion(
             kernel=self.kernel_,
-            alpha=_number("alpha", self.alpha, above=0.0, most=np.inf),
-            nu=_number("nu", self.nu, above=0.0, most=1.0),
-            budget=_count("budget", self.budget),
-            forget=_number("forget", self.forget, above=0.0, most=1.0),
+            alpha=positive("alpha", self.alpha),
+            nu=share("nu", self.nu),
+            budget=count("budget", self.budget),
+            forget=share("forget", self.forget),
             when_full=self.when_full,
         )
 
@@ -318,8 +325,8 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     def _known_classes(self, y: NDArray[Any], classes: ArrayLike | None, *, first: bool) -> NDArray[Any]:
         """All labels there will be, in order: those of the first call."""
         if first:
-            return np.unique(y if classes is None else np.asarray(classes))
-        if classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            return np.unique(y) if classes is None else known_classes(classes)
+        if classes is not None and not np.array_equal(self.classes_, known_classes(classes)):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}")
         return np.asarray(self.classes_)
 
@@ -476,6 +483,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
+        in_range("y", real_targets(y, self))
         return self._learn_targets(X, y, sample_weight, anew=True)
 
     @in_one_step
@@ -553,6 +561,7 @@ def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple
 
 def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
     """Positions of labels among the classes."""
+    same_type("y", classes, y)
     position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     unknown = np.flatnonzero(classes[position] != y)
     if len(unknown) > 0:
@@ -561,17 +570,3 @@ def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
             "pass all labels as classes to the first partial_fit"
         )
     return position
-
-
-def _number(name: str, value: Any, *, above: float, most: float) -> float:
-    """A number in (above, most]."""
-    if not isinstance(value, Real) or not above < float(value) <= most or not np.isfinite(float(value)):
-        raise ValueError(f"{name}={value!r}; it must be a number above {above:g} and at most {most:g}")
-    return float(value)
-
-
-def _count(name: str, value: Any) -> int:
-    """A positive integer."""
-    if not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name}={value!r}; it must be a positive integer")
-    return int(value)

@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.gate import same_type, unmasked
 from mercer.gram import n_rows
 from mercer.models.base import KernelModel
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.state import aside, from_one_state, in_one_step
-from mercer.models.validation import check_classes, choice, class_labels, consistent, row_weight
+from mercer.models.validation import check_classes, choice, class_labels, consistent, known_classes, row_weight
 from mercer.rows.base import taken
 from mercer.scores.coupling import couple_least_squares, couple_odds
 
@@ -124,9 +125,10 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         X, labels, weight = self._table(X, y, sample_weight)
         if not hasattr(self, "estimators_"):
-            self._set_classes(np.unique(labels if classes is None else np.asarray(classes)))
+            self._set_classes(np.unique(labels) if classes is None else known_classes(classes))
             self.estimators_ = [self._new() for _ in self.pairs_]
             self._columns = [None] * len(self.pairs_)
+        same_type("y", self.classes_, labels)
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(
@@ -186,7 +188,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise TypeError(
                 f"{self.estimator!r} has no predict_log_proba; pairs are coupled by their probabilities"
             )
-        (X,), labels = indexable(X), class_labels(y)
+        (X,), labels = indexable(unmasked("X", X)), class_labels(y)
         consistent(X, labels)
         return X, labels, row_weight(sample_weight, X)
 
@@ -211,7 +213,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _log_odds(self, X: Any) -> Array:
         """log r_ij / r_ji (n, k, k); a pair that saw no row yet has no opinion."""
         check_is_fitted(self, "estimators_")
-        (X,) = indexable(X)
+        (X,) = indexable(unmasked("X", X))
         S = np.zeros((n_rows(X), len(self.classes_), len(self.classes_)))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):

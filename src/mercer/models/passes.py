@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from mercer import gate
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.linalg.threads import at_most
@@ -31,6 +32,7 @@ class Columns:
     n_features: int
 
     def __call__(self, X: Any) -> Any:
+        gate.not_dates("X", X)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, and the first rows had {self.n_features}")
@@ -62,6 +64,7 @@ class ClassBlocks:
     def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
         """Class numbers (b,); labels never seen are refused, unless their rows have no weight."""
         y = label_column(y)
+        gate.same_type("y", self.classes, y)
         label: NDArray[np.intp] = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         strange = self.classes[label] != y
         if weight is not None:
@@ -84,7 +87,9 @@ class ValueBlocks:
     def __call__(self, block: Block) -> Block:
         if block.y is None:
             raise ValueError("the rows carry no targets; a regressor requires y to be passed")
+        gate.not_dates("y", block.y)
         y = check_array(block.y, ensure_2d=False, dtype=np.float64, input_name="y")
+        gate.not_too_large("y", y)
         if y.shape[1:] != self.shape:
             raise ValueError(
                 f"y has shape {shape_of(y.shape[1:])}, and that of the first rows {shape_of(self.shape)}; "

@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
 from mercer.expansion import Expansion
+from mercer.gate import in_range
 from mercer.gram import gram, kernel_blocks, self_similarity
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
@@ -18,6 +19,7 @@ from mercer.models.passes import Columns, Encoder, ValueBlocks
 from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.models.streaming import StreamModel
 from mercer.models.validation import (
+    check_parameters,
     consistent,
     coverage_of,
     fold_of_rows,
@@ -182,6 +184,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         groups : array of shape (n,), default=None
             Rows that are held out together.
         """
+        check_parameters(self)
         self._start_anew()
         together = self.cv is not None or groups is not None
         if elsewhere(X):
@@ -224,6 +227,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly, and so are rows of the sample.
         """
+        check_parameters(self)
         self._continue(decay)
         return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
 
@@ -343,6 +347,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         return None
 
     def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+        in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
+
         def for_rows(rows: NDArray[np.intp]) -> Criterion:
             return squared_criterion(training.Y[rows], training.standing[rows])
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, Self, cast, get_args
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import gate
 from mercer.expansion import Expansion
 from mercer.gram import Budget, n_rows, take
 from mercer.kernels import Kernel, as_kernel
@@ -19,13 +19,18 @@ from mercer.models.base import KernelModel, Training
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_classes,
+    check_parameters,
     choice,
     class_factors,
     class_labels,
     class_priors,
     consistent,
+    count_or_none,
     decision_words,
+    nonnegative,
+    positive,
     positive_or_none,
+    positive_or_word,
     real_targets,
     row_weight,
     warn_of_weights,
@@ -133,16 +138,16 @@ class SparseModel(KernelModel):
             raise ValueError('alpha="evidence" of a classifier needs selection="orthogonal"; use "loo" or "gcv"')
         picked = Choice(
             cast(Any, self.selection),
-            _count("n_candidates", self.n_candidates),
+            count_or_none("n_candidates", self.n_candidates),
             cast(Any, penalty),
             "evidence" if chosen_by == "evidence" else "gcv",
-            _positive("cost", self.cost),
+            positive("cost", self.cost),
         )
         return Settings(
             choice=picked,
             stop=cast(Any, self.stop),
-            tolerance=_nonnegative("tol", self.tol),
-            max_centers=_count("max_centers", self.max_centers),
+            tolerance=nonnegative("tol", self.tol),
+            max_centers=count_or_none("max_centers", self.max_centers),
             alpha=alpha,
             chosen_by=chosen_by,
             prune=bool(self.prune),
@@ -154,9 +159,9 @@ class SparseModel(KernelModel):
         """The kernels a center may have: multiples of gamma."""
         if self.widths is None:
             return (kernel,)
-        factors = np.atleast_1d(np.asarray(self.widths, dtype=np.float64))
+        factors = np.atleast_1d(gate.real("widths", self.widths))
         gamma = getattr(kernel, "gamma", None)
-        if gamma is None or factors.ndim != 1 or not (factors > 0).all():
+        if gamma is None or factors.ndim != 1 or not ((factors > 0) & (factors < np.inf)).all():
             raise ValueError(
                 f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a gamma"
             )
@@ -439,6 +444,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` says what they mean.
         """
+        check_parameters(self, words=get_args(ChosenBy))
         decision_words(self)
         X = self._read(X, reset=True)
         y = class_labels(y)
@@ -620,9 +626,11 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` says what they mean.
         """
+        check_parameters(self, words=get_args(ChosenBy))
         X = self._read(X, reset=True)
         targets = real_targets(y, self)
         consistent(X, targets)
+        gate.in_range("y", targets, getattr(X, "dtype", np.float64))
         weight = row_weight(sample_weight, X)
         Y = targets.reshape(len(targets), -1)
 
@@ -660,25 +668,4 @@ def _alpha(value: Any) -> tuple[float | None, ChosenBy]:
     """A number, or None and what chooses it."""
     if isinstance(value, str) and value in get_args(ChosenBy):
         return None, cast(ChosenBy, value)
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f'alpha={value!r}; it must be a positive number, "loo", "gcv" or "evidence"')
-    return float(value), "loo"
-
-
-def _count(name: str, value: Any) -> int | None:
-    """A positive whole number or None."""
-    if value is not None and (not isinstance(value, Integral) or int(value) < 1):
-        raise ValueError(f"{name}={value!r}; it must be a positive whole number or None")
-    return None if value is None else int(value)
-
-
-def _positive(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name}={value!r}; it must be a positive number")
-    return float(value)
-
-
-def _nonnegative(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name}={value!r}; it must be a number of at least zero")
-    return float(value)
+    return positive_or_word("alpha", value, get_args(ChosenBy)), "loo"

@@ -27,6 +27,7 @@ from mercer.models.validation import (
     positive_or_loo,
     refuse_changes,
     settings,
+    share,
     wanted_centers,
     warn_of_lost_digits,
     warn_of_scales,
@@ -362,8 +363,7 @@ class StreamModel(KernelModel):
             raise ValueError("a lean copy has no moments to add rows to; continue the model it is a copy of")
         if self.cv is not None:
             raise ValueError(f"cv={self.cv!r}; rows that come one after the other leave one by one: use cv=None")
-        if not 0 < decay <= 1:
-            raise ValueError(f"decay={decay!r}; it must lie above 0 and be at most 1, which forgets nothing")
+        share("decay", decay)
         if decay < 1 and self.weights == "counts":
             raise ValueError(f'decay={decay!r} leaves parts of rows, which are not counts; use weights="auto"')
         if "_stream" in self.__dict__:

@@ -1,8 +1,8 @@
 """Checks of what users pass in; errors name the thing, the number and the remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
-from sklearn.utils import assert_all_finite, check_array, compute_class_weight
+from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from mercer import gate
 from mercer.centers import CenterSelector, ForwardSelection, Given, as_selector
 from mercer.centers.resolve import selector_for
 from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
@@ -43,25 +44,117 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
 
 def positive_or_loo(name: str, value: Any) -> float | None:
     """A positive number, or None for the word "loo"."""
-    if isinstance(value, str) and value == "loo":
+    return positive_or_word(name, value, ("loo",))
+
+
+def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | None:
+    """A positive number, or None for one of the words."""
+    if isinstance(value, str) and value in words:
         return None
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f'{name}={value!r}; it must be a positive number, or "loo"')
-    return float(value)
+    if not words:
+        return positive(name, value)
+    *others, last = (f'"{word}"' for word in words)
+    return gate.number(name, value, f"{', '.join(['a positive number', *others])}, or {last}", above=0.0)
 
 
 def positive_or_none(name: str, value: Any) -> float | None:
     """A positive number or None."""
-    if value is not None and not (isinstance(value, Real) and float(value) > 0):
-        raise ValueError(f"{name}={value!r}; it must be a positive number or None")
-    return None if value is None else float(value)
+    return None if value is None else gate.number(name, value, "a positive number or None", above=0.0)
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive number."""
+    return gate.number(name, value, "a number above 0", above=0.0)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A number of at least zero."""
+    return gate.number(name, value, "a number of at least zero", least=0.0)
+
+
+def share(name: str, value: Any) -> float:
+    """A number above zero and at most one."""
+    return gate.number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0)
+
+
+def count(name: str, value: Any) -> int:
+    """A positive integer."""
+    return gate.whole(name, value, "a positive integer", least=1)
+
+
+def count_or_none(name: str, value: Any) -> int | None:
+    """A positive integer or None."""
+    return None if value is None else gate.whole(name, value, "a positive whole number or None", least=1)
 
 
 def loo_size(value: Any) -> int | None:
     """A number of rows, at least two, or None for all."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 2):
-        raise ValueError(f"loo_rows={value!r}; it must be a number of rows, at least 2, or None for all of them")
-    return None if value is None else int(value)
+    allowed = "a number of rows, at least 2, or None for all of them"
+    return None if value is None else gate.whole("loo_rows", value, allowed, least=2)
+
+
+def _verbosity(name: str, value: Any) -> int:
+    allowed = "False, True or a whole number of at least 0"
+    return int(value) if isinstance(value, bool | np.bool_) else gate.whole(name, value, allowed, least=0)
+
+
+def _nonnegative_or_none(name: str, value: Any) -> float | None:
+    return None if value is None else nonnegative(name, value)
+
+
+def _whole(name: str, value: Any) -> int:
+    return gate.whole(name, value, "a whole number of at least 0", least=0)
+
+
+# Parameters that are numbers or truth values, and what they must be; alpha knows words, too.
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "budget": count,
+    "cost": positive,
+    "fit_intercept": gate.truth,
+    "forget": share,
+    "loo_rows": lambda _, value: loo_size(value),
+    "max_centers": count_or_none,
+    "max_memory": positive_or_none,
+    "n_candidates": count_or_none,
+    "nu": share,
+    "prune": gate.truth,
+    "shared": gate.truth,
+    "tol": nonnegative,
+    "verbose": _verbosity,
+    "window": count,
+}
+CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
+    "alpha": positive_or_none,
+    "block_size": count_or_none,
+    "cost": positive,
+    "max_iter": count,
+    "n_candidates": count,
+    "n_centers": count_or_none,
+    "n_init": count,
+    "n_means": _whole,
+    "n_subset": count,
+    "per_class": gate.truth,
+    "rows": gate.unmasked,
+    "tolerance": _nonnegative_or_none,
+}
+
+
+def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
+    """All parameters of a model, and of its selector of centers, that are numbers, before anything is computed.
+
+    ``words`` are those that alpha may be.
+    """
+    positive_or_word("alpha", model.alpha, words)
+    _check_each(model, CHECKS)
+    selector = getattr(model, "centers", None)
+    if isinstance(selector, CenterSelector):
+        _check_each(selector, CHECKS_OF_SELECTORS)
+
+
+def _check_each(owner: Any, checks: dict[str, Callable[[str, Any], Any]]) -> None:
+    for name, check in checks.items():
+        if hasattr(owner, name):
+            check(name, getattr(owner, name))
 
 
 def auto_centers(n: int) -> int:
@@ -92,7 +185,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
         return centers, centers.n_centers or (None if chooses else auto_centers(n))
-    given = as_selector(centers)
+    given = as_selector(gate.unmasked("centers", centers))
     if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))
@@ -147,8 +240,7 @@ def _short(value: Any) -> str:
 
 def coverage_of(value: Any) -> None:
     """A share between zero and one."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ValueError(f"coverage={value!r}; it must lie between 0 and 1")
+    gate.number("coverage", value, "a number between 0 and 1", above=0.0, below=1.0)
 
 
 def penalty_of(value: str) -> Penalty:
@@ -158,19 +250,26 @@ def penalty_of(value: str) -> Penalty:
 
 
 def class_labels(y: Any) -> NDArray[Any]:
-    """Class labels as one column."""
+    """Class labels of one type, as one column."""
     if y is None:
         raise ValueError("a classifier requires y to be passed, but the target y is None")
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return np.asarray(column_or_1d(y, warn=True))
+    labels = gate.labels("y", y)
+    check_classification_targets(labels)
+    return np.asarray(column_or_1d(labels, warn=True))
+
+
+def known_classes(classes: Any) -> NDArray[Any]:
+    """The different classes among labels, or those given as ``classes``, in their order."""
+    return np.unique(gate.label_column("classes", classes))
 
 
 def real_targets(y: Any, owner: Any) -> NDArray[np.float64]:
     """Finite real targets of one or two dimensions, for an estimator."""
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
+    y = gate.rows_in("y", y)
     targets: NDArray[np.float64] = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    gate.not_too_large("y", targets)
     return targets
 
 
@@ -201,7 +300,7 @@ def component_count(value: Any, n_classes: int) -> int:
     most = n_classes - 1
     if value is None:
         return most
-    if not isinstance(value, Integral) or not 1 <= int(value) <= most:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
         raise ValueError(
             f"n_components={value!r}; {n_classes} classes have {most} discriminant direction"
             f"{'s' if most > 1 else ''}: give a whole number from 1 to {most}, or None for all"
@@ -214,10 +313,11 @@ def class_priors(priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64
     if priors is None:
         return None
     try:
-        p = np.asarray(priors, dtype=np.float64)
-    except TypeError:
-        raise ValueError(f"priors={priors!r}; give {n_classes} numbers in the order of classes_") from None
-    if p.shape != (n_classes,) or (p <= 0).any() or abs(p.sum() - 1.0) > 1e-6:
+        p = gate.real("priors", priors)
+    except ValueError as problem:
+        raise ValueError(f"priors={priors!r}; give {n_classes} numbers in the order of classes_") from problem
+    # Comparisons that nan fails.
+    if p.shape != (n_classes,) or not (p > 0).all() or not abs(p.sum() - 1.0) <= 1e-6:
         raise ValueError(f"priors={priors!r}; give {n_classes} positive numbers that sum to one")
     return p
 
@@ -226,15 +326,17 @@ def class_factors(
     class_weight: Any, classes: NDArray[Any], label: NDArray[np.intp], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
-    if class_weight == "balanced":
+    if isinstance(class_weight, dict):
+        for label, factor in class_weight.items():
+            name = f"class_weight={class_weight!r}: the weight of class {label!r}"
+            gate.number(name, factor, "a positive, finite number", above=0.0)
+    if isinstance(class_weight, str) and class_weight == "balanced":
         count = np.bincount(label, weight, minlength=len(classes))
         # A class that no row has seen yet counts as one of average size.
         average = weight.sum() / len(count)
         balanced: NDArray[np.float64] = average / np.where(count > 0, count, average)
         return balanced
     factors = compute_class_weight(class_weight, classes=classes, y=classes)
-    if (factors <= 0).any():
-        raise ValueError(f"class_weight={class_weight!r}; the weights of classes must be positive")
     return np.asarray(factors, dtype=np.float64)
 
 
@@ -242,7 +344,7 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
     """Weights (n,) of the rows: nonnegative and finite, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows(X))
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w = gate.real("sample_weight", sample_weight)
     if w.ndim == 0:
         w = np.full(n_rows(X), float(w))
     if w.ndim != 1:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer.gate import joined, labels, not_dates, real, unmasked
 from mercer.linalg.threads import stream_in_threads
 from mercer.rows.progress import progress
 
@@ -187,9 +188,10 @@ def numbers(X: Any, rows: slice) -> Any:
 
     Columns of a frame that have no common type in NumPy become float64.
     """
-    part = _cut(X, rows)
+    part = unmasked("X", _cut(X, rows))
     if not is_frame(part):
         return _plain(part)
+    not_dates("X", part)
     array = part.to_numpy()
     if array.dtype != object:
         return np.ascontiguousarray(array)
@@ -198,7 +200,7 @@ def numbers(X: Any, rows: slice) -> Any:
     except (TypeError, ValueError) as error:
         types = ", ".join(f"{name} ({kind})" for name, kind in zip(part.columns, part.dtypes))
         raise ValueError(
-            f"the frame has values that are not numbers; select or convert columns of {types}"
+            f"the frame has values that are missing or not numbers; select or convert columns of {types}"
         ) from error
 
 
@@ -206,13 +208,13 @@ def values(y: Any, rows: slice) -> Any:
     """Some of the targets as an array; None stays None."""
     if y is None:
         return None
-    part = _plain(_cut(y, rows))
-    return part if hasattr(part, "shape") else np.asarray(part)
+    part = _plain(unmasked("y", _cut(y, rows)))
+    return part if hasattr(part, "shape") else labels("y", part)
 
 
 def weights(weight: Any, rows: slice) -> NDArray[np.float64] | None:
     """Some of the weights (b,)."""
-    return None if weight is None else np.asarray(values(weight, rows), dtype=np.float64)
+    return None if weight is None else real("weight", _plain(_cut(weight, rows)))
 
 
 def is_sparse(X: Any) -> bool:
@@ -278,6 +280,8 @@ def _stack(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, np.ndarray) or is_sparse(part) for part in parts):
         if is_sparse(parts[0]):
             return sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        if name == "y":
+            return joined("y", parts)
         return np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
     kinds = ", ".join(sorted({type(part).__name__ for part in parts}))
     raise TypeError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer import gate
 from mercer.rows.base import Block, Rows, join
 from mercer.rows.checksum import splitmix64
 from mercer.rows.twins import ROUNDING, Twins, check_held, rank_within, weight_of
@@ -57,11 +58,12 @@ class Labels:
         return cls._merged(y[w > 0], w[w > 0], np.full(int((w > 0).sum()), np.inf))
 
     def __add__(self, other: "Labels") -> "Labels":
-        pairs = ((self.values, other.values), (self.weight, other.weight), (self.bound, other.bound))
-        return self._merged(*map(np.concatenate, pairs))
+        values = gate.joined("y", [self.values, other.values])
+        return self._merged(values, *map(np.concatenate, ((self.weight, other.weight), (self.bound, other.bound))))
 
     def without(self, other: "Labels") -> "Labels":
         """Less the weights of the other; a label stays though its rows are gone."""
+        gate.same_type("y", self.values, other.values)
         place = np.minimum(self.position(other.values), len(self.values) - 1)
         there = np.where(self.values[place] == other.values, self.weight[place], 0.0)
         for value, less, most in zip(other.values.tolist(), other.weight, there):
@@ -281,13 +283,8 @@ def _of_each(y: NDArray[Any], key: Array, n: int) -> NDArray[np.intp]:
 
 
 def label_column(y: Any) -> NDArray[Any]:
-    """Labels (b,), also from one column (b, 1)."""
-    if y is None:
-        raise ValueError("the rows carry no labels; a classifier requires y to be passed")
-    column: NDArray[Any] = np.asarray(y)
-    if column.ndim != 1 and column.shape[1:] != (1,):
-        raise ValueError(f"labels have shape {column.shape}; a classifier takes one label for each row")
-    return column.reshape(-1)
+    """Labels (b,) of one type, also from one column (b, 1)."""
+    return gate.label_column("y", y)
 
 
 def _check_weight(block: Block) -> None:
