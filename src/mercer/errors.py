@@ -3,6 +3,8 @@
 import inspect
 import warnings
 
+import numpy as np
+
 
 class MercerError(Exception):
     """Base of all errors raised on purpose by the library."""
@@ -16,8 +18,12 @@ class KernelError(MercerError, ValueError):
     """A kernel returned a block of the wrong shape, or values that are not finite."""
 
 
+class NumericalError(MercerError, np.linalg.LinAlgError):
+    """A matrix could not be factored, or every criterion is infinite or not a number; a ``ValueError``, too."""
+
+
 class NumericalWarning(UserWarning):
-    """A matrix was repaired (clipped, truncated, shifted) by an amount that could matter."""
+    """A matrix was repaired (clipped, truncated, shifted) by an amount that could matter, or it is constant."""
 
 
 class WeightWarning(UserWarning):

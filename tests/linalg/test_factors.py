@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from mercer.errors import NumericalError
 from mercer.linalg import Reflector, eigen_psd, factor_spd, singular
 
 EPS = np.finfo(np.float64).eps
@@ -47,6 +49,24 @@ def test_singular_matrix_is_factored_with_a_shift_that_is_told(rng):
 def test_indefinite_matrix_is_refused():
     with pytest.raises(np.linalg.LinAlgError, match="indefinite"):
         factor_spd(np.diag([1.0, -0.5]))
+
+
+def test_matrix_without_rows_is_its_own_factor():
+    factor = factor_spd(np.zeros((0, 0)))
+    assert factor.shift == 0.0
+    assert factor.half_solve(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_matrices_without_eigenvalues_are_refused_with_a_remedy(monkeypatch):
+    def failing(*_, **__):
+        raise np.linalg.LinAlgError("did not converge")
+
+    for name in ("eigh", "svd"):
+        monkeypatch.setattr(scipy.linalg, name, failing)
+    with pytest.raises(NumericalError, match=r"eigenvalues of a matrix of shape \(2, 2\).*one scale"):
+        eigen_psd(np.eye(2))
+    with pytest.raises(NumericalError, match=r"singular values of a matrix of shape \(2, 2\).*one scale"):
+        singular(np.eye(2), noise=0.0)
 
 
 def test_eigen_reproduces_the_matrix_and_its_rank(rng):

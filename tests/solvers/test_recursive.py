@@ -168,6 +168,17 @@ def test_outputs_are_those_of_the_model_before_the_row(rng, forget):
         assert_allclose(before[i], evaluate(recursion, model, X[i : i + 1])[0], atol=1e-9)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e3])
+def test_blocks_are_rows_one_by_one_where_kernel_values_are_huge(rng, offset):
+    X, Y = problem(rng, 40, d=3)
+    recursion = Recursion(Polynomial(degree=3), alpha=0.1, nu=1e-3, budget=50)
+    _, together = run(recursion, X + offset, Y)
+    _, alone = run(recursion, X + offset, Y, blocks=range(1, 40))
+    # Errors grow with the root of the largest kernel value over alpha, the condition of the rows, not its square.
+    largest = (3 * (offset + 3.0) ** 2) ** 3
+    assert_allclose(together, alone, atol=np.finfo(float).eps * np.sqrt(40 * largest / 0.1))
+
+
 def test_weight_two_is_the_row_twice(rng):
     X, Y = problem(rng, 50)
     weight = rng.integers(1, 4, size=50)

@@ -15,6 +15,7 @@ from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, a
 from mercer.centers.kmeans import KMeans
 from mercer.centers.path import Path, Problem, Score, gcv, loo, scored_path
 from mercer.centers.pool import Pool, draw_stratified, pool_of
+from mercer.errors import NumericalError
 from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
 from mercer.gram.moments import PIECE, Moments, MomentsOf
 from mercer.kernels import Kernel
@@ -281,7 +282,7 @@ def _best(paths: list[Path | None], *, whole: bool) -> Path:
     """The path of the least score, with all its centers or with any number of them."""
     found = [path for path in paths if path is not None]
     if not found:
-        raise np.linalg.LinAlgError(
+        raise NumericalError(
             "the penalized moments of the chosen centers are not positive definite for any alpha; "
             "use a larger tolerance or fewer centers"
         )

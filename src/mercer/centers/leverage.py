@@ -93,7 +93,8 @@ def leverage_scores(
     captured = np.empty(len(root))
     for rows, K in kernel_blocks(kernel, X, pick(kernel, X, subset), len(subset)):
         captured[rows] = (((K * root[subset]) @ B) ** 2).sum(axis=1)
-    scores: Array = root**2 * (self_similarity(kernel, X) - captured) / alpha
+    with np.errstate(over="ignore"):
+        scores: Array = root**2 * (self_similarity(kernel, X) - captured) / alpha
     return np.clip(scores, 0.0, 1.0)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
@@ -107,7 +108,7 @@ def follow(problem: Problem, order: Indices, alpha: float) -> Beginnings | None:
     """
     try:
         factor = factor_spd(problem.penalized(alpha, order))
-    except np.linalg.LinAlgError:
+    except NumericalError:
         return None
     if factor.shift:
         return None

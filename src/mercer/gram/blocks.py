@@ -13,6 +13,8 @@ from mercer.kernels.base import Kernel
 
 # Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
+# Sizes of kernel values whose squares, and one over them, can be computed with, by their type.
+SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
 # The matrix, its weighted copy, the one that becomes the eigenvectors, and LAPACK's workspace of two more.
 MATRICES_HELD = 5
 
@@ -21,8 +23,10 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget) -> NDArray[np.floating]:
     """K = k(X, X) (n, n), checked against the budget before it is allocated, and for finite values after."""
     n = n_rows(X)
     budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
-    K = np.asarray(kernel.block(X, centers_of(kernel, X)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = np.asarray(kernel.block(X, centers_of(kernel, X)))
     _check_block(kernel, K, (n, n))
+    check_size(kernel, K.diagonal())
     if kernel.takes != "vectors":
         _check_symmetric(kernel, K)
     return K
@@ -70,14 +74,18 @@ def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any 
 
 def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
     """k(X, centers) (n, m) in one piece, for few rows or few centers."""
-    K = np.asarray(kernel.block(X, centers))
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = np.asarray(kernel.block(X, centers))
     _check_block(kernel, K, (n_rows(X), n_rows(centers)))
     return K
 
 
 def self_similarity(kernel: Kernel, X: Any) -> NDArray[np.floating]:
     """k(x, x) (n,)."""
-    return np.asarray(kernel.diag(X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = np.asarray(kernel.diag(X))
+    check_finite(kernel, own)
+    return own
 
 
 def centers_of(kernel: Kernel, X: Any) -> Any:
@@ -108,6 +116,20 @@ def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
         raise KernelError(
             f"{kernel} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
             "scale the inputs or lower the kernel's parameters"
+        )
+
+
+def check_size(kernel: Kernel, own: NDArray[np.floating]) -> None:
+    """Raise KernelError if k(x, x) is, for all rows, so large or small that products of kernel values are lost.
+
+    Values that are all zero are a kernel that tells nothing, not one that is lost.
+    """
+    largest = float(np.abs(own).max(initial=0.0))
+    least, most = SIZES.get(own.dtype, SIZES[np.dtype(np.float64)])
+    if largest > 0 and not least <= largest <= most:
+        raise KernelError(
+            f"values of {kernel!r} are of size {largest:.1e}, and products of them are lost in {own.dtype}; bring "
+            "the features to unit scale with a StandardScaler, or multiply the kernel by a constant"
         )
 
 

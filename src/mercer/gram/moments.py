@@ -152,8 +152,9 @@ class MomentsOf:
             root = np.sqrt(w)[:, None]
             K *= root.astype(K.dtype)
             sides = root * np.column_stack([np.ones(len(w)), Y])
-        C = K.T @ sides.astype(K.dtype, copy=False)
-        G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1]), self.dtype))
+        with np.errstate(over="ignore", invalid="ignore"):
+            C = K.T @ sides.astype(K.dtype, copy=False)
+            G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1]), self.dtype))
         if not np.isfinite(G.diagonal()).all():
             check_finite(self.kernel, self.values(block.X))
             raise overflow(self.kernel, K.dtype)

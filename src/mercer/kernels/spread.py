@@ -61,8 +61,8 @@ def _representable(length: float, X: Matrix) -> float:
         return length
     largest = float(max(X.max(), -X.min()))
     raise KernelError(
-        f"the rows have values up to {largest:.1e}, and squares of their distances are lost in float64: gamma can "
-        "not be found in them; bring the features to unit scale with a StandardScaler"
+        f"the rows have values up to {largest:.1e}, and squares of their distances are lost in float64: gamma "
+        "cannot be found in them; bring the features to unit scale with a StandardScaler"
     )
 
 

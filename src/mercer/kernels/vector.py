@@ -507,7 +507,7 @@ def _in_precision(gamma: Array, dtype: Any) -> Array:
         values = gamma.astype(dtype)
     if not np.isfinite(values).all() or ((values == 0) & (gamma > 0)).any():
         raise KernelError(
-            f"gamma={gamma.tolist()} can not be held in {np.dtype(dtype).name}, the type of the rows; bring the "
+            f"gamma={gamma.tolist()} cannot be held in {np.dtype(dtype).name}, the type of the rows; bring the "
             "features to unit scale with a StandardScaler, or pass float64"
         )
     return values

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
+
 Array = NDArray[np.float64]
 
 
@@ -32,11 +34,14 @@ class CholeskyFactor:
 
 def factor_spd(A: Array) -> CholeskyFactor:
     """Factor A (n, n); where rounding has made it indefinite, the least of a few tiny shifts that works."""
-    unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max())
+    unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max(initial=0.0))
     for shift in (0.0, unit, 1e2 * unit, 1e4 * unit, 1e6 * unit):
         try:
             shifted = A + shift * np.eye(len(A)) if shift else A
             return CholeskyFactor(scipy.linalg.cholesky(shifted, lower=True, check_finite=False), shift)
         except np.linalg.LinAlgError:
             continue
-    raise np.linalg.LinAlgError(f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular")
+    raise NumericalError(
+        f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular; bring the features to one scale, "
+        "use a larger alpha, or a kernel that is positive semidefinite"
+    )

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.linalg.threads import limit_threads
 
 
@@ -34,7 +35,7 @@ def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None
     if A.shape[0] == 0:
         return SymmetricEigen(np.zeros(0), A, 0, np.zeros(0, dtype=bool), 0.0)
     with limit_threads(threads):
-        values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = symmetric_eigen(A)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
     error = noise + 4.0 * np.finfo(np.float64).eps * largest
@@ -44,11 +45,30 @@ def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None
     return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
 
+def symmetric_eigen(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues (n,) in ascending order and eigenvectors (n, n) of symmetric A, destroyed."""
+    try:
+        values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as problem:
+        raise _not_found("eigenvalues", A) from problem
+    return values, vectors
+
+
+def _not_found(what: str, A: NDArray[np.float64]) -> NumericalError:
+    return NumericalError(
+        f"the {what} of a matrix of shape {A.shape} were not found: its values are not finite, or of sizes too "
+        "different for float64; bring the features to one scale"
+    )
+
+
 def singular(
     A: NDArray[np.float64], *, noise: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
     """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
-    U, sigma, Vt = scipy.linalg.svd(A, full_matrices=False, overwrite_a=True, check_finite=False)
+    try:
+        U, sigma, Vt = scipy.linalg.svd(A, full_matrices=False, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as problem:
+        raise _not_found("singular values", A) from problem
     below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

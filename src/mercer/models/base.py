@@ -22,6 +22,7 @@ from mercer.models.validation import (
     penalty_of,
     positive_or_loo,
     positive_or_none,
+    warn_of_constant,
     warn_of_indefinite,
     warn_of_lost_digits,
     warn_of_scales,
@@ -224,6 +225,7 @@ class KernelModel(BaseEstimator):
         return tuned, observations
 
     def _store(self, X: Any, tuned: Tuned) -> None:
+        warn_of_constant(tuned.kernel, X)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self.kernel_ = tuned.kernel
         self.alpha_ = tuned.alpha

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.expansion import Expansion
 from mercer.gate import in_range, same_type
-from mercer.gram import take
+from mercer.gram import check_size, self_similarity, take
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
 from mercer.models.state import from_one_state, in_one_step
@@ -24,6 +24,7 @@ from mercer.models.validation import (
     real_targets,
     row_weight,
     share,
+    warn_of_constant,
     warn_of_weights,
     weight_reading,
 )
@@ -84,6 +85,10 @@ class OnlineModel(KernelModel):
         self.kernel_, enough = _settled(self.kernel, rows.X, rows.weight, more_to_come=more_to_come)
         self.gamma_ = getattr(self.kernel_, "gamma", None)
         self._held = None if enough else rows
+        # One row alone may be small, or like all others.
+        if enough and len(rows.weight) > 1:
+            check_size(self.kernel_, self_similarity(self.kernel_, rows.X))
+            warn_of_constant(self.kernel_, rows.X)
         # Parameters are refused even if no row comes.
         self._recursion()
         self.state_ = start(rows.Y.shape[1])

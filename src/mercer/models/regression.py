@@ -293,7 +293,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         if self.kernel_.takes == "values":
             raise _no_kernel_values()
         K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if penalty_of(self.penalty) == "rkhs" else None
-        return center_variance(self._moments, K, self.alpha_, intercept=self.fit_intercept)
+        variance = center_variance(self._moments, K, self.alpha_, intercept=self.fit_intercept)
+        warn_of_shift(variance.penalized.shift)
+        return variance
 
     def _smoother(self) -> Smoother:
         """Factor the kernel matrix of the centers: what a prediction takes from each of them."""

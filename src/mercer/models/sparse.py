@@ -33,6 +33,7 @@ from mercer.models.validation import (
     positive_or_word,
     real_targets,
     row_weight,
+    warn_of_constant,
     warn_of_weights,
     weight_reading,
 )
@@ -225,6 +226,7 @@ class SparseModel(KernelModel):
         self.kernel_ = fit.kernels[0]
         self.center_kernel_ = fit.candidates.kernel_number(numbers)
         self.gamma_ = getattr(self.kernel_, "gamma", None)
+        warn_of_constant(self.kernel_, X)
         self.alpha_ = float(fit.parts[0].steps.alpha[0])
         self.support_ = first[fit.candidates.point(numbers)]
         self.X_fit_ = self.support_ if self.kernel_.takes == "values" else take(self.kernel_, X, self.support_)

@@ -18,12 +18,14 @@ from mercer import gate
 from mercer.centers import CenterSelector, ForwardSelection, Given, as_selector
 from mercer.centers.resolve import selector_for
 from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
-from mercer.gram import n_rows
+from mercer.gram import cross, n_rows, take
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import Meaning, Reading, Tally, reading_of
+from mercer.rows import Meaning, Reading, Tally, distinct_rows, reading_of
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 
+# Penalties that are given lie in between: of others squares are lost.
+PENALTIES = (1e-100, 1e100)
 # The share of squared distances that may be left to half of the features: scales that differ by a factor of 1000.
 UNSEEN = 1e-6
 # Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
@@ -51,10 +53,14 @@ def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | Non
     """A positive number, or None for one of the words."""
     if isinstance(value, str) and value in words:
         return None
-    if not words:
-        return positive(name, value)
+    gate.number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
+    least, most = PENALTIES
+    return gate.number(name, value, f"between {least:g} and {most:g}", least=least, most=most)
+
+
+def _or_words(words: Sequence[str]) -> str:
     *others, last = (f'"{word}"' for word in words)
-    return gate.number(name, value, f"{', '.join(['a positive number', *others])}, or {last}", above=0.0)
+    return f"{', '.join(['a positive number', *others])}, or {last}"
 
 
 def positive_or_none(name: str, value: Any) -> float | None:
@@ -439,7 +445,10 @@ def warn_of_scales(X: Any) -> None:
     """One warning where at most half of the features that vary carry all but a millionth of squared distances."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return
-    spread = X.std(axis=0)
+    with np.errstate(over="ignore"):
+        spread = X.std(axis=0)
+        if not 0.0 < spread.max(initial=0.0) ** 2 < np.inf:
+            return
     # Rounding gives constant features a spread, too.
     moving = np.flatnonzero(np.ptp(X, axis=0) > 0)
     order = moving[np.argsort(-spread[moving], kind="stable")]
@@ -454,6 +463,24 @@ def warn_of_scales(X: Any) -> None:
         "features have different units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
+
+
+def warn_of_constant(kernel: Kernel, X: Any) -> None:
+    """One warning where the kernel has the same value for all pairs of rows, though rows differ: looks at 256."""
+    if kernel.takes != "vectors":
+        return
+    n = n_rows(X)
+    rows = take(kernel, X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
+    if len(distinct_rows(rows).first) < 2:
+        return
+    K = cross(kernel, rows, rows)
+    if np.ptp(K) <= 8.0 * np.finfo(K.dtype).eps * np.abs(K).max():
+        warn(
+            f"{kernel} has the same value, {K[0, 0]:.3g}, for all pairs of rows, to rounding, so the model is a "
+            "constant; bring the features to unit scale with a StandardScaler, or change the parameters of the "
+            "kernel",
+            NumericalWarning,
+        )
 
 
 def warn_of_shift(shift: float) -> None:

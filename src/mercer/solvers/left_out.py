@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.rows import fold_members
 from mercer.solvers.spectrum import Array, Observations, Spectrum, coordinates
 
@@ -106,6 +107,12 @@ def _outputs_without(spectrum: Spectrum, observations: Observations, alphas: Arr
     r = damped @ coordinates(spectrum, observations) / s[:, None]
     aQ = damped @ U.T * (s / s[:, None])
     moved = t[:, None] * part.moves
-    u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)
+    try:
+        u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)
+    except np.linalg.LinAlgError as problem:
+        raise NumericalError(
+            f"{len(g)} rows that are left out together determine a part of the fit alone; leave out fewer rows "
+            "at a time, or use a larger alpha"
+        ) from problem
     f: Array = (observations.point_target[g] + u)[:, part.position]
     return f

@@ -63,6 +63,8 @@ WHEN_FULL = ("replace", "refuse")
 CHUNK = 256
 # Rows nearer to the span of the centers than this share of k(x, x) differ from it by rounding.
 DEPENDENT = 1e-10
+# The condition of I + B'B is at most 1 + tr B'B: below this, a Cholesky factor has half of all digits.
+LARGE = 1e8
 # Forgetting may take this share of the penalty before it is renewed.
 FADING = 0.1
 # A revision replaces at most so many centers, and half of them.
@@ -266,12 +268,21 @@ def _predict_before(state: StreamState, chunk: _Chunk, weight: Array) -> Array:
     sqrt(w) (y - f) has the covariance I + B'B = CC'; C^-1 takes from each row what those before it say.
     """
     A, root = chunk.features(), np.sqrt(weight)[:, None]
-    B = _whitened(state, root * A)
-    C = scipy.linalg.cholesky(np.eye(len(A)) + B.T @ B, lower=True, check_finite=False)
+    C = _covariance_factor(_whitened(state, root * A))
     scaled = root * (chunk.Y - A @ state.a)
     innovation = scipy.linalg.solve_triangular(C, scaled, lower=True, check_finite=False)
     outputs: Array = chunk.Y - np.diagonal(C)[:, None] * innovation / root
     return outputs
+
+
+def _covariance_factor(B: Array) -> Array:
+    """C (b, b), lower, with CC' = I + B'B for B (m, b): by Cholesky, or without squaring where B is large."""
+    S = B.T @ B
+    if np.trace(S) < LARGE:
+        return np.asarray(scipy.linalg.cholesky(np.eye(len(S)) + S, lower=True, check_finite=False))
+    R = stack_rows(np.eye(len(S)), B)
+    # Diagonals of Cholesky factors are positive.
+    return np.asarray((np.where(np.diagonal(R) < 0, -1.0, 1.0)[:, None] * R).T)
 
 
 def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Array) -> StreamState:

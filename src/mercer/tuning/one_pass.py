@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.centers import Centers, CenterSelector, Given
 from mercer.centers import Sample as Candidates
-from mercer.gram import Budget, combine, gram, n_rows, take
+from mercer.gram import Budget, check_size, combine, gram, n_rows, self_similarity, take
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.gram.precision import (
@@ -47,6 +47,8 @@ LEAST_SHARE = 1e-7
 VARIANCE_ROWS = 128
 # Rows that tell a mean kernel row where there is no room for more.
 LEAST_PROBE = 64
+# Kernel values in float32 below this have squares that float32 does not know to all digits.
+LEAST_PRODUCTS = 1e-15
 # Rows that had no part in the choice of the centers judge fits with them, if they are so many.
 LEAST_JUDGES = 1000
 
@@ -159,6 +161,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     candidates = _prepared(kernel, task, rng) if candidates is None else candidates
     centers = _centers(chosen, task, candidates, task.n_centers, rng)
     chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
+    if chosen.takes != "values":
+        check_size(chosen, self_similarity(chosen, centers.rows))
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
     return _independent(Choice(chosen, centers, factor, paths, words, blur))
@@ -209,6 +213,8 @@ def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     m = n_rows(choice.centers.rows)
     if not _in_single(task) or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
+    if self_similarity(choice.kernel, choice.centers.rows).max() < LEAST_PRODUCTS:
+        return Precision(np.float64, np.nan, "float64: squares of such small kernel values are lost in float32")
     if m > PROBE_ROWS // 2:
         return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
     if not task.sizes.probe:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.gram.blocks import n_rows, take
 from mercer.kernels import Kernel
 from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
@@ -267,6 +268,11 @@ def follow_orthogonal(candidates: Candidates, observations: Observations, order:
     K = candidates.columns(order)
     Q, R = np.linalg.qr(points.weighted(K))
     root = R.diagonal()
+    if not root.all():
+        raise NumericalError(
+            f"column {int(np.flatnonzero(root == 0)[0])} of the chosen centers of {candidates.kernels[0]!r} is a "
+            "combination of those before it; bring the features to one scale, or lower the kernel's parameters"
+        )
     V = scipy.linalg.solve_triangular(R / root[:, None], np.eye(len(R)), unit_diagonal=True, check_finite=False)
     N = Q * root
     mean = points.weight @ K / points.weight.sum()

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import BLOCK_SIZE, n_rows
+from mercer.gram.blocks import BLOCK_SIZE, check_size, n_rows
 from mercer.linalg import supervised_pivots
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
@@ -60,6 +60,7 @@ def choose_order(
     the largest decrease of the objective with the penalty on orthogonal coefficients, whose alpha is
     re-estimated after each: Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
     """
+    check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
     if choice.selection == "orthogonal":
         return orthogonal_order(candidates, points, choice, most, rng)
     if choice.selection == "gain" and choice.n_candidates is None:
@@ -83,6 +84,7 @@ class Sums:
     def of(cls, candidates: Candidates, points: Points) -> "Sums":
         """One pass over the rows: O(u c²) time, O(c²) memory."""
         c, every = len(candidates), np.arange(len(candidates))
+        check_size(candidates.kernels[0], candidates.own(every))
         G, C, mean = np.zeros((c, c)), np.zeros((c, points.Y.shape[1])), np.zeros(c)
         step = max(1, BLOCK_SIZE // c)
         for start in range(0, n_rows(candidates.X), step):

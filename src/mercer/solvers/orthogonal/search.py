@@ -14,8 +14,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.kernels import Kernel
 from mercer.linalg import map_in_threads
+from mercer.linalg.eigen import symmetric_eigen
 from mercer.solvers.orthogonal.candidates import Candidates, Points
 from mercer.solvers.orthogonal.orders import Choice, Sums, choose_order
 from mercer.solvers.orthogonal.path import State, Steps, follow, gcv, left_out
@@ -108,7 +110,7 @@ def try_kernel(
     else:
         alphas = ALPHAS * ridge.unit if order.alpha is None else order.alpha[-1:]
     outputs = np.array([left_out(ridge.steps, ridge.state(alpha), observations) for alpha in alphas])
-    scores = question.judge(outputs)
+    scores = _finite(question.judge(outputs))
     if question.chosen_by == "evidence":
         return SparseTrial(kernel, alphas, scores, surprise(candidates, observations, alphas))
     return _trial(kernel, alphas, scores, lambda: ridge.gcv(alphas, observations), question)
@@ -122,7 +124,7 @@ def surprise(candidates: Candidates, observations: Observations, alphas: Array) 
     """
     points = Points.of(observations)
     half = points.weighted(candidates.columns(np.arange(len(candidates))))
-    d, U = scipy.linalg.eigh(points.weighted(half.T), check_finite=False, driver="evd")
+    d, U = symmetric_eigen(points.weighted(half.T))
     d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
     n = observations.n_counted
     total = observations.weight @ (observations.Y - points.mean) ** 2
@@ -140,6 +142,11 @@ def favorite(trials: Sequence[SparseTrial], n: float) -> tuple[Kernel, float]:
     of the least criterion, the evidence chooses. Few rows do not tell such models apart, and the least of many
     noisy criteria is often that of a wild one; evidence alone trusts the normal distribution too much.
     """
+    if all(np.isnan(trial.scores).all() for trial in trials):
+        raise NumericalError(
+            "the criterion of held-out rows is not a number for any kernel and alpha; bring the features to one "
+            "scale with a StandardScaler, or lower the parameters of the kernel"
+        )
     best = min(trials, key=lambda trial: trial.best)
     if best.surprise is None:
         return best.kernel, best.alpha
@@ -165,6 +172,11 @@ def _trial(kernel: Kernel, alphas: Array, scores: Array, by_gcv: Any, question: 
     return SparseTrial(kernel, alphas, scores)
 
 
+def _finite(scores: Array) -> Array:
+    """Scores that overflowed are as good as none: infinite is that of a kernel without columns, and only that."""
+    return np.where(np.isfinite(scores), scores, np.nan)
+
+
 def _diagonal_trial(
     candidates: Candidates, observations: Observations, order: Indices, question: Question
 ) -> SparseTrial:
@@ -179,7 +191,7 @@ def _diagonal_trial(
         outputs.append(left_out(steps, state, observations))
         rss = ((Points.of(observations).target - state.F) ** 2).sum()
         scores.append(gcv(np.array([rss]), 1.0 + question.choice.cost * state.leverage.sum(keepdims=True), n)[0])
-    judged = question.judge(np.array(outputs))
+    judged = _finite(question.judge(np.array(outputs)))
     return _trial(candidates.kernels[0], alphas, judged, lambda: scores, question)
 
 
@@ -204,7 +216,7 @@ class Ridges:
         A = points.weighted(K)
         kept, P = root_of(candidates, order, choice.penalty, A)
         B = scipy.linalg.solve_triangular(P, A[:, kept].T, trans=1, check_finite=False).T
-        values, W = scipy.linalg.eigh(B.T @ B, check_finite=False, driver="evd")
+        values, W = symmetric_eigen(B.T @ B)
         N, V = B @ W, scipy.linalg.solve_triangular(P, W, check_finite=False)
         mean = points.weight @ K[:, kept] / points.weight.sum()
         order = order[kept]

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NumericalError
 from mercer.solvers.orthogonal.path import SparsePath, Steps, left_out, states
 from mercer.solvers.spectrum import Observations
 
@@ -53,6 +54,11 @@ def number_of_centers(
     if stop == "improvement":
         return _first(_improvement(path.objective) < tolerance, len(path))
     numbers, scores = judgement if stop == "loo" else (np.arange(1, len(path) + 1), _curve(path, stop))
+    if np.isnan(scores).all():
+        raise NumericalError(
+            f'stop="{stop}": the criterion is not a number for any number of centers; bring the features to one '
+            "scale with a StandardScaler, or lower the parameters of the kernel"
+        )
     least = np.nanmin(scores)
     return int(numbers[np.flatnonzero(scores <= least + tolerance * abs(least))[0]])
 

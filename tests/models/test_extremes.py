@@ -1,0 +1,201 @@
+"""Numbers too large or small for their squares, and matrices that cannot be factored: an answer or a remedy."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    PairwiseClassifier,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+)
+from mercer.errors import KernelError, MercerError, NumericalError, NumericalWarning
+from mercer.kernels import RBF, Polynomial
+
+N = 40
+REGRESSORS = [
+    KernelRidgeRegressor(),
+    KernelRidgeRegressor(centers=8, random_state=0),
+    SparseKernelRegressor(random_state=0),
+    SparseKernelRegressor(selection="orthogonal", random_state=0),
+    OnlineKernelRegressor(),
+]
+CLASSIFIERS = [
+    KernelFisherClassifier(),
+    KernelFisherClassifier(centers=8, random_state=0),
+    SparseFisherClassifier(random_state=0),
+    SparseFisherClassifier(selection="orthogonal", random_state=0),
+    SparseFisherClassifier(penalty="diagonal", random_state=0),
+    OnlineFisherClassifier(),
+    PairwiseClassifier(),
+]
+every_regressor = pytest.mark.parametrize("model", REGRESSORS, ids=str)
+every_model = pytest.mark.parametrize("model", [*REGRESSORS, *CLASSIFIERS], ids=str)
+
+
+@pytest.fixture
+def rows(rng, frozen):
+    """X (40, 2), labels in {0, 1}, targets that are close to them."""
+    y = np.arange(N) % 2
+    X = rng.normal(size=(N, 2)) + y[:, None]
+    return frozen(X), frozen(y), frozen(y + 0.1 * rng.normal(size=N))
+
+
+def with_kernel(model, kernel):
+    new = type(model)(**model.get_params(deep=False))
+    return (
+        new.set_params(estimator=KernelFisherClassifier(kernel))
+        if hasattr(new, "estimator")
+        else new.set_params(kernel=kernel)
+    )
+
+
+def tolerance_of(model):
+    """Powers of two are exact factors; what a search for alpha ends with is known to 1e-5 of its logarithm."""
+    return 1e-6 if getattr(model, "selection", None) == "orthogonal" else 1e-10
+
+
+def targets_of(model, rows):
+    return rows[2] if model in REGRESSORS else rows[1]
+
+
+@every_regressor
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e-200, "multiply y by a constant"), (1e200, "divide y by a constant")]
+)
+def test_targets_whose_squares_are_lost_are_refused(rows, model, scale, words):
+    X, _, y = rows
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, scale * y)
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, np.column_stack([y, scale * y]))
+
+
+@every_regressor
+@pytest.mark.parametrize("exponent", [-400, 400])
+def test_the_unit_of_the_targets_does_not_matter(rows, model, exponent):
+    X, _, y = rows
+    plain = model.fit(X, y).predict(X)
+    score = getattr(model, "loo_score_", None)
+    assert_allclose(model.fit(X, 2.0**exponent * y).predict(X) / 2.0**exponent, plain, atol=tolerance_of(model))
+    if score is not None:
+        assert_allclose(model.loo_score_, score, rtol=tolerance_of(model))
+
+
+@every_regressor
+@pytest.mark.parametrize("value", [0.0, 1e-200, 3.0], ids=str)
+def test_zero_is_not_too_small(rows, model, value):
+    X, _, _ = rows
+    if value == 1e-200:
+        with pytest.raises(ValueError, match="multiply y"):
+            model.fit(X, np.full(N, value))
+    else:
+        assert_allclose(model.fit(X, np.full(N, value)).predict(X), value, atol=1e-12)
+
+
+@pytest.mark.parametrize("centers", ["all", 8])
+@pytest.mark.parametrize(("scale", "words"), [(1e-35, "multiply y"), (1e35, "divide y")])
+def test_targets_that_float32_cannot_hold_are_refused_with_rows_in_float32(rows, centers, scale, words):
+    X, _, y = rows
+    with pytest.raises(ValueError, match=words):
+        KernelRidgeRegressor(RBF(gamma=0.5), centers=centers).fit(X.astype(np.float32), scale * y)
+
+
+def test_targets_of_a_stream_that_are_too_large_are_refused(rows):
+    X, _, y = rows
+    with pytest.raises(ValueError, match="divide y by a constant"):
+        KernelRidgeRegressor(RBF(gamma=0.5), centers=8).fit([(X, y), (X, 1e200 * y)])
+
+
+@every_model
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_rows_whose_distances_are_lost_are_refused(rows, model, scale):
+    with pytest.raises(KernelError, match=r"squares of their distances are lost in float64.*StandardScaler"):
+        model.fit(scale * rows[0], targets_of(model, rows))
+
+
+@pytest.mark.parametrize(
+    "model", [KernelFisherClassifier(), KernelRidgeRegressor(centers=8), SparseFisherClassifier()]
+)
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_rows_in_float32_whose_gamma_is_lost_are_refused(rows, model, scale):
+    X = (scale * rows[0]).astype(np.float32)
+    with pytest.raises(KernelError, match=r"cannot be held in float32.*StandardScaler, or pass float64"):
+        model.fit(X, targets_of(model, rows) if model in REGRESSORS else rows[1])
+
+
+@every_model
+@pytest.mark.parametrize("exponent", [-300, 300])
+def test_the_unit_of_the_rows_does_not_matter(rows, model, exponent):
+    X, y = rows[0], targets_of(model, rows)
+    plain, other = model.fit(X, y).predict(X), model.fit(2.0**exponent * X, y).predict(2.0**exponent * X)
+    assert_allclose(other, plain, atol=tolerance_of(model))
+
+
+@every_model
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear", Polynomial(degree=2)], ids=str)
+def test_kernels_that_are_constant_are_warned_of(rows, model, kernel):
+    X, y = 1e-200 * rows[0], targets_of(model, rows)
+    with pytest.warns(NumericalWarning, match="the same value, .*the model is a constant.*StandardScaler"):
+        found = with_kernel(model, kernel).fit(X, y)
+    assert len(np.unique(found.predict(X))) == 1
+
+
+@every_model
+@pytest.mark.parametrize("scale", [1e-160, 1e-60, 1e60, 1e100, 1e200])
+def test_kernel_values_whose_products_are_lost_are_refused(rows, model, scale):
+    with pytest.raises(KernelError, match=r"StandardScaler|scale the inputs"):
+        with_kernel(model, "linear").fit(scale * rows[0], targets_of(model, rows))
+
+
+@every_model
+@pytest.mark.parametrize("exponent", [-130, 130])
+def test_the_unit_of_kernel_values_does_not_matter(rows, model, exponent):
+    X, y = rows[0], targets_of(model, rows)
+    if "Online" in str(model) or getattr(model, "penalty", "rkhs") == "diagonal":
+        pytest.skip("what is added to the kernel has the unit of the kernel")
+    plain, other = with_kernel(model, "linear").fit(X, y), with_kernel(model, "linear").fit(2.0**exponent * X, y)
+    assert_allclose(other.predict(2.0**exponent * X), plain.predict(X), atol=tolerance_of(model))
+
+
+@every_model
+@pytest.mark.parametrize("alpha", [1e-200, 1e200])
+def test_penalties_whose_squares_are_lost_are_refused(rows, model, alpha):
+    if hasattr(model, "estimator"):
+        pytest.skip("the estimator of the pairs has the penalty")
+    with pytest.raises(ValueError, match=re.escape(f"alpha={alpha}; it must be between 1e-100 and 1e+100")):
+        type(model)(alpha=alpha).fit(rows[0], targets_of(model, rows))
+
+
+@every_model
+@pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning", "ignore::mercer.errors.ScaleWarning")
+@pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(5), "linear"], ids=str)
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_features_far_from_zero_give_finite_answers(rows, model, kernel, offset):
+    X, y = rows[0] + offset, targets_of(model, rows)
+    answers = with_kernel(model, kernel).fit(X, y).predict(X)
+    assert np.isfinite(answers).all()
+
+
+@pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
+def test_sparse_fits_that_have_no_criterion_say_what_to_do(rows, model):
+    with pytest.raises(NumericalError, match="bring the features to one scale"):
+        # Rows so far apart that a kernel value at distance zero is rounding.
+        model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * rows[0], rows[1])
+
+
+def test_numerical_errors_are_errors_of_the_library_and_of_values():
+    assert issubclass(NumericalError, MercerError)
+    assert issubclass(NumericalError, ValueError)
+    assert issubclass(NumericalError, np.linalg.LinAlgError)
+
+
+def test_rows_that_coincide_are_not_warned_of():
+    X, y = np.ones((10, 2)), np.arange(10) % 2
+    assert_array_equal(KernelFisherClassifier(RBF(gamma=0.5)).fit(X, y).predict_proba(X), 0.5)
