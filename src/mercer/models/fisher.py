@@ -242,7 +242,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
         y : array of shape (n,)
-            Class labels of any type. Of a path the name of the column; tuples carry it.
+            Class labels of one type: numbers, strings, truth values or dates. Of a path the name of the
+            column; tuples carry it.
         sample_weight : array of shape (n,), default=None
             Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
             are counts. Of a path the name of the column.

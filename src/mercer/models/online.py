@@ -249,7 +249,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         ----------
         X : array, CSR matrix or list of objects, n rows
         y : array of shape (n,)
-            Class labels of any type.
+            Class labels of one type: numbers, strings, truth values or dates.
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """

@@ -442,7 +442,7 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         ----------
         X : array, CSR matrix, list of objects or kernel matrix, n rows
         y : array of shape (n,)
-            Class labels of any type.
+            Class labels of one type: numbers, strings, truth values or dates.
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` says what they mean.
         """
