@@ -15,7 +15,7 @@ class MemoryBudgetError(MercerError, MemoryError):
 
 
 class KernelError(MercerError, ValueError):
-    """A kernel returned a block of the wrong shape, or values that are not finite."""
+    """A parameter of a kernel is not allowed, or its values have the wrong shape, are not finite, or are lost."""
 
 
 class NumericalError(MercerError, np.linalg.LinAlgError):

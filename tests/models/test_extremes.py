@@ -16,7 +16,7 @@ from mercer import (
     SparseKernelRegressor,
 )
 from mercer.errors import KernelError, MercerError, NumericalError, NumericalWarning
-from mercer.kernels import RBF, Polynomial
+from mercer.kernels import RBF, Linear, Normalized, Polynomial
 
 N = 40
 REGRESSORS = [
@@ -188,6 +188,15 @@ def test_sparse_fits_that_have_no_criterion_say_what_to_do(rows, model):
     with pytest.raises(NumericalError, match="bring the features to one scale"):
         # Rows so far apart that a kernel value at distance zero is rounding.
         model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * rows[0], rows[1])
+
+
+@pytest.mark.parametrize("kernel", [Normalized(Linear()), Polynomial(degree=3), RBF(gamma=0.01)], ids=str)
+@pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
+def test_rows_in_float32_have_intervals_also_where_alpha_is_tiny(rows, kernel):
+    X, _, y = rows
+    model = KernelRidgeRegressor(kernel, alpha=1e-12).fit(X.astype(np.float32), y)
+    assert np.isfinite(model.predict_interval(X.astype(np.float32))).all()
+    assert np.isfinite(model.predict(X.astype(np.float32), return_std=True)[1]).all()
 
 
 def test_numerical_errors_are_errors_of_the_library_and_of_values():

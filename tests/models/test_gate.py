@@ -233,6 +233,12 @@ def test_masked_entries_are_not_read(rows, model, what):
                 getattr(model, call)(**given)
 
 
+@pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)])
+def test_masked_groups_are_not_read(rows, model):
+    with pytest.raises(ValueError, match="groups has 1 masked entries"):
+        model.fit(*rows, groups=masked(np.arange(N) // 4))
+
+
 @every_model
 def test_masked_entries_of_new_rows_are_not_read(rows, model):
     X, y = rows

@@ -303,7 +303,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             raise _no_kernel_values()
         if self.report_.negative > 0:
             raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_} is not")
-        K = np.asarray(gram(self.kernel_, self.X_fit_, budget=self._budget()), dtype=np.float64)
+        # Rounding errors of float32 would make the matrix indefinite where alpha is small.
+        single = getattr(self.X_fit_, "dtype", None) == np.float32
+        X = self.X_fit_.astype(np.float64) if single else self.X_fit_
+        K = np.asarray(gram(self.kernel_, X, budget=self._budget()), dtype=np.float64)
         weight = np.bincount(cast(NDArray[np.intp], self.left_out_.point), self.left_out_.weight).astype(
             np.float64
         )

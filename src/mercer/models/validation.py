@@ -398,6 +398,7 @@ def fold_of_rows(
     """The fold (n,) in which each row leaves, or None where each leaves alone."""
     if cv is None and groups is None:
         return None
+    groups = gate.unmasked("groups", groups)
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
     fold = np.full(n_rows(X), -1, dtype=np.intp)
     for number, (_, test) in enumerate(splitter.split(np.zeros(n_rows(X)), y, groups)):
