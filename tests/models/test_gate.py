@@ -17,7 +17,7 @@ from mercer import (
     SparseKernelRegressor,
 )
 from mercer.centers import KMeans, Leverage, RPCholesky, Uniform
-from mercer.kernels import RBF, Matern, Polynomial, RationalQuadratic, Scaled, Sigmoid
+from mercer.kernels import RBF, Linear, Matern, Polynomial, RationalQuadratic, Scaled, Sigmoid
 
 N = 24
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
@@ -187,6 +187,7 @@ def test_weights_of_classes_are_positive_numbers(rows, model, weight):
         (Matern(nu=[0.5, 1.5], gamma=1.0), "nu=[0.5, 1.5]"),
         (RationalQuadratic(power=np.inf, gamma=1.0), "power=inf"),
         (Polynomial(coef0=np.nan), "coef0=nan"),
+        (Linear(origin=[0.0, np.nan]), "origin=[0.0, nan]"),
         (Polynomial(coef0="1"), "coef0='1'"),
         (Polynomial(degree=True), "degree=True"),
         (Polynomial(gamma=[1.0, 2.0]), "gamma=[1.0, 2.0]"),

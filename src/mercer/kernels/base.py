@@ -173,7 +173,9 @@ class Sum(Composition):
     """
 
     def around(self, X: Matrix) -> Kernel:
-        return Sum([(name, kernel.around(X)) for name, kernel in self.parts])
+        parts = [(name, kernel.around(X)) for name, kernel in self.parts]
+        same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
+        return self if same else Sum(parts)
 
     def block(self, X: Matrix, Z: Matrix) -> Array:
         return reduce(np.add, (kernel.block(X, Z) for kernel in self._kernels()))
@@ -262,7 +264,7 @@ class Scaled(Wrapped):
 
     def around(self, X: Matrix) -> Kernel:
         inner = self.kernel.around(X)
-        return self if inner is self.kernel else Scaled(inner, self.scale)
+        return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
 
     def block(self, X: Matrix, Z: Matrix) -> Array:
         return nonnegative("scale", self.scale) * self.kernel.block(X, Z)

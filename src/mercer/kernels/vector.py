@@ -81,12 +81,14 @@ class Linear(DotProduct):
 
     def around(self, X: Matrix) -> Kernel:
         """With its origin at the mean of the rows, if that is ten standard deviations from the origin now."""
-        if is_sparse(X):
+        if is_sparse(X) or type(self) is not Linear:
             return self
         X = self._moved(as_matrix(X))
-        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64).sum()
-        # Rows that are all equal tell nothing of the others.
-        if variance == 0.0 or mean @ mean <= FAR * variance:
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64).sum()
+            # Rows that are all equal tell nothing of the others.
+            near = variance == 0.0 or mean @ mean <= FAR * variance
+        if near:
             return self
         return Linear(mean if self.origin is None else mean + np.asarray(self.origin))
 
@@ -101,9 +103,11 @@ class Linear(DotProduct):
         """X less the origin."""
         if self.origin is None:
             return X
-        origin = np.asarray(self.origin, X.dtype)
+        origin = real("origin", self.origin).astype(X.dtype)
         if origin.shape != (X.shape[1],):
             raise KernelError(f"origin has shape {origin.shape}, but rows have {X.shape[1]} features")
+        if not np.isfinite(origin).all():
+            raise KernelError(f"origin={self.origin!r}; its numbers must be finite")
         return _dense(X) - origin
 
     def _profile(self, G: Array) -> Array:

@@ -384,8 +384,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         return False
 
     def _expansion(self) -> Expansion:
-        coef: NDArray[np.floating] = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        return Expansion(self.kernel_, self.X_fit_, coef, np.atleast_1d(self.intercept_))
+        intercept = np.atleast_1d(self.intercept_)
+        coef: NDArray[np.floating] = self.dual_coef_.reshape(len(self.dual_coef_), len(intercept))
+        return Expansion(self.kernel_, self.X_fit_, coef, intercept)
 
     def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
