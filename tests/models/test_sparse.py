@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
@@ -153,6 +155,29 @@ def test_two_spirals_are_parted_by_ninety_centers():
     model = SparseFisherClassifier(max_centers=90, stop=None, random_state=0).fit(X, y)
     assert len(model.support_) <= 90
     assert model.score(X, y) == 1.0
+
+
+def test_report_says_why_a_path_ends():
+    X, y = make_banana(200, random_state=0)
+    limited = SparseFisherClassifier(NARROW, alpha=0.1, max_centers=3).fit(X, y)
+    assert len(limited.support_) == 3
+    assert "all of a path of 3: stop='loo' would go on, max_centers above 3 lets it" in str(limited.report_)
+    asked = SparseFisherClassifier(NARROW, alpha=0.1, max_centers=3, stop=None).fit(X, y)
+    assert "by gain, of a path of 3\n" in str(asked.report_)
+    exhausted = SparseFisherClassifier("linear", alpha=1e-3, tol=0.0).fit(X[:, :1], y)
+    assert "all of a path of 1: no other row adds to it" in str(exhausted.report_)
+
+
+def test_centers_whose_use_can_not_be_told_are_not_kept():
+    """Classes that hardly overlap: one per cent of their small loss is less than its standard error."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = SparseFisherClassifier(RBF(gamma=0.05), alpha=0.1).fit(X[:250], y[:250])
+    assert len(model.support_) <= 10
+    assert model.report_.longest == 125
+    longest = SparseFisherClassifier(RBF(gamma=0.05), alpha=0.1, stop=None).fit(X[:250], y[:250])
+    # Of 319 new rows; one standard error of an error of 5 % is 1.2 %.
+    assert model.score(X[250:], y[250:]) >= longest.score(X[250:], y[250:]) - 0.025
 
 
 @pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])

@@ -1,5 +1,7 @@
 """Sparse least squares: greedy selection on an orthonormal basis, its path, rows left out with their center."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -8,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Precomputed
 from mercer.linalg import supervised_pivots
-from mercer.rows import distinct_rows
+from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import (
     Candidates,
@@ -26,6 +28,7 @@ from mercer.solvers.orthogonal.path import fitted_at, left_out, path_of, state_a
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
 from mercer.solvers.orthogonal.roots import independent
 from mercer.solvers.orthogonal.search import Question, Ridges, SparseTrial, favorite, search_kernels, surprise
+from mercer.solvers.orthogonal.stop import Judgement, paired_errors
 
 ALPHA = 0.3
 PENALTIES = ["rkhs", "coef", "diagonal", "orthogonal"]
@@ -416,7 +419,10 @@ def test_the_number_of_centers_follows_its_rule(problem):
     candidates, observations = problem
     steps = follow(candidates, observations, np.arange(30), ALPHA, "rkhs")
     path = path_of(steps, observations, 1.0)
-    judgement = np.array([1, 5, 30]), np.array([1.0, 0.505, 0.5])
+    judgement = Judgement(np.array([1, 5, 30]), np.array([1.0, 0.505, 0.5]), np.zeros(3))
+    unsure = replace(judgement, errors=np.array([0.1, 0.006, 0.0]))
+    assert number_of_centers(path, "loo", 0.0, unsure, 1.0) == 5
+    assert number_of_centers(path, "loo", 0.0, unsure) == 30
     assert number_of_centers(path, None, 0.0, judgement) == 30
     assert number_of_centers(path, "loo", 0.02, judgement) == 5
     assert number_of_centers(path, "loo", 0.0, judgement) == 30
@@ -428,6 +434,18 @@ def test_the_number_of_centers_follows_its_rule(problem):
     assert (path.max_residual[: m - 1] > limit).all()
     slow = number_of_centers(path, "improvement", 0.02, judgement)
     assert (path.objective[slow - 6] - path.objective[slow - 1]) / path.objective[slow - 6] / 5 < 0.02
+
+
+def test_error_of_a_difference_is_that_of_pairs(rng):
+    n = 40
+    parts = rng.normal(size=(3, n)) / n
+    single = Observations(np.zeros((n, 1)), np.full(n, 2.0), np.full(n, 2.0), every_row(n))
+    assert_allclose(paired_errors(parts, single), parts.std(axis=1, ddof=1) * np.sqrt(n), rtol=1e-12)
+    copies = rng.integers(1, 4, n)
+    repeated = Observations(np.zeros((copies.sum(), 1)), *np.ones((2, copies.sum())), every_row(copies.sum()))
+    counted = replace(single, weight=copies.astype(float), unit=np.ones(n))
+    expected = paired_errors(np.repeat(parts, copies, axis=1), repeated)
+    assert_allclose(paired_errors(parts * copies, counted), expected, rtol=1e-12)
 
 
 def test_kernels_are_compared_at_the_end_of_their_paths(problem):

@@ -42,12 +42,10 @@ from mercer.scores import (
     ClassFit,
     Rule,
     Scatter,
-    classification_criterion,
     make_rule,
     odds_shift,
-    squared_criterion,
 )
-from mercer.scores.criteria import accuracy
+from mercer.scores.criteria import accuracy, classification_losses, squared_losses
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
@@ -63,11 +61,15 @@ PENALTIES = ("rkhs", "coef", "diagonal")
 
 @dataclass(frozen=True)
 class SparseReport:
-    """Facts about a sparse fit; ``str`` gives them as lines."""
+    """Facts about a sparse fit; ``str`` gives them as lines.
+
+    ``longest`` is the number of centers on the longest path; where all were kept, ``end`` says why.
+    """
 
     n_rows: int
     n_centers: int
     longest: int
+    end: str
     kernel: Kernel
     alpha: float
     selection: str
@@ -81,7 +83,7 @@ class SparseReport:
             "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
             "kernel": f"{self.kernel}, of {self.n_kernels}",
             "alpha": f"{self.alpha:.4g}",
-            "centers": f"by {self.selection}, of a path of {self.longest}",
+            "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
             "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
             "held-out rows": self.loo,
         }
@@ -148,6 +150,8 @@ class SparseModel(KernelModel):
             choice=picked,
             stop=cast(Any, self.stop),
             tolerance=nonnegative("tol", self.tol),
+            # Squared errors of a regression have long tails, and one standard error is much: a tenth on Boston.
+            standard_errors=1.0 if isinstance(self, ClassifierMixin) else 0.0,
             max_centers=count_or_none("max_centers", self.max_centers),
             alpha=alpha,
             chosen_by=chosen_by,
@@ -190,6 +194,7 @@ class SparseModel(KernelModel):
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         n, longest = n_rows(points), settings.longest(n_rows(points))
         budget.require(settings.n_bytes(n), f"a path of {longest} centers on {n} rows")
+        self._limit = longest if longest < n else None
         task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng, budget.n_bytes)
         fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
@@ -269,6 +274,15 @@ class SparseModel(KernelModel):
                 stage.model(s, coef, intercept)
             yield self._evaluate(X, coef, intercept)
 
+    def _end_of(self, paths: tuple[Any, ...]) -> str:
+        """Why there are no more centers, where all of a path were kept."""
+        whole = [len(path) for stage, path in zip(self.stages_, paths) if len(stage.position) == len(path)]
+        if not whole or self.stop is None:
+            return ""
+        if self._limit is None or max(whole) < self._limit:
+            return ": no other row adds to it"
+        return f": stop={self.stop!r} would go on, max_centers above {self._limit} lets it"
+
     def _report(self, n: int, criterion: str, loo: str) -> SparseReport:
         paths = self.path_ if isinstance(self.path_, tuple) else (self.path_,)
         longest = max(len(path) for path in paths)
@@ -277,6 +291,7 @@ class SparseModel(KernelModel):
             n,
             len(self.dual_coef_),
             longest,
+            self._end_of(paths),
             self.kernel_,
             self.alpha_,
             self.selection,
@@ -318,10 +333,11 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         How many random rows are compared at each step; None: all. 59 hold one of the best twentieth with
         probability 0.95.
     stop : {"loo", "gcv", "bic", "residual", "improvement"} or None, default="loo"
-        What chooses the number of centers: the least number whose criterion (that of left-out rows, generalized
-        cross-validation, Bayes information) is within ``tol`` of the least; the first without a residual above
-        ``tol``; the first at which the mean decrease of the objective over five steps is below ``tol`` of it.
-        None: all of the path.
+        What chooses the number of centers: the least number whose criterion (that of held-out rows, generalized
+        cross-validation, Bayes information) is within ``tol`` of the least, and for "loo" also the least number
+        whose criterion differs from the least by no more than the standard error of the paired difference; the
+        first without a residual above ``tol``; the first at which the mean decrease of the objective over five
+        steps is below ``tol`` of it. None: all of the path.
     tol : float, default=0.01
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
@@ -509,10 +525,10 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
 
     def _judge(self, label: NDArray[np.intp], weight: Array, Y: Array) -> JudgeFor:
         def judge_for(rows: Indices, targets: list[int] | None) -> Judge:
-            if targets is None:
-                return classification_criterion(self.criterion, label[rows], weight[rows], Y[rows])
-            own = (label[rows] == targets[0]).astype(np.intp)
-            return classification_criterion(self.criterion, own, weight[rows], Y[rows][:, targets])
+            w, own, targeted = weight[rows], label[rows], Y[rows]
+            if targets is not None:
+                own, targeted = (own == targets[0]).astype(np.intp), targeted[:, targets]
+            return Judge.weighted(classification_losses(self.criterion, own, w, targeted), w)
 
         return judge_for
 
@@ -551,7 +567,7 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
     kernel, selection, n_candidates, stop, max_centers, penalty, weights, cost, prune, widths
         As in :class:`SparseFisherClassifier`.
     tol : float, default=0.003
-        As in :class:`SparseFisherClassifier`: here of squared errors.
+        As in :class:`SparseFisherClassifier`: here of squared errors, whose standard error has no say.
     alpha : float, "loo", "gcv" or "evidence", default="evidence"
         As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence of the model on
         all rows, among those whose left-out error is within one standard error of the least; with more than 600
@@ -637,7 +653,8 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         Y = targets.reshape(len(targets), -1)
 
         def judge_for(rows: Indices, columns: list[int] | None) -> Judge:
-            return squared_criterion(Y[rows] if columns is None else Y[rows][:, columns], weight[rows])
+            targets = Y[rows] if columns is None else Y[rows][:, columns]
+            return Judge.weighted(squared_losses(targets, weight[rows]), weight[rows])
 
         training = Training(X, Y, weight, weight, weight_reading(self.weights, weight), None)
         loo, otherwise = self._fit_sparse(training, judge_for)

@@ -9,8 +9,9 @@ from mercer.scores.logistic import PIECE, Logits, fit_logits, softmax0
 from mercer.scores.relative import relative
 
 Array = NDArray[np.float64]
-# From outputs (a, n, q) to one number for each alpha (a,).
+# From outputs (a, n, q) to one number for each alpha (a,), and to the losses of rows (a, n).
 Criterion = Callable[[Array], Array]
+Losses = Callable[[Array], Array]
 # The criterion for some of the rows, by their numbers.
 CriterionFor = Callable[[NDArray[np.intp]], Criterion]
 
@@ -26,36 +27,47 @@ def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
 
 def squared_criterion(Y: Array, weight: Array) -> Criterion:
     """Mean squared leave-one-out residual, each target in units of its variance."""
-    mean = weight @ Y / weight.sum()
-    variance = weight @ (Y - mean) ** 2 / weight.sum()
-    scale = np.where(variance > 0, variance, 1.0) * weight.sum() * Y.shape[1]
-
-    def score(outputs: Array) -> Array:
-        return np.asarray(weight @ ((outputs - Y) ** 2 @ (1.0 / scale)).T)
-
-    return score
+    return mean_loss(squared_losses(Y, weight), weight)
 
 
 def classification_criterion(name: str, label: NDArray[np.intp], weight: Array, Y: Array) -> Criterion:
-    """The criterion of that name for class numbers (n,) and their targets Y (n, q).
+    """The mean loss of that name for class numbers (n,) and their targets Y (n, q)."""
+    return mean_loss(classification_losses(name, label, weight, Y), weight)
+
+
+def mean_loss(losses: Losses, weight: Array) -> Criterion:
+    """The mean of losses under weights (n,)."""
+    share = weight / weight.sum()
+    return lambda outputs: np.asarray(losses(outputs) @ share)
+
+
+def squared_losses(Y: Array, weight: Array) -> Losses:
+    """Squared residuals, each target in units of its variance."""
+    mean = weight @ Y / weight.sum()
+    variance = weight @ (Y - mean) ** 2 / weight.sum()
+    scale = np.where(variance > 0, variance, 1.0) * Y.shape[1]
+    return lambda outputs: np.asarray((outputs - Y) ** 2 @ (1.0 / scale))
+
+
+def classification_losses(name: str, label: NDArray[np.intp], weight: Array, Y: Array) -> Losses:
+    """Losses of that name for class numbers (n,) and their targets Y (n, q).
 
     "brier" and "log_loss" judge the probabilities that a logistic map of the outputs gives,
     "error" the labels, "squared" the outputs themselves (PRESS).
     """
+    squared = squared_losses(Y, weight)
     if name == "squared":
-        return squared_criterion(Y, weight)
+        return squared
     judge = _brier if name == "brier" else _log_loss
-    share = weight / weight.sum()
-    squared = squared_criterion(Y, weight)
 
-    def score(outputs: Array) -> Array:
+    def losses(outputs: Array) -> Array:
         R = relative(outputs)
         if name == "error":
             # Errors are counts: the squared loss decides between equals.
-            return np.asarray(_error(R, label) @ share + 1e-9 * squared(outputs))
-        return np.asarray(judge(R, label, fit_logits(R, label, weight)) @ share)
+            return np.asarray(_error(R, label) + 1e-9 * squared(outputs))
+        return judge(R, label, fit_logits(R, label, weight))
 
-    return score
+    return losses
 
 
 def _error(R: Array, label: NDArray[np.intp]) -> Array:

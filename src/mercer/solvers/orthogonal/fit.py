@@ -25,7 +25,7 @@ from mercer.solvers.orthogonal.path import (
 )
 from mercer.solvers.orthogonal.prune import prune
 from mercer.solvers.orthogonal.search import ChosenBy, Question, SparseTrial, favorite, search_kernels, try_kernel
-from mercer.solvers.orthogonal.stop import Judge, Stop, judged, number_of_centers
+from mercer.solvers.orthogonal.stop import Judge, Judgement, Stop, judged, number_of_centers
 from mercer.solvers.spectrum import Observations
 
 Array = NDArray[np.float64]
@@ -55,6 +55,7 @@ class Settings:
     choice: Choice
     stop: Stop | None
     tolerance: float
+    standard_errors: float
     max_centers: int | None
     alpha: float | None
     chosen_by: ChosenBy
@@ -73,6 +74,10 @@ class Settings:
     def pool(self, u: int) -> int:
         """Points that may become centers: of so many as are wanted, twice as many to choose from."""
         return min(u, max(POOL, 2 * self.longest(u)))
+
+    def kept(self, path: SparsePath, judgement: Judgement) -> int:
+        """How many centers of the path are kept."""
+        return number_of_centers(path, self.stop, self.tolerance, judgement, self.standard_errors)
 
     def longest(self, u: int) -> int:
         """Centers on the path of u points."""
@@ -156,8 +161,7 @@ class Part:
 
     targets: list[int]
     path: SparsePath
-    numbers: Indices
-    scores: Array
+    judgement: Judgement
     steps: Steps
     m: int
     solution: SparseSolution
@@ -240,7 +244,7 @@ def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums:
         order, choice = Order(np.zeros(1, dtype=np.intp)), replace(choice, penalty="coef")
     steps = _along(candidates, observations, order, alpha, choice.penalty)
     path, judgement = path_of(steps, observations, choice.cost), judged(steps, observations, judge)
-    m = number_of_centers(path, settings.stop, settings.tolerance, judgement)
+    m = settings.kept(path, judgement)
     kept, penalty = float(steps.alpha[m - 1]), choice.penalty
     steps = follow(candidates, observations, steps.order[:m], kept, penalty)
     if settings.prune:
@@ -250,7 +254,7 @@ def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums:
     loo = left_out(steps, state, observations)
     otherwise = None if doubted is None else left_out(steps, state, doubted)
     score = float(judge(loo[None])[0])
-    return Part(targets, path, *judgement, steps, m, solution_at(steps, observations, m), loo, score, otherwise)
+    return Part(targets, path, judgement, steps, m, solution_at(steps, observations, m), loo, score, otherwise)
 
 
 def _along(
@@ -284,7 +288,7 @@ def _pruned(candidates: Candidates, steps: Steps, alpha: float, penalty: SparseP
     settings, observations = task.settings, task.observations
     back = follow(candidates, observations, prune(steps, len(steps.order)), alpha, penalty)
     path = path_of(back, observations, settings.choice.cost)
-    m = number_of_centers(path, settings.stop, settings.tolerance, judged(back, observations, task.judge()))
+    m = settings.kept(path, judged(back, observations, task.judge()))
     return follow(candidates, observations, back.order[:m], alpha, penalty)
 
 

@@ -1,6 +1,7 @@
-"""How many centers: the least number whose criterion is close to the best on the path."""
+"""How many centers: the least number whose criterion can not be told from the best on the path."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,13 +15,35 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Stop = Literal["loo", "gcv", "bic", "residual", "improvement"]
 STOPS = get_args(Stop)
-# From left-out outputs (a, n, q) to one number each (a,).
-Judge = Callable[[Array], Array]
-
 # Numbers of centers at which outputs of left-out rows are judged, evenly spaced in their logarithm.
 CHECKPOINTS = 48
 # Steps over which the improvement is averaged.
 PATIENCE = 5
+
+
+@dataclass(frozen=True)
+class Judge:
+    """From leave-one-out outputs (a, n, q) to one number each (a,): ``losses`` (a, n) of rows with shares (n,)."""
+
+    losses: Callable[[Array], Array]
+    share: Array
+
+    @classmethod
+    def weighted(cls, losses: Callable[[Array], Array], weight: Array) -> "Judge":
+        """The mean of losses under weights (n,)."""
+        return cls(losses, weight / weight.sum())
+
+    def __call__(self, outputs: Array) -> Array:
+        return np.asarray(self.losses(outputs) @ self.share)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Numbers of centers (c,), the criterion at each, and the standard error of its difference to the least."""
+
+    numbers: Indices
+    scores: Array
+    errors: Array
 
 
 def checkpoints(p: int) -> Indices:
@@ -28,22 +51,39 @@ def checkpoints(p: int) -> Indices:
     return np.unique(np.round(np.geomspace(1, p, min(CHECKPOINTS, p))).astype(np.intp))
 
 
-def judged(steps: Steps, observations: Observations, judge: Judge) -> tuple[Indices, Array]:
-    """Numbers of centers, and the criterion of the left-out outputs at each."""
+def judged(steps: Steps, observations: Observations, judge: Judge) -> Judgement:
+    """The criterion of leave-one-out outputs at some numbers of centers."""
     numbers = checkpoints(len(steps.order))
     wanted = set(numbers.tolist())
-    scores = [
-        float(judge(left_out(steps, state, observations)[None])[0]) for state in states(steps) if state.m in wanted
-    ]
-    return numbers, np.array(scores)
+    losses = np.array(
+        [
+            judge.losses(left_out(steps, state, observations)[None])[0]
+            for state in states(steps)
+            if state.m in wanted
+        ]
+    )
+    scores = losses @ judge.share
+    best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
+    errors = paired_errors((losses - losses[best]) * judge.share, observations)
+    return Judgement(numbers, scores, errors)
+
+
+def paired_errors(parts: Array, observations: Observations) -> Array:
+    """Standard errors (c,) of the sums of parts (c, n) over rows, each as many rows as it has copies."""
+    copies = observations.weight / observations.unit
+    n = copies.sum()
+    apart = parts / copies - parts.sum(axis=1, keepdims=True) / n
+    errors: Array = np.sqrt(apart**2 @ copies * n / max(n - 1.0, 1.0))
+    return errors
 
 
 def number_of_centers(
-    path: SparsePath, stop: Stop | None, tolerance: float, judgement: tuple[Indices, Array]
+    path: SparsePath, stop: Stop | None, tolerance: float, judgement: Judgement, standard_errors: float = 0.0
 ) -> int:
     """How many centers of the path are kept.
 
-    "loo", "gcv", "bic": the least number whose criterion is within ``tolerance`` (relative) of the least.
+    "loo", "gcv", "bic": the least number whose criterion is within ``tolerance`` (relative) of the least, or for
+    "loo" within so many ``standard_errors`` of the difference, paired over the rows.
     "residual": the first at which no residual is larger than ``tolerance``. "improvement": the first at which
     the mean decrease of the objective over five steps is below ``tolerance`` of it. None: all.
     """
@@ -53,14 +93,17 @@ def number_of_centers(
         return _first(path.max_residual <= tolerance, len(path))
     if stop == "improvement":
         return _first(_improvement(path.objective) < tolerance, len(path))
-    numbers, scores = judgement if stop == "loo" else (np.arange(1, len(path) + 1), _curve(path, stop))
+    if stop != "loo":
+        judgement = Judgement(np.arange(1, len(path) + 1), _curve(path, stop), np.zeros(len(path)))
+    scores = judgement.scores
     if np.isnan(scores).all():
         raise NumericalError(
             f'stop="{stop}": the criterion is not a number for any number of centers; bring the features to one '
             "scale with a StandardScaler, or lower the parameters of the kernel"
         )
     least = np.nanmin(scores)
-    return int(numbers[np.flatnonzero(scores <= least + tolerance * abs(least))[0]])
+    within = np.maximum(standard_errors * judgement.errors, tolerance * abs(least))
+    return int(judgement.numbers[np.flatnonzero(scores <= least + within)[0]])
 
 
 def _curve(path: SparsePath, stop: Stop) -> Array:
