@@ -64,7 +64,9 @@ def judged(steps: Steps, observations: Observations, judge: Judge) -> Judgement:
     )
     scores = losses @ judge.share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
-    errors = paired_errors((losses - losses[best]) * judge.share, observations)
+    # Losses that are not finite have no error that is.
+    with np.errstate(invalid="ignore", over="ignore"):
+        errors = paired_errors((losses - losses[best]) * judge.share, observations)
     return Judgement(numbers, scores, errors)
 
 
