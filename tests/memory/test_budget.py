@@ -96,3 +96,11 @@ def test_intervals_of_many_rows_hold_a_block_at_a_time(rng, monkeypatch):
     # 20 000 x 200 numbers are 30.5 MiB; a block is one, and the sorting holds about ten.
     with peak_below(16 * MIB):
         model.predict_interval(many)
+
+
+def test_a_stream_is_solved_in_the_memory_of_the_centers_it_has(rng):
+    X = rng.normal(size=(6000, 2))
+    model = KernelRidgeRegressor(RBF(gamma=0.3), max_memory=0.06, loo_rows=1000, random_state=0)
+    model.partial_fit(X[:60], X[:60, 0]).partial_fit(X[60:], X[60:, 0])
+    assert len(model.X_fit_) == 30
+    assert model.alpha_ > 0

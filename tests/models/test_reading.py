@@ -216,3 +216,14 @@ def test_decay_leaves_no_counts(noise):
     with pytest.raises(ValueError, match=r"sample_weight holds 0.5, "):
         model.partial_fit(X, t, sample_weight=np.full(150, 0.5))
     assert model.moments_.n_rows == 150
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning")
+@pytest.mark.parametrize("gone", [20.0, 50.0])
+@pytest.mark.parametrize("loo_rows", [10_000, 60])
+def test_weights_of_which_a_part_is_removed_do_not_become_counts(rng, gone, loo_rows):
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    weight = np.where(np.arange(100) < 50, 50.0, 1.0)
+    model = KernelRidgeRegressor(RBF(gamma=20.0), centers=X[:40], alpha=0.1, loo_rows=loo_rows, random_state=0)
+    model.fit(X, y, sample_weight=weight).remove(X[:50], y[:50], sample_weight=np.full(50, gone))
+    assert model.loo_score_ < 0.1

@@ -1,5 +1,6 @@
 """A fitted model has one state at a time: calls that fail change nothing, and readers see one state."""
 
+import copy
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -278,6 +279,24 @@ def test_kernel_values_are_not_forgotten_in_silence(halves):
     model = KernelFisherClassifier("precomputed").fit(X @ X.T, y)
     with pytest.raises(ValueError, match=f"forget the {len(y)} rows of fit.*pass the kernel"):
         model.partial_fit(X @ X.T, y)
+
+
+@pytest.mark.parametrize("model", STREAMED, ids=name)
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), lambda model: model.lean()]
+)
+def test_copies_have_the_parameters_that_were_set_after_solving(model, copied, halves):
+    X, y = halves[0]
+    model = clone(model).partial_fit(X, y)
+    alpha = model.alpha_
+    twin = copied(model.set_params(alpha=3.0, loo_rows=777))
+    assert (twin.alpha, twin.loo_rows, twin.alpha_) == (3.0, 777, alpha)
+
+
+def test_hasattr_does_not_raise_where_memory_is_too_small(halves):
+    X, y = halves[0]
+    model = clone(STREAMED[0]).partial_fit(X, y).set_params(max_memory=1e-6)
+    assert not hasattr(model, "loo_score_")
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name)

@@ -7,11 +7,13 @@ the model is asked for something, each state is solved once.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
+
+from mercer.errors import MercerError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -27,9 +29,9 @@ class Pending:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self.solved: Mapping[str, Any] | None = None
+        self.solved: dict[str, Any] | None = None
 
-    def get(self, solve: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    def get(self, solve: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The attributes; an error leaves them to be computed by the next who asks."""
         with self._lock:
             if self.solved is None:
@@ -53,8 +55,8 @@ class Awaited:
         if PENDING in vars(model):
             try:
                 found = vars(snapshot(model))
-            except ValueError as error:
-                # An attribute that can not be had is missing: hasattr answers, and the message says why.
+            except (ValueError, MercerError) as error:
+                # An attribute that cannot be had is missing: hasattr answers, and the message says why.
                 raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
         if self.name not in found:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self.name!r}")
@@ -75,22 +77,24 @@ def snapshot(model: Any) -> Any:
     view = object.__new__(type(model))
     view.__dict__ = attributes
     if pending is not None:
-        view.__dict__ = pending.get(lambda: _solved(view))
+        view.__dict__ = attributes | pending.get(lambda: _solution(view))
+        del view.__dict__[PENDING]
     return view
 
 
-def _solved(model: Any) -> dict[str, Any]:
-    """The attributes of the model once it is solved."""
+def _solution(model: Any) -> dict[str, Any]:
+    """The attributes that solving the model sets."""
     twin = aside(model)
     del twin.__dict__[PENDING]
     twin._solve()
-    return dict(vars(twin))
+    before = vars(model)
+    return {name: value for name, value in vars(twin).items() if before.get(name) is not value}
 
 
 def in_one_step(method: Method) -> Method:
     """A method that changes a fitted model: it works aside, and all of its changes are published, or none.
 
-    Calls for one model wait for each other.
+    Calls for one model wait for each other. Of what others set meanwhile parameters stay, nothing else.
     """
 
     @wraps(method)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.centers import Given
 from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
@@ -128,7 +129,7 @@ class StreamModel(KernelModel):
         """What goes into a file: the solution, where there is one, and no lock."""
         state: dict[str, Any] = dict(super().__getstate__())
         pending = state.pop(PENDING, None)
-        return state if pending is None or pending.solved is None else dict(pending.solved)
+        return state if pending is None or pending.solved is None else state | pending.solved
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -248,6 +249,10 @@ class StreamModel(KernelModel):
         """
         kernel = as_kernel(self.kernel)
         selector, n_centers = as_plan(self.centers, kernel, X, n)
+        begun = "_stream" in self.__dict__
+        if begun:
+            # Kernel and centers are those of the first rows, however many have come since.
+            kernel, selector, n_centers = self.kernel_, Given(self.X_fit_), n_rows(self.X_fit_)
         return Load(
             row=0.0 if X is None else row_bytes(X),
             sample=sample,
@@ -263,7 +268,7 @@ class StreamModel(KernelModel):
             alphas=len(ALPHAS) if positive_or_loo("alpha", self.alpha) is None else 1,
             copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
             blocks=blocks_of(kernel, X),
-            floor=2 * wanted_centers(self.centers),
+            floor=0 if begun else 2 * wanted_centers(self.centers),
             least=OF_EACH * max(q, 2) if self._has_classes else 0,
         )
 

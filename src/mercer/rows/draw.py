@@ -222,6 +222,9 @@ class Drawn:
         keep = np.flatnonzero(weight > 0)
         if block.weight is not None or held.weight is not None:
             held = replace(held, weight=weight)
+        if np.isinf(self.labels.bound).all():
+            # No row was let go: what stays is known.
+            tally = Tally.of(weight[keep], len(keep))
         return replace(won._some(keep, held), labels=labels, tally=tally)
 
     def sample(self) -> Sample:

@@ -44,9 +44,9 @@ class Tally:
         return Tally(self.small + more.small, large, other, max(self.odd, more.odd))
 
     def __sub__(self, less: "Tally") -> "Tally":
-        """After rows left; where a part of a row that is no whole number left, another stays."""
-        small, large = np.maximum(self.small - less.small, 0), max(self.large - less.large, 0)
-        return Tally(small, large, abs(self.other - less.other), max(self.odd, less.odd))
+        """After rows left of which nobody knows whether all of their weight did: none becomes a count by that."""
+        small = np.maximum(self.small - less.small, 0)
+        return Tally(small, self.large, max(self.other, less.other), max(self.odd, less.odd))
 
     def faded(self) -> "Tally":
         """After all weights were multiplied by a fraction."""
