@@ -67,17 +67,23 @@ def without(row, model, weight, n):
 
 def solved(model, X, y, weight, centers, rows):
     """Outputs (b, q) at rows, by orthogonal least squares on the rows on top of a root of the penalty."""
-    K = model.kernel.block(X, centers)
-    intercept = getattr(model, "fit_intercept", True)
-    features = np.column_stack([np.full(len(X), float(intercept)), K])
-    values, vectors = np.linalg.eigh(model.kernel.block(centers, centers))
-    root = np.eye(len(centers)) if model.penalty == "coef" else np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-    penalty = np.sqrt(model.alpha) * np.column_stack([np.zeros(len(centers)), root])
-    s = np.sqrt(weight)[:, None]
-    A, b = np.vstack([s * features, penalty]), np.vstack([s * y, np.zeros((len(centers), y.shape[1]))])
-    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-    coef = np.linalg.lstsq(A / scale, b, rcond=1e-14)[0] / scale[:, None]
-    return np.column_stack([np.full(len(rows), float(intercept)), model.kernel.block(rows, centers)]) @ coef
+    basis = np.eye(len(centers)) if model.penalty == "coef" else whitening(model.kernel.block(centers, centers))
+    intercept = float(getattr(model, "fit_intercept", True))
+
+    def features(Z):
+        return np.column_stack([np.full(len(Z), intercept), model.kernel.block(Z, centers) @ basis])
+
+    m, s = basis.shape[1], np.sqrt(weight)[:, None]
+    penalty = np.sqrt(model.alpha) * np.eye(1 + m)[1:]
+    A, b = np.vstack([s * features(X), penalty]), np.vstack([s * y, np.zeros((m, y.shape[1]))])
+    return features(rows) @ np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def whitening(K):
+    """B with B'KB = I on what is no rounding error of K."""
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 4.0 * len(K) * np.finfo(float).eps * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept])
 
 
 def fit(model, X, y, weight, **parameters):
