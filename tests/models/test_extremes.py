@@ -16,7 +16,7 @@ from mercer import (
     SparseKernelRegressor,
 )
 from mercer.errors import KernelError, MercerError, NumericalError, NumericalWarning
-from mercer.kernels import RBF, Linear, Normalized, Polynomial
+from mercer.kernels import RBF, Linear, Normalized, Polynomial, Sigmoid
 
 N = 40
 REGRESSORS = [
@@ -203,6 +203,18 @@ def test_numerical_errors_are_errors_of_the_library_and_of_values():
     assert issubclass(NumericalError, MercerError)
     assert issubclass(NumericalError, ValueError)
     assert issubclass(NumericalError, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])
+@pytest.mark.filterwarnings("ignore:the kernel matrix of Sigmoid:mercer.errors.NumericalWarning")
+def test_kernels_that_are_positive_nowhere_are_warned_of(rows, model):
+    X = 1e-3 * rows[0]
+    with pytest.warns(NumericalWarning, match="no positive eigenvalue, so the model is a constant"):
+        found = model(Sigmoid(gamma=1.0, coef0=-1.0), centers=4, alpha=1e-12).fit(X, rows[1])
+    assert len(np.unique(found.predict(X))) == 1
+    if model is KernelRidgeRegressor:
+        assert np.isfinite(found.predict(X, return_std=True)[1]).all()
+        assert np.isfinite(found.predict_interval(X)).all()
 
 
 def test_rows_that_coincide_are_not_warned_of():

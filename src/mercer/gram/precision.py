@@ -114,7 +114,7 @@ def with_coordinates(
     ``factor`` is that of all the centers, in their order. ``known`` False: the rows are too few to tell, and
     coordinates are taken unseen. O(p m² + m³) for p rows.
     """
-    if precision.dtype != np.float64:
+    if precision.dtype != np.float64 or len(factor.kept) == 0:
         return precision
     values = evaluator(kernel, centers)
     words = f"{precision.words}, in coordinates: max_memory leaves no room to see whether kernel values would do"

@@ -225,7 +225,7 @@ class KernelModel(BaseEstimator):
         return tuned, observations
 
     def _store(self, X: Any, tuned: Tuned) -> None:
-        warn_of_constant(tuned.kernel, X)
+        warn_of_constant(tuned.kernel, X, tuned.rank)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self.kernel_ = tuned.kernel
         self.alpha_ = tuned.alpha

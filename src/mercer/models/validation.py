@@ -466,8 +466,11 @@ def warn_of_scales(X: Any) -> None:
     )
 
 
-def warn_of_constant(kernel: Kernel, X: Any) -> None:
-    """One warning where the kernel has the same value for all pairs of rows, though rows differ: looks at 256."""
+def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
+    """One warning where the kernel has the same value for all pairs of rows, though rows differ: looks at 256.
+
+    Another where that is not so, and the rank of the kernel matrix is zero, if known.
+    """
     if kernel.takes != "vectors":
         return
     n = n_rows(X)
@@ -480,6 +483,12 @@ def warn_of_constant(kernel: Kernel, X: Any) -> None:
             f"{kernel} has the same value, {K[0, 0]:.3g}, for all pairs of rows, to rounding, so the model is a "
             "constant; bring the features to unit scale with a StandardScaler, or change the parameters of the "
             "kernel",
+            NumericalWarning,
+        )
+    elif rank == 0:
+        warn(
+            f"the matrix of {kernel} has no positive eigenvalue, so the model is a constant; use a kernel that is "
+            "positive semidefinite, or change its parameters",
             NumericalWarning,
         )
 

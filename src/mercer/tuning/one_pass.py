@@ -373,9 +373,12 @@ def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankF
 
 
 def _independent(choice: Choice) -> Choice:
-    """Without centers that are in the span of others and would get no coefficient, in the order of the factor."""
+    """Without centers that are in the span of others and would get no coefficient, in the order of the factor.
+
+    Where the kernel is positive for none of them, all stay: the model is a constant, and has centers.
+    """
     centers, factor = choice.centers, choice.factor
-    if factor is None or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
+    if factor is None or len(factor.kept) == 0 or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
         return choice
     kept = factor.kept
     few = replace(
