@@ -1,5 +1,7 @@
 """Weights that are no counts, alphas at the edge, and models that have seen no signal."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.datasets import make_banana, make_sinc
-from mercer.errors import KernelError
+from mercer.errors import KernelError, NumericalWarning
 from mercer.kernels import RBF
 
 
@@ -53,7 +55,10 @@ def test_unit_of_weights_does_not_matter_to_uncertainty(factor):
 def test_new_rows_are_predicted_for_every_alpha(exponent, dtype):
     X, y = make_banana(200, random_state=0, dtype=dtype)
     X_new, y_new = make_banana(500, random_state=1, dtype=dtype)
-    model = KernelFisherClassifier(RBF(gamma=0.3), alpha=10.0**exponent).fit(X, y)
+    short = dtype == np.float32 and exponent <= -6
+    lost = pytest.warns(NumericalWarning, match="more digits") if short else nullcontext()
+    with lost:
+        model = KernelFisherClassifier(RBF(gamma=0.3), alpha=10.0**exponent).fit(X, y)
     assert model.score(X_new, y_new) > 0.8
 
 
