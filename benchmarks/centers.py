@@ -17,7 +17,7 @@ import numpy as np
 from common import heading, table
 from numpy.typing import NDArray
 
-from mercer.centers import CenterSelector, ForwardSelection, KMeans, RPCholesky, Sample, Uniform
+from mercer.centers import CandidateRows, CenterSelector, ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.centers.forward import moments_of_sample
 from mercer.datasets import make_clusters, make_ringnorm, read_digits
 from mercer.gram import combine
@@ -69,7 +69,7 @@ def read(data: Path, name: str, seed: int) -> Split:
         return X.astype(float), a["y_train"], new.astype(float), a["y_test"]
 
 
-def prepare(split: Split, max_rows: int, seed: int) -> tuple[Sample, Array, NDArray[np.intp]]:
+def prepare(split: Split, max_rows: int, seed: int) -> tuple[CandidateRows, Array, NDArray[np.intp]]:
     """Some training rows and all test rows, standardized by the former; two classes are one target."""
     X, y, new, y_new = split
     kept = np.random.default_rng(seed).permutation(len(y))[:max_rows]
@@ -80,7 +80,7 @@ def prepare(split: Split, max_rows: int, seed: int) -> tuple[Sample, Array, NDAr
     label, test = label[: len(y)], label[len(y) :]
     Y = np.where(label > 0, 1.0, -1.0)[:, None] if len(classes) == 2 else np.eye(len(classes))[label]
     mean = X.mean(axis=0)
-    return Sample((X - mean) / scale, Y, np.ones(len(y)), label), (new - mean) / scale, test
+    return CandidateRows((X - mean) / scale, Y, np.ones(len(y)), label), (new - mean) / scale, test
 
 
 def decide(outputs: Array) -> NDArray[np.intp]:
@@ -88,7 +88,7 @@ def decide(outputs: Array) -> NDArray[np.intp]:
     return (outputs[..., 0] > 0).astype(np.intp) if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 
 
-def fit(kernel: RBF, sample: Sample, chosen: Chosen) -> tuple[float, Array, Array]:
+def fit(kernel: RBF, sample: CandidateRows, chosen: Chosen) -> tuple[float, Array, Array]:
     """The least share of training rows that are wrong when left out, over alphas, and its coef and intercept."""
     spectrum = decompose_moments(chosen.moments, cross(kernel, chosen.rows, chosen.rows))
     few = chosen.left_out
@@ -104,7 +104,7 @@ def fit(kernel: RBF, sample: Sample, chosen: Chosen) -> tuple[float, Array, Arra
 
 
 def choices(
-    selector: CenterSelector, kernel: RBF, sample: Sample, numbers: list[int], seed: int
+    selector: CenterSelector, kernel: RBF, sample: CandidateRows, numbers: list[int], seed: int
 ) -> Iterator[tuple[int, Chosen]]:
     """Centers for each m; k-means starts anew for each, the others go on."""
     nested = not isinstance(selector, KMeans)
@@ -121,7 +121,7 @@ def choices(
 
 
 def errors(
-    selector: CenterSelector, sample: Sample, new: Array, label: NDArray[np.intp], args: Any, seed: int
+    selector: CenterSelector, sample: CandidateRows, new: Array, label: NDArray[np.intp], args: Any, seed: int
 ) -> list[list[float]]:
     """Test error in % and seconds of the choice for each m, at the width of the best score."""
     best = {m: [np.inf, np.nan, np.nan] for m in args.numbers}

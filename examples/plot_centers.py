@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.inspection import DecisionBoundaryDisplay
 
 from mercer import KernelFisherClassifier
-from mercer.centers import ForwardSelection, KMeans, RPCholesky, Sample, Uniform
+from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.kernels import RBF
 
 
@@ -34,7 +34,7 @@ def spirals(n, rng):
 
 rng = np.random.default_rng(0)
 (X, y), new = spirals(6000, rng), spirals(6000, rng)
-sample = Sample(X, np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(y)), y)
+sample = CandidateRows(X, np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(y)), y)
 kernel = RBF(gamma=0.2)
 
 # %%

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.gram import combine
 from mercer.kernels.base import Kernel
+from mercer.types import Floats
 
 
 @dataclass(frozen=True)
@@ -16,9 +14,9 @@ class Expansion:
 
     kernel: Kernel
     centers: Any
-    coef: NDArray[np.floating]
-    intercept: NDArray[np.floating]
+    coef: Floats
+    intercept: Floats
 
-    def __call__(self, X: Any) -> NDArray[np.floating]:
+    def __call__(self, X: Any) -> Floats:
         """f at rows X (n, q); O(n m d), in blocks of bounded memory."""
         return combine(self.kernel, X, self.centers, self.coef) + self.intercept

@@ -19,16 +19,16 @@ from mercer.models import (
 )
 from mercer.models.passes import ClassBlocks, Columns, Gatherer, Kept, Stream, ValueBlocks
 from mercer.models.report import FitReport
-from mercer.models.sparse import SparseReport, Stage
+from mercer.models.sparse import SparseReport, SparseStage
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
-from mercer.scores.probabilities import Steps
+from mercer.scores.probabilities import StepCurve
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath, SparseTrial
 from mercer.solvers.recursive import LabeledRows, StreamState
-from mercer.tuning import Choice, Path
+from mercer.tuning import Choice, TuningPath
 
 _MODELS = (
     KernelFisherClassifier,
@@ -39,11 +39,23 @@ _MODELS = (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-_SPARSE = (SparseReport, SparsePath, SparseTrial, Stage)
+_SPARSE = (SparseReport, SparsePath, SparseTrial, SparseStage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
 _PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
-_PARTS = (FitReport, Path, Rule, Posterior, Steps, Directions, LeftOut, Pairwise, *_ONLINE, *_PASSES, *_SPARSE)
+_PARTS = (
+    FitReport,
+    TuningPath,
+    Rule,
+    Posterior,
+    StepCurve,
+    Directions,
+    LeftOut,
+    Pairwise,
+    *_ONLINE,
+    *_PASSES,
+    *_SPARSE,
+)
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 

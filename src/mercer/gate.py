@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 # Types of labels, and what they are called; truth values are whole numbers to Python, so they come first.
 FAMILIES: tuple[tuple[type, str], ...] = (

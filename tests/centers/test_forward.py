@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.centers import ForwardSelection, Sample, Uniform
+from mercer.centers import CandidateRows, ForwardSelection, Uniform
 from mercer.centers.forward import moments_of_sample
 from mercer.datasets import make_clusters, make_ringnorm, make_sinc, make_twonorm
 from mercer.gram.moments import MomentsOf
@@ -22,12 +22,12 @@ def seeded(seed=0):
 def classes(n_classes, n=90):
     label = np.arange(n) % n_classes
     X = seeded(3).normal(size=(n, 2)) + 1.5 * np.eye(n_classes, 2)[label]
-    return Sample(X, np.eye(n_classes)[label], 0.5 + seeded(4).uniform(size=n), label)
+    return CandidateRows(X, np.eye(n_classes)[label], 0.5 + seeded(4).uniform(size=n), label)
 
 
 def regression(n=90):
     X = seeded(5).normal(size=(n, 2))
-    return Sample(X, np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] ** 2]), np.ones(n))
+    return CandidateRows(X, np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] ** 2]), np.ones(n))
 
 
 SAMPLES = {"two classes": classes(2), "four classes": classes(4), "regression": regression()}
@@ -92,7 +92,7 @@ def test_at_cost_one_the_score_is_exact_leave_one_out(sample):
     K = np.column_stack([KERNEL.block(sample.X, sample.X[S]), np.ones(len(w))])
     left_out = []
     for i in range(len(w)):
-        kept = Sample(sample.X, sample.Y, np.where(np.arange(len(w)) == i, 0.0, w))
+        kept = CandidateRows(sample.X, sample.Y, np.where(np.arange(len(w)) == i, 0.0, w))
         left_out.append(sample.Y[i] - K[i] @ refit(kept, S, ALPHA)[0])
     assert_allclose(path.score[-1], w @ (np.array(left_out) ** 2).sum(axis=1) / w.sum(), rtol=1e-8)
 
@@ -130,8 +130,8 @@ def test_one_pass_over_the_same_rows_chooses_the_same_centers(sample):
 
 def test_all_rows_of_the_data_count_not_only_the_sample():
     X, y = make_ringnorm(3000, random_state=0)
-    everything = Sample(X, y[:, None].astype(float), np.ones(3000), (y > 0).astype(int))
-    part = Sample(X[:200], everything.Y[:200], np.ones(200), everything.label[:200])
+    everything = CandidateRows(X, y[:, None].astype(float), np.ones(3000), (y > 0).astype(int))
+    part = CandidateRows(X[:200], everything.Y[:200], np.ones(200), everything.label[:200])
     kernel = RBF(gamma=0.05)
     centers = ForwardSelection(alpha=ALPHA).select(
         kernel, part, 5, seeded(), lambda rows: moments_of_sample(kernel, everything, rows)
@@ -144,7 +144,7 @@ def test_all_rows_of_the_data_count_not_only_the_sample():
 
 def without_own_votes(sample, drawn, m, alpha):
     """Greedy refitting on the rows that are not drawn, with centers among those that are."""
-    voters = Sample(
+    voters = CandidateRows(
         sample.X, sample.Y, np.where(np.isin(np.arange(len(sample.weight)), drawn), 0.0, sample.weight)
     )
     S = []
@@ -170,7 +170,7 @@ def test_every_row_votes_if_most_are_candidates(sample):
 def test_copies_of_a_candidate_have_no_vote_either():
     sample = classes(2)
     twice = np.repeat(np.arange(90), 2)
-    copies = Sample(sample.X[twice], sample.Y[twice], sample.weight[twice], sample.label[twice])
+    copies = CandidateRows(sample.X[twice], sample.Y[twice], sample.weight[twice], sample.label[twice])
     centers = ForwardSelection(n_candidates=40, n_means=0).select(KERNEL, copies, 6, seeded())
     assert_array_equal(np.bincount(centers.unseen // 2, minlength=90) % 2, 0)
     assert len(centers.unseen) == 80
@@ -179,7 +179,7 @@ def test_copies_of_a_candidate_have_no_vote_either():
 def test_leave_one_out_without_a_vote_knows_the_noise():
     """Labels are noise: whatever is chosen, the squared error of new rows is at least their variance."""
     X, y = seeded(0).normal(size=(1200, 5)), seeded(1).choice([-1.0, 1.0], 1200)
-    sample, kernel = Sample(X, y[:, None], np.ones(1200)), RBF(gamma=0.5)
+    sample, kernel = CandidateRows(X, y[:, None], np.ones(1200)), RBF(gamma=0.5)
     blind, voting = (
         ForwardSelection(n_candidates=c, n_means=0, criterion="loo", cost=1.0).select(kernel, sample, 60, seeded())
         for c in (400, 1200)
@@ -189,7 +189,7 @@ def test_leave_one_out_without_a_vote_knows_the_noise():
 
 def test_means_are_chosen_where_they_help_and_said_not_to_be_rows():
     X, y = make_clusters(1000, random_state=0)
-    sample = Sample(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
+    sample = CandidateRows(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
     centers = ForwardSelection(n_candidates=200, n_means=60).select(RBF(gamma=0.03), sample, 30, seeded())
     assert centers.indices is None
     of_rows = centers.path.order >= 0
@@ -199,7 +199,7 @@ def test_means_are_chosen_where_they_help_and_said_not_to_be_rows():
 
 def test_means_that_were_found_before_are_taken_for_every_kernel(monkeypatch):
     X, y = make_clusters(1000, random_state=0)
-    sample = Sample(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
+    sample = CandidateRows(X, y[:, None].astype(float), np.ones(1000), (y > 0).astype(int))
     selector = ForwardSelection(n_candidates=200, n_means=60)
     prepared = selector.prepared(KERNEL, sample, seeded())
     assert len(prepared.means) == 60
@@ -214,20 +214,20 @@ def test_means_that_were_found_before_are_taken_for_every_kernel(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_candidates_that_add_nothing_but_noise_are_not_chosen(dtype):
     X, y = make_sinc(300, random_state=0, dtype=dtype)
-    sample = Sample(X.reshape(300, -1), y.reshape(300, -1).astype(float), np.ones(300))
+    sample = CandidateRows(X.reshape(300, -1), y.reshape(300, -1).astype(float), np.ones(300))
     centers = ForwardSelection().select(RBF(gamma=0.1), sample, 300, seeded())
     assert len(centers.rows) < 60
     assert np.isfinite(centers.path.score).all()
 
 
 def test_a_constant_target_needs_one_center():
-    sample = Sample(seeded().normal(size=(30, 2)), np.ones((30, 1)), np.ones(30))
+    sample = CandidateRows(seeded().normal(size=(30, 2)), np.ones((30, 1)), np.ones(30))
     assert len(ForwardSelection().select(KERNEL, sample, None, seeded()).rows) == 1
 
 
 def test_weights_that_count_less_than_one_row_cannot_say_how_many_centers():
     sample = regression()
-    light = Sample(sample.X, sample.Y, sample.weight / 1000.0)
+    light = CandidateRows(sample.X, sample.Y, sample.weight / 1000.0)
     with pytest.raises(ValueError, match=r"weights sum to 0\.09"):
         ForwardSelection().select(KERNEL, light, None, seeded())
     assert len(ForwardSelection().select(KERNEL, light, 4, seeded()).rows) == 4
@@ -255,7 +255,7 @@ def test_centers_chosen_by_the_labels_beat_centers_drawn(make, gamma, m, margin)
     kernel, errors = RBF(gamma=gamma), {Uniform: [], ForwardSelection: []}
     for seed in range(4):
         X, y = make(6000, random_state=seed)
-        sample = Sample(X[:2000], y[:2000, None].astype(float), np.ones(2000), (y[:2000] > 0).astype(int))
+        sample = CandidateRows(X[:2000], y[:2000, None].astype(float), np.ones(2000), (y[:2000] > 0).astype(int))
         for kind in errors:
             centers = kind().select(kernel, sample, m, seeded(seed))
             errors[kind].append(error(kernel, centers, sample, X[2000:], y[2000:], [0.01, 0.1, 1.0]))
@@ -265,7 +265,7 @@ def test_centers_chosen_by_the_labels_beat_centers_drawn(make, gamma, m, margin)
 
 def test_counting_the_selection_stops_before_the_noise_is_fitted():
     X, y = make_twonorm(400, random_state=0)
-    sample = Sample(X, y[:, None].astype(float), np.ones(400), (y > 0).astype(int))
+    sample = CandidateRows(X, y[:, None].astype(float), np.ones(400), (y > 0).astype(int))
     free, charged = (
         len(ForwardSelection(cost=cost).select(RBF(gamma=1 / 72), sample, None, seeded()).rows)
         for cost in (1.0, 2.5)

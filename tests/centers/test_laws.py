@@ -7,12 +7,12 @@ from scipy import sparse
 from sklearn.base import clone
 
 from mercer.centers import (
+    CandidateRows,
     ForwardSelection,
     Given,
     KMeans,
     Leverage,
     RPCholesky,
-    Sample,
     Uniform,
     as_selector,
 )
@@ -42,7 +42,7 @@ def seeded(seed=0):
 
 def sample_of(X, label, weight=None):
     weight = np.ones(len(label)) if weight is None else weight
-    return Sample(X, np.eye(label.max() + 1)[label], weight, label)
+    return CandidateRows(X, np.eye(label.max() + 1)[label], weight, label)
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_centers_can_be_any_objects(selector):
 @every_selector_of_rows
 def test_centers_of_kernel_values_are_positions(selector, sample):
     K = KERNEL.block(sample.X, sample.X)
-    values = selector.select(Precomputed(), Sample(K, sample.Y, sample.weight), 10, seeded())
+    values = selector.select(Precomputed(), CandidateRows(K, sample.Y, sample.weight), 10, seeded())
     assert_array_equal(values.rows, values.indices)
     assert len(np.unique(values.rows)) == 10
 
@@ -178,7 +178,7 @@ def test_the_rank_of_the_kernel_bounds_the_centers(selector, sample, dtype):
 
 @every_selector
 def test_targets_need_no_classes(selector, sample):
-    regression = Sample(sample.X, np.sin(sample.X), sample.weight)
+    regression = CandidateRows(sample.X, np.sin(sample.X), sample.weight)
     assert len(selector.select(KERNEL, regression, 10, seeded()).rows) == 10
 
 
@@ -279,7 +279,7 @@ def test_random_pivots_do_as_well_as_the_best_matrix_of_two_thirds_their_rank(sa
 
 def test_blocks_of_proposals_do_not_change_the_distribution():
     X = np.array([[0.0], [0.1], [2.0], [5.0]])
-    sample = Sample(X, np.zeros((4, 1)), np.array([1.0, 1.0, 2.0, 3.0]))
+    sample = CandidateRows(X, np.zeros((4, 1)), np.array([1.0, 1.0, 2.0, 3.0]))
     found = {
         block: np.array([RPCholesky(block).select(KERNEL, sample, 2, rng).indices for _ in range(1500)])
         for block, rng in ((1, seeded(0)), (6, seeded(1)))
@@ -307,7 +307,7 @@ def test_leverage_has_the_degrees_of_freedom_asked_for(sample):
 
 def test_leverage_prefers_lonely_rows():
     X = np.concatenate([0.01 * seeded().normal(size=(200, 1)), 10.0 + 5.0 * np.arange(5.0)[:, None]])
-    sample = Sample(X, np.zeros((205, 1)), np.ones(205))
+    sample = CandidateRows(X, np.zeros((205, 1)), np.ones(205))
     lonely = [(Leverage().select(KERNEL, sample, 12, seeded(i)).indices >= 200).sum() for i in range(10)]
     assert np.mean(lonely) > 3.0
 

@@ -14,8 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelFisherClassifier
-from mercer.centers import ForwardSelection, KMeans, RPCholesky
-from mercer.centers import Sample as CenterSample
+from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
 from mercer.rows.engine import EngineRows
@@ -255,7 +254,7 @@ def test_a_sample_is_the_one_of_memory(in_order, memory, n):
 def test_centers_from_a_sample_give_sums_of_all_rows(request, kind, memory):
     rows = kind(request)
     drawn = sample(rows, 300, np.random.default_rng(1))
-    few = CenterSample(drawn.X, np.eye(3)[drawn.y.astype(int)], drawn.weight, drawn.y.astype(int))
+    few = CandidateRows(drawn.X, np.eye(3)[drawn.y.astype(int)], drawn.weight, drawn.y.astype(int))
     for selector in (KMeans(), RPCholesky(), ForwardSelection(n_candidates=100)):
         centers = selector.select(RBF(gamma=0.3), few, 12, np.random.default_rng(2))
         fold = engine_folds.SumsOf(RBF(gamma=0.3), centers.rows)

@@ -13,10 +13,10 @@ from mercer.linalg import supervised_pivots
 from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import (
-    Candidates,
-    Choice,
+    CandidateColumns,
     OrthogonalBasis,
     Points,
+    SelectionRule,
     choose_order,
     follow,
     number_of_centers,
@@ -43,7 +43,7 @@ def problem():
     Y = np.column_stack([np.append(y, y[:5]), X[:, 0] ** 2]).astype(float)
     rows = distinct_rows(X)
     observations = Observations(Y, np.ones(65), np.ones(65), rows)
-    return Candidates((RBF(gamma=0.05),), X[rows.first], np.arange(60)), observations
+    return CandidateColumns((RBF(gamma=0.05),), X[rows.first], np.arange(60)), observations
 
 
 def design(candidates, centers, penalty):
@@ -163,15 +163,15 @@ def naive_gain_order(candidates, observations, penalty, most):
 @pytest.mark.parametrize("n_candidates", [None, 1000])
 def test_gain_is_the_largest_decrease_of_the_objective(problem, penalty, n_candidates, rng):
     candidates, observations = problem
-    choice = Choice("gain", n_candidates, penalty)
+    choice = SelectionRule("gain", n_candidates, penalty)
     order = choose_order(candidates, Points.of(observations), choice, ALPHA, 6, rng)
     assert_array_equal(order.centers, naive_gain_order(candidates, observations, penalty, 6))
 
 
 def test_few_random_candidates_gain_less_but_are_all_different(problem, rng):
     candidates, observations = problem
-    few = choose_order(candidates, Points.of(observations), Choice("gain", 5), ALPHA, 20, rng).centers
-    all_ = choose_order(candidates, Points.of(observations), Choice("gain"), ALPHA, 20, rng).centers
+    few = choose_order(candidates, Points.of(observations), SelectionRule("gain", 5), ALPHA, 20, rng).centers
+    all_ = choose_order(candidates, Points.of(observations), SelectionRule("gain"), ALPHA, 20, rng).centers
     assert len(set(few)) == 20
     objective = [
         path_of(follow(candidates, observations, o, ALPHA, "rkhs"), observations, 1.0).objective
@@ -207,7 +207,7 @@ def rows_in_the_plane(n, rng):
 
 def plain_candidates(X, kernel):
     """Rows as they are, not sorted."""
-    return Candidates((kernel,), X, np.arange(len(X)))
+    return CandidateColumns((kernel,), X, np.arange(len(X)))
 
 
 def unsorted(y):
@@ -221,7 +221,7 @@ def test_residual_selection_is_the_pseudodiscriminant_where_that_is_stable(rng):
     candidates, observations = plain_candidates(X, RBF(gamma=5.0)), unsorted(y)
     chosen, coef, *_ = pseudodiscriminant(RBF(gamma=5.0).block(X, X), y, 0.1, 15)
     order = choose_order(
-        candidates, Points.of(observations), Choice("residual", penalty="diagonal"), 0.1, 15, rng
+        candidates, Points.of(observations), SelectionRule("residual", penalty="diagonal"), 0.1, 15, rng
     ).centers
     assert_array_equal(order, chosen)
     found = solution_at(follow(candidates, observations, order, 0.1, "diagonal"), observations, 15)
@@ -270,7 +270,7 @@ def test_coefficients_are_those_of_dense_least_squares_at_every_condition(condit
     V = np.linalg.qr(rng.normal(size=(n, n)))[0]
     K = (V * np.geomspace(1.0, 1.0 / condition, n)) @ V.T
     K, y, alpha = 0.5 * (K + K.T), rng.normal(size=n), 1e-3 / condition
-    candidates, observations = Candidates((Precomputed(),), K, np.arange(n)), unsorted(y)
+    candidates, observations = CandidateColumns((Precomputed(),), K, np.arange(n)), unsorted(y)
     steps = follow(candidates, observations, np.arange(m), alpha, penalty)
     A = np.column_stack([np.ones(n), K[:, :m]])
     root = np.zeros((m, m + 1))
@@ -296,7 +296,9 @@ def test_selection_survives_kernels_of_any_width_in_either_precision(selection, 
     X, y, _ = rows_in_the_plane(120, rng)
     candidates, observations = plain_candidates(X.astype(dtype), RBF(gamma=gamma)), unsorted(y)
     penalty = "orthogonal" if selection == "orthogonal" else "rkhs"
-    order = choose_order(candidates, Points.of(observations), Choice(selection, penalty=penalty), None, 60, rng)
+    order = choose_order(
+        candidates, Points.of(observations), SelectionRule(selection, penalty=penalty), None, 60, rng
+    )
     steps = follow(candidates, observations, order.centers, 1e-6, penalty)
     path = path_of(steps, observations, 1.0)
     assert len(set(order.centers)) == len(order.centers) >= 1
@@ -309,7 +311,7 @@ def test_copies_of_a_center_are_refused(rng):
     X = np.repeat(X, 2, axis=0)
     candidates, observations = plain_candidates(X, RBF(gamma=2.0)), unsorted(np.repeat(y, 2))
     for selection in ("gain", "residual"):
-        order = choose_order(candidates, Points.of(observations), Choice(selection), 1e-8, 60, rng).centers
+        order = choose_order(candidates, Points.of(observations), SelectionRule(selection), 1e-8, 60, rng).centers
         kept, _ = independent(candidates, order)
         assert len(np.unique(X[kept], axis=0)) == len(kept)
     steps = follow(candidates, observations, np.arange(60), 1e-3, "rkhs")
@@ -352,7 +354,7 @@ def test_the_penalty_is_re_estimated_at_the_least_of_its_criterion(problem, esti
 
 def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constant(problem, rng):
     candidates, observations = problem
-    choice = Choice("orthogonal", penalty="orthogonal")
+    choice = SelectionRule("orthogonal", penalty="orthogonal")
     order = choose_order(candidates, Points.of(observations), choice, None, 8, rng)
     changing = follow_orthogonal(candidates, observations, order.centers, order.alpha)
     for m in (1, 5, 8):
@@ -369,7 +371,7 @@ def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constan
 def test_one_eigendecomposition_gives_the_left_out_outputs_of_every_alpha(problem, penalty):
     candidates, observations = problem
     centers = np.arange(0, 40, 3)
-    ridge = Ridges.of(candidates, observations, centers, Choice(penalty=penalty))
+    ridge = Ridges.of(candidates, observations, centers, SelectionRule(penalty=penalty))
     for alpha in (1e-3, 1.0, 50.0):
         steps = follow(candidates, observations, centers, alpha, penalty)
         expected = left_out(steps, state_at(steps, len(centers)), observations)
@@ -389,7 +391,7 @@ def test_a_kept_center_would_know_the_label_of_the_row_that_left(rng):
         # Labels are noise: nothing can be known about them.
         X, y = rng.normal(size=(200, 5)), rng.choice([-1.0, 1.0], 200)
         candidates, observations = plain_candidates(X, RBF(gamma=0.5)), unsorted(y)
-        order = choose_order(candidates, Points.of(observations), Choice("gain"), 0.01, 100, rng).centers
+        order = choose_order(candidates, Points.of(observations), SelectionRule("gain"), 0.01, 100, rng).centers
         steps = follow(candidates, observations, order, 0.01, "rkhs")
         state = state_at(steps, len(steps.order))
         kept = y - (y - fitted_at(steps, state, observations)[:, 0]) / (1.0 - state.leverage - 1 / 200)
@@ -456,11 +458,11 @@ def test_kernels_are_compared_at_the_end_of_their_paths(problem):
         return ((outputs - observations.Y) ** 2).mean(axis=(1, 2))
 
     pool = np.arange(60)
-    trials = search_kernels(kernels, candidates.X, observations, Question(Choice(), pool, 30, None, judge))
+    trials = search_kernels(kernels, candidates.X, observations, Question(SelectionRule(), pool, 30, None, judge))
     assert len({len(trial.alphas) for trial in trials}) == 1
     assert min(trials, key=lambda trial: trial.best).kernel.gamma < 5.0
     found = trials[1]
-    one = Question(Choice(), pool, 30, found.alpha, judge)
+    one = Question(SelectionRule(), pool, 30, found.alpha, judge)
     assert search_kernels(kernels[1:2], candidates.X, observations, one)[0].alphas == [found.alpha]
 
 
@@ -498,17 +500,17 @@ def test_pivots_of_the_gram_matrix_are_those_of_the_columns(problem, rng):
             supervised_pivots(A.T @ A + ALPHA * np.eye(60), A.T @ points.target, np.zeros(60)), range(5)
         )
     ]
-    order = choose_order(candidates, points, Choice("gain", penalty="coef"), ALPHA, 5, rng).centers
+    order = choose_order(candidates, points, SelectionRule("gain", penalty="coef"), ALPHA, 5, rng).centers
     assert_array_equal(order, expected)
 
 
 def test_one_point_has_one_center_whatever_the_widths(problem, rng):
     candidates, observations = problem
-    wide = Candidates((RBF(gamma=0.05), RBF(gamma=0.5), RBF(gamma=0.005)), candidates.X, candidates.pool)
+    wide = CandidateColumns((RBF(gamma=0.05), RBF(gamma=0.5), RBF(gamma=0.005)), candidates.X, candidates.pool)
     for choice in (
-        Choice("gain", penalty="coef"),
-        Choice("residual", penalty="coef"),
-        Choice("orthogonal", penalty="orthogonal"),
+        SelectionRule("gain", penalty="coef"),
+        SelectionRule("residual", penalty="coef"),
+        SelectionRule("orthogonal", penalty="orthogonal"),
     ):
         order = choose_order(
             wide, Points.of(observations), choice, None if choice.selection == "orthogonal" else ALPHA, 20, rng

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from mercer.centers.path import Path
+from mercer.centers.path import CenterPath
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
+from mercer.types import Array, Indices
 
-Array = NDArray[np.float64]
 # From candidate centers to the moments of all rows of the data against them: one pass.
 Pass = Callable[[Any], Moments]
 # Bytes for each row of a sample whose distinct rows are looked for: positions, weights and labels.
@@ -34,7 +33,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Sample:
+class CandidateRows:
     """Rows in memory from which centers are chosen: X, targets Y (c, q), weight (c,), class numbers (c,) or None.
 
     For kernel values X is the square matrix of the sample with itself. ``means`` are rows that are no rows of the
@@ -44,7 +43,7 @@ class Sample:
     X: Any
     Y: Array
     weight: Array
-    label: NDArray[np.intp] | None = None
+    label: Indices | None = None
     means: Any = None
 
 
@@ -59,10 +58,10 @@ class Centers:
     """
 
     rows: Any
-    indices: NDArray[np.intp] | None = None
+    indices: Indices | None = None
     trace: Array | None = None
-    path: Path | None = None
-    unseen: NDArray[np.intp] | None = None
+    path: CenterPath | None = None
+    unseen: Indices | None = None
 
 
 class CenterSelector(BaseEstimator, ABC):
@@ -74,7 +73,7 @@ class CenterSelector(BaseEstimator, ABC):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,
@@ -98,7 +97,7 @@ class CenterSelector(BaseEstimator, ABC):
         """This selector, or one like it that looks at less and takes less memory, where there is one."""
         return self
 
-    def prepared(self, kernel: Kernel, sample: Sample, rng: np.random.Generator) -> Sample:
+    def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
         """The sample with what this selector looks for in it for all kernels like this one: by default nothing."""
         return sample
 

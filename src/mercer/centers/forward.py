@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, at_least_one
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Extent, Pass, at_least_one
 from mercer.centers.kmeans import KMeans
-from mercer.centers.path import Path, Problem, Score, gcv, loo, scored_path
+from mercer.centers.path import CenterPath, CenterProblem, Score, gcv, loo, scored_path
 from mercer.centers.pool import Pool, draw_stratified, pool_of
 from mercer.errors import NumericalError
 from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
@@ -21,9 +21,7 @@ from mercer.gram.moments import PIECE, Moments, MomentsOf
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
 from mercer.rows.base import Block
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Indices
 
 # The alpha of the selection, and those tried for the path, in units of tr G / tr K; smoothest first.
 ALPHA_OF_SELECTION = 1e-4
@@ -36,14 +34,14 @@ LARGE_CLUSTERS = 5
 # Centers of the first path when their number is not given.
 FIRST_LENGTH = 64
 ROWS_IN_BLOCK = 4096
-# Candidates that are looked at in any case, where the number of centers is not given.
+# CandidateSet that are looked at in any case, where the number of centers is not given.
 LEAST_CANDIDATES = 50
 
 
 class ForwardSelection(CenterSelector):
     r"""The candidate that lowers the penalized sum of squares most, again and again.
 
-    Candidates are c distinct rows of the sample, at random and stratified by class. One pass over the data
+    CandidateSet are c distinct rows of the sample, at random and stratified by class. One pass over the data
     gives their moments G = K'WK, C = K'WY, centered; then, with H = G + alpha K_cc, each step adds the candidate
     of the largest decrease of
 
@@ -82,17 +80,17 @@ class ForwardSelection(CenterSelector):
         The penalty. None: the selection, which hardly depends on it, uses 1e-4 tr G / tr K, and the path the
         one of seven that has the best criterion.
     tolerance : float or None
-        Candidates of which less is left of their diagonal are not chosen; None: 1e-6 for kernel values in
+        CandidateSet of which less is left of their diagonal are not chosen; None: 1e-6 for kernel values in
         float32, 1e-12 for float64.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.centers import ForwardSelection, Sample
+    >>> from mercer.centers import ForwardSelection, CandidateRows
     >>> from mercer.datasets import make_ringnorm
     >>> from mercer.kernels import RBF
     >>> X, y = make_ringnorm(400, random_state=0)
-    >>> sample = Sample(X, y[:, None].astype(float), np.ones(400), (y > 0).astype(int))
+    >>> sample = CandidateRows(X, y[:, None].astype(float), np.ones(400), (y > 0).astype(int))
     >>> centers = ForwardSelection().select(RBF(gamma=0.05), sample, 5, np.random.default_rng(0))
     >>> centers.trace.round(2)
     array([0.68, 0.08, 0.04, 0.02, 0.01])
@@ -137,14 +135,14 @@ class ForwardSelection(CenterSelector):
         return found
 
     def _n_all(self, n_centers: int, n: int) -> int:
-        """Candidates among n rows, with means of clusters where there are any."""
+        """CandidateSet among n rows, with means of clusters where there are any."""
         c = min(max(self.n_candidates, n_centers), n)
         return c + self.n_means if 2 * c <= n else c
 
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,
@@ -156,10 +154,10 @@ class ForwardSelection(CenterSelector):
         K = _among(kernel, candidates)
         rows = candidates.rows
         everyone = moments_of_sample(kernel, sample, rows) if moments is None else moments(rows)
-        problem = voters = Problem.of(everyone, K.astype(np.float64, copy=False))
+        problem = voters = CenterProblem.of(everyone, K.astype(np.float64, copy=False))
         if candidates.silent is not None:
             own = _part(sample, candidates.silent)
-            voters = Problem.of(everyone - moments_of_sample(kernel, own, rows), problem.K)
+            voters = CenterProblem.of(everyone - moments_of_sample(kernel, own, rows), problem.K)
         score = self._score(kernel, sample, candidates)
         path = self._path(problem, self._order(voters, K.dtype), score, n_centers)
         if path is None:
@@ -170,7 +168,7 @@ class ForwardSelection(CenterSelector):
         unseen = np.empty(0, dtype=np.intp) if candidates.silent is None else candidates.silent
         return Centers(candidates.take(chosen), indices, path.gain[:m] / (problem.total or 1.0), path, unseen)
 
-    def prepared(self, kernel: Kernel, sample: Sample, rng: np.random.Generator) -> Sample:
+    def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
         """The sample with the means that are candidates besides rows: they do not depend on the kernel."""
         dense = kernel.takes == "vectors" and isinstance(sample.X, np.ndarray)
         if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
@@ -181,38 +179,40 @@ class ForwardSelection(CenterSelector):
         return replace(sample, means=np.concatenate(means))
 
     def _candidates(
-        self, kernel: Kernel, sample: Sample, pool: Pool, drawn: Indices, rng: np.random.Generator
-    ) -> "Candidates":
+        self, kernel: Kernel, sample: CandidateRows, pool: Pool, drawn: Indices, rng: np.random.Generator
+    ) -> "CandidateSet":
         """The points drawn, without a vote and with means besides if they are half of the points or fewer."""
         index = pool.index[drawn]
         rows, square = pick(kernel, sample.X, index), take(kernel, sample.X, index)
         if 2 * len(drawn) > pool.n_points:
-            return Candidates(rows, square, index, None)
+            return CandidateSet(rows, square, index, None)
         silent = pool.members(drawn)
         means = sample.means if sample.means is not None else self.prepared(kernel, sample, rng).means
         if means is None:
-            return Candidates(rows, square, index, silent)
+            return CandidateSet(rows, square, index, silent)
         rows = np.concatenate([rows, means])
         index = np.concatenate([index, np.full(len(rows) - len(index), -1)])
-        return Candidates(rows, rows, index, silent)
+        return CandidateSet(rows, rows, index, silent)
 
-    def _path(self, problem: Problem, pivots: Iterator[int], score: Score, n_centers: int | None) -> Path | None:
+    def _path(
+        self, problem: CenterProblem, pivots: Iterator[int], score: Score, n_centers: int | None
+    ) -> CenterPath | None:
         """The best path in numbers of candidates; None if no candidate is different from a constant."""
         alphas = [self.alpha] if self.alpha is not None else list(ALPHAS * problem.unit)
 
-        def paths(order: Indices) -> list[Path | None]:
+        def paths(order: Indices) -> list[CenterPath | None]:
             return map_in_threads(lambda alpha: scored_path(problem, order, alpha, score, self.cost), alphas)
 
         return grow(pivots, paths, n_centers)
 
-    def _order(self, problem: Problem, dtype: Any) -> Iterator[int]:
+    def _order(self, problem: CenterProblem, dtype: Any) -> Iterator[int]:
         """Numbers of the candidates as they are chosen, until what is left of them is noise."""
         alpha = ALPHA_OF_SELECTION * problem.unit if self.alpha is None else self.alpha
         tolerance = TOLERANCES[dtype] if self.tolerance is None else self.tolerance
         floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
         return supervised_pivots(problem.penalized(alpha), problem.C, floor)
 
-    def _score(self, kernel: Kernel, sample: Sample, candidates: "Candidates") -> Score:
+    def _score(self, kernel: Kernel, sample: CandidateRows, candidates: "CandidateSet") -> Score:
         if self.criterion == "gcv":
             return gcv(self.cost)
         if self.criterion != "loo":
@@ -224,8 +224,8 @@ class ForwardSelection(CenterSelector):
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Candidates as centers, their values with themselves if those are given, and where they are in the sample.
+class CandidateSet:
+    """CandidateSet as centers, their values with themselves if those are given, and where they are in the sample.
 
     ``index`` is -1 for means. ``silent`` are the positions of rows without a vote, those that are candidates;
     None if all vote.
@@ -241,13 +241,13 @@ class Candidates:
         return self.rows[order] if hasattr(self.rows, "shape") else [self.rows[i] for i in order]
 
 
-def _part(sample: Sample, rows: Indices) -> Sample:
+def _part(sample: CandidateRows, rows: Indices) -> CandidateRows:
     """Some rows of the sample."""
     X = sample.X[rows] if hasattr(sample.X, "shape") else [sample.X[i] for i in rows]
-    return Sample(X, sample.Y[rows], sample.weight[rows], None)
+    return CandidateRows(X, sample.Y[rows], sample.weight[rows], None)
 
 
-def moments_of_sample(kernel: Kernel, sample: Sample, centers: Any) -> Moments:
+def moments_of_sample(kernel: Kernel, sample: CandidateRows, centers: Any) -> Moments:
     """Moments of the rows of the sample."""
     fold = MomentsOf(kernel, centers)
     starts = range(0, n_rows(sample.X), ROWS_IN_BLOCK)
@@ -258,8 +258,8 @@ def moments_of_sample(kernel: Kernel, sample: Sample, centers: Any) -> Moments:
 
 
 def grow(
-    pivots: Iterator[int], paths: Callable[[Indices], list[Path | None]], n_centers: int | None
-) -> Path | None:
+    pivots: Iterator[int], paths: Callable[[Indices], list[CenterPath | None]], n_centers: int | None
+) -> CenterPath | None:
     """The best of the paths along the pivots; None if there are no pivots.
 
     Without a number of centers the path is doubled until its best number is in the first half.
@@ -278,7 +278,7 @@ def grow(
         length *= 2
 
 
-def _best(paths: list[Path | None], *, whole: bool) -> Path:
+def _best(paths: list[CenterPath | None], *, whole: bool) -> CenterPath:
     """The path of the least score, with all its centers or with any number of them."""
     found = [path for path in paths if path is not None]
     if not found:
@@ -289,7 +289,7 @@ def _best(paths: list[Path | None], *, whole: bool) -> Path:
     return min(found, key=lambda path: path.score.min() if whole else path.score[-1])
 
 
-def _best_number(path: Path, problem: Problem) -> int:
+def _best_number(path: CenterPath, problem: CenterProblem) -> int:
     if not np.isfinite(path.score).any():
         raise ValueError(
             f"the weights sum to {problem.n:.3g}, less than one center spends in degrees of freedom; "
@@ -298,7 +298,7 @@ def _best_number(path: Path, problem: Problem) -> int:
     return int(path.score.argmin()) + 1
 
 
-def _among(kernel: Kernel, candidates: Candidates) -> NDArray[Any]:
+def _among(kernel: Kernel, candidates: CandidateSet) -> NDArray[Any]:
     """Kernel values of the candidates with each other, float32 or float64."""
     K = cross(kernel, candidates.square, centers_of(kernel, candidates.square))
     return K if K.dtype in TOLERANCES else K.astype(np.float64)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Pass
 from mercer.gram.blocks import n_rows
 from mercer.kernels import Kernel
 from mercer.rows import distinct_rows
@@ -31,7 +31,7 @@ class Given(CenterSelector):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Pass, required
 from mercer.centers.pool import Pool, pool_of, shares
 from mercer.errors import KernelError
 from mercer.kernels import Kernel
@@ -47,7 +47,7 @@ class KMeans(CenterSelector):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,

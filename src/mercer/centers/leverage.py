@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, required
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Extent, Pass, required
 from mercer.centers.pool import draw_stratified, pool_of
 from mercer.gram.blocks import (
     BLOCK_SIZE,
@@ -20,9 +19,7 @@ from mercer.gram.blocks import (
 )
 from mercer.kernels import Kernel
 from mercer.linalg import eigen_psd, limit_threads
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 
 class Leverage(CenterSelector):
@@ -63,7 +60,7 @@ class Leverage(CenterSelector):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,

@@ -20,16 +20,14 @@ from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.linalg import CholeskyFactor, factor_spd
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 # Numbers in one block of kernel values when rows are left out: sums along the path stay in the cache.
 CACHED = 2**16
 
 
 @dataclass(frozen=True)
-class Path:
+class CenterPath:
     """The centers 1 … p in the order of their choice, and the fit with the first m of them, for every m.
 
     ``order`` (p,): positions in the sample, -1 for means of its rows. ``objective`` (p,): the penalized sum of
@@ -47,7 +45,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CenterProblem:
     """Centered moments G, C of the candidates, K (c, c) among them, total variation, total weight, means."""
 
     G: Array
@@ -61,7 +59,7 @@ class Problem:
     diagonal: Array
 
     @classmethod
-    def of(cls, moments: Moments, K: Array) -> "Problem":
+    def of(cls, moments: Moments, K: Array) -> "CenterProblem":
         G, C, V = moments.centered()
         means = moments.s / moments.n, moments.t / moments.n
         return cls(G, C, K, float(np.trace(V)), moments.n, *means, moments.G.diagonal())
@@ -97,10 +95,10 @@ class Beginnings:
 
 
 # One number for every beginning, (p,).
-Score = Callable[[Problem, Beginnings], Array]
+Score = Callable[[CenterProblem, Beginnings], Array]
 
 
-def follow(problem: Problem, order: Indices, alpha: float) -> Beginnings | None:
+def follow(problem: CenterProblem, order: Indices, alpha: float) -> Beginnings | None:
     """The solutions along an order, O(p³); None if H is not positive definite to working precision.
 
     With M = L^-1 K_SS L^-T the penalties c'Kc of the first m are the quadratic forms of z in M[:m, :m],
@@ -121,14 +119,16 @@ def follow(problem: Problem, order: Indices, alpha: float) -> Beginnings | None:
     return Beginnings(order, alpha, factor, z, objective, np.maximum(objective - alpha * penalty, 0.0), smooth)
 
 
-def scored_path(problem: Problem, order: Indices, alpha: float, score: Score, cost: float) -> Path | None:
+def scored_path(
+    problem: CenterProblem, order: Indices, alpha: float, score: Score, cost: float
+) -> CenterPath | None:
     """The path along an order of the candidates; None if :func:`follow` has none."""
     steps = follow(problem, order, alpha)
     if steps is None:
         return None
     gain = -np.diff(steps.objective, prepend=problem.total)
     degrees, scores = degrees_of_freedom(steps, cost), score(problem, steps)
-    return Path(order, alpha, steps.objective, gain, steps.rss, degrees, scores)
+    return CenterPath(order, alpha, steps.objective, gain, steps.rss, degrees, scores)
 
 
 def degrees_of_freedom(steps: Beginnings, cost: float) -> Array:
@@ -143,7 +143,7 @@ def degrees_of_freedom(steps: Beginnings, cost: float) -> Array:
 def gcv(cost: float) -> Score:
     """n rss / (n - df)², infinite where the degrees of freedom are used up; Andelić (2007), Eq. (3.85)."""
 
-    def score(problem: Problem, steps: Beginnings) -> Array:
+    def score(problem: CenterProblem, steps: Beginnings) -> Array:
         left = problem.n - degrees_of_freedom(steps, cost)
         values: Array = problem.n * steps.rss / np.where(left > 0, left, np.nan) ** 2
         return np.where(np.isnan(values), np.inf, values)
@@ -160,7 +160,7 @@ def loo(
     cost = 1 is exact leave-one-out for centers given in advance. O(b p (p + q)) for each alpha.
     """
 
-    def score(problem: Problem, steps: Beginnings) -> Array:
+    def score(problem: CenterProblem, steps: Beginnings) -> Array:
         centers, total = candidates(steps.order), np.zeros(len(steps.order))
         step = max(1, CACHED // len(total))
         for start in range(0, len(weight), step):
@@ -172,7 +172,9 @@ def loo(
     return score
 
 
-def _left_out(problem: Problem, steps: Beginnings, K: NDArray[Any], Y: Array, weight: Array, cost: float) -> Array:
+def _left_out(
+    problem: CenterProblem, steps: Beginnings, K: NDArray[Any], Y: Array, weight: Array, cost: float
+) -> Array:
     """Weighted sum of squared leave-one-out residuals (p,) of some rows; nan where a leverage reaches 1."""
     Q = steps.factor.half_solve((K - problem.kernel_mean[steps.order]).T)
     leverage = weight * (1.0 / problem.n + cost * np.cumsum(Q**2, axis=0))

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.centers.base import Sample
+from mercer.centers.base import CandidateRows
 from mercer.gram.blocks import n_rows
 from mercer.rows import distinct_rows
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Pool:
         return np.flatnonzero(np.isin(self.point, points))
 
 
-def pool_of(sample: Sample) -> Pool:
+def pool_of(sample: CandidateRows) -> Pool:
     """The points of a sample; without classes all are of class 0."""
     if n_rows(sample.X) != len(sample.weight):
         raise ValueError(f"the sample has {n_rows(sample.X)} rows and {len(sample.weight)} weights")

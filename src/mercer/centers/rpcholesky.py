@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mercer.centers.base import Centers, CenterSelector, Extent, Pass, Sample, required
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Extent, Pass, required
 from mercer.centers.pool import pool_of
 from mercer.errors import KernelError
 from mercer.gram.blocks import centers_of, cross, pick, self_similarity, take
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, rejection_cholesky
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Floats, Indices
 
 # Proposals in one block, as a share of the number of centers, and at least.
 BLOCK_SHARE = 0.1
@@ -54,7 +52,7 @@ class RPCholesky(CenterSelector):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,
@@ -71,7 +69,7 @@ class RPCholesky(CenterSelector):
 
 
 def random_pivots(
-    kernel: Kernel, X: Any, root: Array, m: int, rng: np.random.Generator, *, block: int
+    kernel: Kernel, X: Any, root: Floats, m: int, rng: np.random.Generator, *, block: int
 ) -> tuple[Indices, Array]:
     """At most m pivots of A = diag(root) k(X, X) diag(root), and the share of tr A each of them takes."""
     diagonal = np.maximum(root**2 * self_similarity(kernel, X), 0.0).astype(root.dtype)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.centers.base import Centers, CenterSelector, Pass, Sample, required
+from mercer.centers.base import CandidateRows, Centers, CenterSelector, Pass, required
 from mercer.centers.pool import draw_stratified, pool_of
 from mercer.gram.blocks import pick
 from mercer.kernels import Kernel
@@ -21,10 +21,10 @@ class Uniform(CenterSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.centers import Sample, Uniform
+    >>> from mercer.centers import CandidateRows, Uniform
     >>> from mercer.kernels import RBF
     >>> X, label = np.arange(6.0)[:, None], np.array([0, 0, 0, 0, 1, 1])
-    >>> sample = Sample(X, np.eye(2)[label], np.ones(6), label)
+    >>> sample = CandidateRows(X, np.eye(2)[label], np.ones(6), label)
     >>> centers = Uniform().select(RBF(gamma=1.0), sample, 3, np.random.default_rng(0))
     >>> label[centers.indices]
     array([0, 1, 0])
@@ -36,7 +36,7 @@ class Uniform(CenterSelector):
     def select(
         self,
         kernel: Kernel,
-        sample: Sample,
+        sample: CandidateRows,
         n_centers: int | None,
         rng: np.random.Generator,
         moments: Pass | None = None,

@@ -5,7 +5,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Array = NDArray[Any]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
@@ -15,7 +14,7 @@ def make_twonorm(
     n_features: int = 20,
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw x | y ~ N(y a, I) with a = 2/sqrt(d) in every coordinate, y = ±1 with equal odds.
 
     The means are 4 apart for every d, so the Bayes rule is the sign of ``sum(x)`` and the Bayes
@@ -61,7 +60,7 @@ def make_ringnorm(
     n_features: int = 20,
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw x | +1 ~ N(0, 4 I) and x | -1 ~ N(a, I) with a = 2/sqrt(d) in every coordinate.
 
     One class is a small ball inside the other; the Bayes rule is a sphere and no linear rule
@@ -101,7 +100,7 @@ def make_waveform(
     n_classes: Literal[2, 3] = 2,
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw x = u h_a + (1 - u) h_b + N(0, I), a mixture of two of three triangular waves.
 
     The waves have 21 points, height 6 and peaks at 11, 15 and 7; u is uniform on (0, 1). The
@@ -146,7 +145,7 @@ def make_banana(
     noise: float = 0.32,
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw two interlocking half circles of radius 1 with N(0, noise² I) around them.
 
     With t uniform on (0, pi), class +1 lies around (cos t, sin t) and class -1 around
@@ -179,7 +178,7 @@ def make_banana(
 
 def make_two_spirals(
     n_rows: int = 194, *, noise: float = 0.0, random_state: RandomState = None, dtype: DTypeLike = np.float64
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two spirals of three turns, one the other turned by 180 degrees.
 
     x_i = 6.5 (104 - i)/104 · (sin(i pi/16), cos(i pi/16)) for i from 0 to 96 is class +1, and -x_i
@@ -215,7 +214,7 @@ def make_two_spirals(
 
 def make_sinc(
     n_rows: int = 100, *, noise: float = 0.1, random_state: RandomState = None, dtype: DTypeLike = np.float64
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw y = sin(x)/x + N(0, noise²) with x uniform on (-10, 10).
 
     Parameters
@@ -254,7 +253,7 @@ def make_clusters(
     flip: float = 0.01,
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Draw x = (c_k, 0) + N(0, I), y = (-1)^k: Gaussian clusters, every other one of class +1.
 
     The centers c_k ~ N(0, separation² I) live in the first ``n_informative`` features, the others
@@ -312,7 +311,7 @@ def make_fisher_worst_case(
     bulk: Literal["mixed", "reversed"] = "mixed",
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return rows in R² split by the line x_2 = 0 on which Fisher's direction is next to useless.
 
     With eta = k/(n/2), k = floor(eps n/8), A = 8/eta and B = 64 A/eps, class +1 has
@@ -371,32 +370,32 @@ def _generator(random_state: RandomState) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _coin(rng: np.random.Generator, n: int) -> Array:
+def _coin(rng: np.random.Generator, n: int) -> NDArray[Any]:
     """Return n labels -1 or +1 with equal odds."""
     return rng.choice([-1, 1], n)
 
 
-def _normal(rng: np.random.Generator, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+def _normal(rng: np.random.Generator, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
     """Draw standard normal numbers, in single precision from the start if that is asked for."""
     if np.dtype(dtype) == np.float32:
         return rng.standard_normal(shape, dtype=np.float32)
     return rng.standard_normal(shape).astype(dtype)
 
 
-def _column(values: Array, dtype: DTypeLike) -> Array:
+def _column(values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     """Turn (n,) into (n, 1) of the given type."""
     return values[:, None].astype(dtype)
 
 
-def _waves() -> Array:
+def _waves() -> NDArray[Any]:
     """Return the three triangular waves of the waveform problem, (3, 21)."""
     t = np.arange(1, 22)
     peaks = np.array([[11], [15], [7]])
-    waves: Array = np.maximum(6 - np.abs(t - peaks), 0)
+    waves: NDArray[Any] = np.maximum(6 - np.abs(t - peaks), 0)
     return waves
 
 
-def _spiral(n: int) -> Array:
+def _spiral(n: int) -> NDArray[Any]:
     """Return n points of the first spiral from the outside in, (n, 2)."""
     i = np.linspace(0, 96, n)
     radius = 6.5 * (104 - i) / 104
@@ -404,7 +403,7 @@ def _spiral(n: int) -> Array:
     return np.column_stack([radius * np.sin(angle), radius * np.cos(angle)])
 
 
-def _far_rows(n_rows: int, eps: float) -> Array:
+def _far_rows(n_rows: int, eps: float) -> NDArray[Any]:
     """Return the far rows of class +1, (2k, 2): k to the left, k above."""
     k = int(eps * n_rows / 8)
     left = 8 * (n_rows / 2) / k

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Array = NDArray[Any]
-Split = tuple[Array, Array, Array, Array]
+Split = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 IDA_NAMES = (
     "banana",
@@ -72,10 +71,10 @@ class Partitions:
     ``len(partitions)`` is p; iteration yields ``(X_train, y_train, X_test, y_test)``.
     """
 
-    X: Array
-    y: Array
-    train: Array
-    test: Array
+    X: NDArray[Any]
+    y: NDArray[Any]
+    train: NDArray[Any]
+    test: NDArray[Any]
 
     def __len__(self) -> int:
         """Return the number of partitions."""
@@ -177,7 +176,7 @@ def _customary_split(path: Path, name: str) -> Split:
     return X_train, y_train, X_test, y_test
 
 
-def _read_archive(path: Path, expected: Mapping[str, str]) -> dict[str, Array]:
+def _read_archive(path: Path, expected: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     """Load the expected arrays of an npz archive, in the order of ``expected``."""
     need = "; ".join(f"{name} {shape}" for name, shape in expected.items())
     if not path.is_file():

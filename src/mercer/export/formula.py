@@ -16,8 +16,7 @@ from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, W
 from mercer.models.base import KernelModel
 from mercer.models.state import snapshot
 from mercer.scores.relative import relative
-
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 # What a term adds to s, and the kernel value of s; both in the syntax that C and Python share.
 SQUARE, ABSOLUTE, PRODUCT = (

@@ -14,8 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel
+from mercer.types import Floats, Indices
 
 # Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
@@ -19,7 +19,7 @@ SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e
 MATRICES_HELD = 5
 
 
-def gram(kernel: Kernel, X: Any, *, budget: Budget) -> NDArray[np.floating]:
+def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
     """K = k(X, X) (n, n), checked against the budget before it is allocated, and for finite values after."""
     n = n_rows(X)
     budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
@@ -39,7 +39,7 @@ def gram_bytes(n: int) -> float:
 
 def kernel_blocks(
     kernel: Kernel, X: Any, centers: Any, m: int, *, width: int | None = None
-) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+) -> Iterator[tuple[slice, Floats]]:
     """Slices of rows and k(rows, centers) for m centers, so few that (rows, width) fits a bounded block."""
     n = n_rows(X)
     step = max(1, BLOCK_SIZE // max(width or m, 1))
@@ -55,7 +55,7 @@ def cuts(n: int, step: int) -> list[slice]:
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def evaluator(kernel: Kernel, centers: Any) -> Callable[..., NDArray[np.floating]]:
+def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     """X -> k(X, centers) (b, m), in the caller's hands; what the centers cost is paid here, once for a pass.
 
     A second argument is a (b, m) array that may become the result.
@@ -66,13 +66,13 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., NDArray[np.floating
     return partial(_evaluate, kernel, kernel.at(centers), n_rows(centers))
 
 
-def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> NDArray[np.floating]:
+def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> Floats:
     K = np.asarray(at(X, room))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 
 
-def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
+def cross(kernel: Kernel, X: Any, centers: Any) -> Floats:
     """k(X, centers) (n, m) in one piece, for few rows or few centers."""
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.asarray(kernel.block(X, centers))
@@ -80,7 +80,7 @@ def cross(kernel: Kernel, X: Any, centers: Any) -> NDArray[np.floating]:
     return K
 
 
-def self_similarity(kernel: Kernel, X: Any) -> NDArray[np.floating]:
+def self_similarity(kernel: Kernel, X: Any) -> Floats:
     """k(x, x) (n,)."""
     with np.errstate(over="ignore", invalid="ignore"):
         own = np.asarray(kernel.diag(X))
@@ -93,14 +93,14 @@ def centers_of(kernel: Kernel, X: Any) -> Any:
     return np.arange(n_rows(X)) if kernel.takes == "values" else X
 
 
-def take(kernel: Kernel, X: Any, rows: NDArray[np.intp]) -> Any:
+def take(kernel: Kernel, X: Any, rows: Indices) -> Any:
     """Some of the rows X; of kernel values their columns, too."""
     if kernel.takes == "values":
         return X[np.ix_(rows, rows)]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
-def pick(kernel: Kernel, X: Any, rows: NDArray[np.intp]) -> Any:
+def pick(kernel: Kernel, X: Any, rows: Indices) -> Any:
     """Some of the rows X as centers: the rows, or their positions where X holds kernel values."""
     return rows if kernel.takes == "values" else take(kernel, X, rows)
 
@@ -110,7 +110,7 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
+def check_finite(kernel: Kernel, K: Floats) -> None:
     """Raise KernelError if some kernel values are infinite or no numbers."""
     if not np.isfinite(K).all():
         raise KernelError(
@@ -119,7 +119,7 @@ def check_finite(kernel: Kernel, K: NDArray[np.floating]) -> None:
         )
 
 
-def check_size(kernel: Kernel, own: NDArray[np.floating]) -> None:
+def check_size(kernel: Kernel, own: Floats) -> None:
     """Raise KernelError if k(x, x) is, for all rows, so large or small that products of kernel values are lost.
 
     Values that are all zero are a kernel that tells nothing, not one that is lost.
@@ -141,17 +141,17 @@ def overflow(kernel: Kernel, dtype: Any) -> KernelError:
     )
 
 
-def _check_block(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
+def _check_block(kernel: Kernel, K: Floats, shape: tuple[int, int]) -> None:
     _check_shape(kernel, K, shape)
     check_finite(kernel, K)
 
 
-def _check_shape(kernel: Kernel, K: NDArray[np.floating], shape: tuple[int, int]) -> None:
+def _check_shape(kernel: Kernel, K: Floats, shape: tuple[int, int]) -> None:
     if K.shape != shape:
         raise KernelError(f"{kernel} returned a block of shape {K.shape} where {shape} was expected")
 
 
-def _check_symmetric(kernel: Kernel, K: NDArray[np.floating]) -> None:
+def _check_symmetric(kernel: Kernel, K: Floats) -> None:
     """Values that come from elsewhere may be no kernel at all."""
     largest = float(np.abs(K).max())
     apart = float(np.abs(K - K.T).max())

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 # Rows and columns of one product. With a triangular factor, strips cost little more than half of the whole.
 TILE = 1024, 256

@@ -14,8 +14,7 @@ from mercer.gram.blocks import check_finite, evaluator, n_rows, overflow
 from mercer.gram.coordinates import Coordinates
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats, Indices
 
 # Rows of one product: its factor stays near the processor, and the sum of the products costs little.
 PIECE = 4096
@@ -57,7 +56,7 @@ class Moments:
         """Of the same rows with all weights times ``factor``."""
         return replace(self._with(factor * part for part in self._parts()), n_rows=self.n_rows)
 
-    def restricted(self, centers: NDArray[np.intp]) -> "Moments":
+    def restricted(self, centers: Indices) -> "Moments":
         """With some of the centers only."""
         G = self.G[np.ix_(centers, centers)]
         return Moments(self.n, self.s[centers], self.t, G, self.C[centers], self.V, self.n_rows)
@@ -187,7 +186,7 @@ class MomentsOf:
         return threading.local()
 
     @cached_property
-    def values(self) -> Callable[..., NDArray[np.floating]]:
+    def values(self) -> Callable[..., Floats]:
         """(X, room=None) -> k(X, centers)."""
         return evaluator(self.kernel, self.centers)
 

@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from mercer.gram.blocks import cuts, evaluator, n_rows
 from mercer.gram.coordinates import Coordinates
@@ -39,8 +38,7 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.rank import RankFactor, rank_factor
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats
 
 # Centers whose squared distance from the span of the others is below this share of their norm are dropped; the
 # second is that of values in float64 whose coordinates are summed.
@@ -129,7 +127,7 @@ def with_coordinates(
     return replace(precision, words=words, coordinates=where)
 
 
-def factor_of(K_zz: NDArray[np.floating], *, tolerance: float = DEPENDENT) -> RankFactor:
+def factor_of(K_zz: Floats, *, tolerance: float = DEPENDENT) -> RankFactor:
     """K_zz = R'R of the centers that are not in the span of others."""
     return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=tolerance)
 

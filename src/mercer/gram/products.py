@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram import blocks
 from mercer.gram.blocks import check_finite, cuts, evaluator, n_rows, overflow
@@ -14,8 +13,9 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import Block, Rows
 from mercer.rows.memory import MemoryRows
+from mercer.types import Array, Floats
 
-Values = NDArray[np.floating]
+Values = Floats
 
 # So many pieces share the numbers of a block: each stays in a processor's cache, and as many threads have one.
 PIECES = 4
@@ -54,7 +54,7 @@ def apply(kernel: Kernel, rows: Any, centers: Any, v: Values) -> Values:
     return product.reshape(-1, *v.shape[1:])
 
 
-def apply_transposed(kernel: Kernel, rows: Any, centers: Any, u: Values) -> NDArray[np.float64]:
+def apply_transposed(kernel: Kernel, rows: Any, centers: Any, u: Values) -> Array:
     """K'u (m,) or (m, q) for rows in memory or from any source; u (n,) or (n, q).
 
     Blocks are multiplied in the precision of their values and summed in float64, in the order of the rows.
@@ -112,7 +112,7 @@ class TransposedOf:
     centers: Any
     u: Values
 
-    def __call__(self, block: Block) -> NDArray[np.float64]:
+    def __call__(self, block: Block) -> Array:
         K = self.values(block.X)
         u = np.asarray(self.u[block.first : block.first + len(K)], dtype=K.dtype)
         product = (K.T @ u).astype(np.float64)

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Array, Matrix, integer_power
+from mercer.kernels.pairs import Matrix, integer_power
 from mercer.kernels.parameters import integer, nonnegative
+from mercer.types import Floats
 
 Parts = list[tuple[str, "Kernel"]]
 Takes = Literal["vectors", "objects", "values"]
@@ -34,21 +35,21 @@ class Kernel(BaseEstimator, ABC):
     __array_ufunc__ = None
 
     @abstractmethod
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         """k(x_i, z_j) as an (n, m) array that the caller owns and may overwrite."""
 
     @abstractmethod
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         """k(x_i, x_i) as an (n,) array."""
 
-    def at(self, Z: Matrix) -> Callable[..., Array]:
+    def at(self, Z: Matrix) -> Callable[..., Floats]:
         """(X, room=None) -> block(X, Z) for many X, with what depends on Z alone computed once; can be pickled.
 
         ``room`` is an (n, m) array that may become the block, if it is of its type.
         """
         return partial(self._block_at, Z)
 
-    def _block_at(self, Z: Matrix, X: Matrix, room: Array | None = None) -> Array:
+    def _block_at(self, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
         return self.block(X, Z)
 
     @property
@@ -177,10 +178,10 @@ class Sum(Composition):
         same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
         return self if same else Sum(parts)
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         return reduce(np.add, (kernel.block(X, Z) for kernel in self._kernels()))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return reduce(np.add, (kernel.diag(X) for kernel in self._kernels()))
 
 
@@ -200,10 +201,10 @@ class Product(Composition):
                    ('rbf_2', RBF(gamma=2.0))])
     """
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         return reduce(np.multiply, (kernel.block(X, Z) for kernel in self._kernels()))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return reduce(np.multiply, (kernel.diag(X) for kernel in self._kernels()))
 
 
@@ -266,10 +267,10 @@ class Scaled(Wrapped):
         inner = self.kernel.around(X)
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         return nonnegative("scale", self.scale) * self.kernel.block(X, Z)
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return nonnegative("scale", self.scale) * self.kernel.diag(X)
 
 
@@ -294,10 +295,10 @@ class Power(Wrapped):
         self.kernel = kernel
         self.exponent = exponent
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         return integer_power(self.kernel.block(X, Z), integer("exponent", self.exponent, least=1))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return integer_power(self.kernel.diag(X), integer("exponent", self.exponent, least=1))
 
 
@@ -322,16 +323,16 @@ class Normalized(Wrapped):
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         left = self._inverse_norms(X)
         right = left if Z is X else self._inverse_norms(Z)
         return self.kernel.block(X, Z) * np.outer(left, right)
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         norms = self._inverse_norms(X)
         return (norms > 0).astype(norms.dtype)
 
-    def _inverse_norms(self, X: Matrix) -> Array:
+    def _inverse_norms(self, X: Matrix) -> Floats:
         """l(x, x)^(-1/2), or 0 where l(x, x) = 0."""
         norms = self.kernel.diag(X)
         if (norms < 0).any():

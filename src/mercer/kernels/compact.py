@@ -10,9 +10,10 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.pairs import Array, Matrix, as_matrices
+from mercer.kernels.pairs import Matrix, as_matrices
 from mercer.kernels.parameters import integer, positive
 from mercer.kernels.vector import Gamma, Stationary
+from mercer.types import Floats
 
 
 class Wendland(Stationary):
@@ -53,7 +54,7 @@ class Wendland(Stationary):
         known = clone(self) if self.dimension is not None else clone(self).set_params(dimension=d)
         return Stationary.candidates(known, X, weight)
 
-    def sparse_block(self, X: Array, Z: Array) -> Any:
+    def sparse_block(self, X: Floats, Z: Floats) -> Any:
         """k(x_i, z_j) as a CSR matrix (n, m), for dense rows and one gamma; O((n + m) log m + pairs).
 
         Pairs within the radius come from a k-d tree, which finds them fast for up to about ten features.
@@ -74,8 +75,8 @@ class Wendland(Stationary):
         ]
         return f"pow(1.0 - R, {l + self.smoothness}.0) * {smooth[self.smoothness]}".replace("R", r)
 
-    def _profile(self, T: Array) -> Array:
-        r: Array = np.sqrt(-T)
+    def _profile(self, T: Floats) -> Floats:
+        r: Floats = np.sqrt(-T)
         l = self._power()
         peak = np.maximum(1.0 - r, 0.0) ** (l + self.smoothness)
         if self.smoothness == 0:

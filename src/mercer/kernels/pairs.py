@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.errors import KernelError
+from mercer.types import Floats
 
 # A dense array or a scipy CSR matrix, rows first.
 Matrix = Any
-Array = NDArray[np.floating[Any]]
 
 # Side of the squares in which a matrix is transposed: two of them fit the cache.
 TILE = 128
@@ -23,7 +22,7 @@ FARTHEST = 1e30
 class Exponents(Protocol):
     """(n, m) array of -gamma times a distance, for all pairs of rows."""
 
-    def __call__(self, X: Matrix, Z: Matrix, gamma: float | Array) -> Array: ...
+    def __call__(self, X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats: ...
 
 
 def is_sparse(X: Matrix) -> bool:
@@ -54,20 +53,20 @@ def as_matrices(X: Matrix, Z: Matrix) -> tuple[Matrix, Matrix]:
     return left, right
 
 
-def inner_products(X: Matrix, Z: Matrix) -> Array:
+def inner_products(X: Matrix, Z: Matrix) -> Floats:
     """x'z for all pairs, (n, m)."""
     G = X @ Z.T
     return G.toarray() if is_sparse(G) else np.asarray(G)
 
 
-def squared_norms(X: Matrix, gamma: float | Array = 1.0) -> Array:
+def squared_norms(X: Matrix, gamma: float | Floats = 1.0) -> Floats:
     """sum_j gamma_j x_j^2 for every row, (n,)."""
     if is_sparse(X):
         return np.asarray(X.multiply(X) @ _per_feature(gamma, X)).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, gamma * X))
 
 
-def squared_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+def squared_exponents(X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
     """-sum_j gamma_j (x_j - z_j)^2 <= 0 for all pairs, (n, m): the squared distances of the library."""
     if is_sparse(X) or is_sparse(Z):
         T = _sparse_exponents(X, Z, gamma)
@@ -83,18 +82,18 @@ class FoldedCenters:
     the distances would cost digits. ``right`` is the second factor, (d + 2, m).
     """
 
-    origin: Array
-    right: Array
-    gamma: float | Array
+    origin: Floats
+    right: Floats
+    gamma: float | Floats
 
     @classmethod
-    def of(cls, Z: Array, gamma: float | Array) -> "FoldedCenters":
+    def of(cls, Z: Floats, gamma: float | Floats) -> "FoldedCenters":
         origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
         Z = Z - origin
         right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
         return cls(origin, np.ascontiguousarray(right.T), gamma)
 
-    def exponents(self, X: Array, room: Array | None = None) -> Array:
+    def exponents(self, X: Floats, room: Floats | None = None) -> Floats:
         """The product, (n, m), without the positive numbers that rounding makes of zeros."""
         # Values that are not finite are found where they are used.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -103,7 +102,7 @@ class FoldedCenters:
             T = np.matmul(left, self.right, out=room if fits else None)
         return np.minimum(T, 0.0, out=T)
 
-    def _left(self, X: Array) -> Array:
+    def _left(self, X: Floats) -> Floats:
         """The first factor, (n, d + 2)."""
         X = X - self.origin
         left = np.empty((len(X), X.shape[1] + 2), X.dtype)
@@ -116,7 +115,7 @@ class FoldedCenters:
         return left
 
 
-def _sparse_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+def _sparse_exponents(X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
     """The same from sparse products, (n, m)."""
     T = inner_products(scale_columns(X, 2.0 * gamma), Z)
     T -= squared_norms(X, gamma)[:, None]
@@ -124,7 +123,7 @@ def _sparse_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
     return T
 
 
-def absolute_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
+def absolute_exponents(X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
     """-sum_j gamma_j |x_j - z_j| <= 0 for all pairs, (n, m)."""
     if is_sparse(X) or is_sparse(Z):
         left, right = sparse.csr_matrix(X), sparse.csr_matrix(Z)
@@ -134,17 +133,17 @@ def absolute_exponents(X: Matrix, Z: Matrix, gamma: float | Array) -> Array:
     return np.asarray(-D, np.result_type(X.dtype, Z.dtype))
 
 
-def scale_columns(X: Matrix, gamma: float | Array) -> Matrix:
+def scale_columns(X: Matrix, gamma: float | Floats) -> Matrix:
     """X diag(gamma)."""
     return X.multiply(_per_feature(gamma, X)).tocsr() if is_sparse(X) else X * gamma
 
 
-def _per_feature(gamma: float | Array, X: Matrix) -> Array:
+def _per_feature(gamma: float | Floats, X: Matrix) -> Floats:
     """One gamma for each of the d columns of X."""
     return np.broadcast_to(np.asarray(gamma, X.dtype), (X.shape[1],))
 
 
-def mirror(K: Array) -> Array:
+def mirror(K: Floats) -> Floats:
     """K with what is above the diagonal copied below it, in place; rounding had left it almost symmetric."""
     tiles = [slice(i, i + TILE) for i in range(0, len(K), TILE)]
     for k, rows in enumerate(tiles):
@@ -155,7 +154,7 @@ def mirror(K: Array) -> Array:
     return K
 
 
-def integer_power(K: Array, exponent: int) -> Array:
+def integer_power(K: Floats, exponent: int) -> Floats:
     """K^exponent elementwise by repeated squaring: np.power on floats is ten times slower."""
     if exponent == 1:
         return K

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Takes
-from mercer.kernels.pairs import Array, Matrix, is_sparse
+from mercer.kernels.pairs import Matrix, is_sparse
+from mercer.types import Floats
 
 # A matrix, or a list of any objects.
 Objects = Any
@@ -44,7 +45,7 @@ class Precomputed(Kernel):
     def takes(self) -> Takes:
         return "values"
 
-    def block(self, X: Matrix, Z: ArrayLike) -> Array:
+    def block(self, X: Matrix, Z: ArrayLike) -> Floats:
         """The columns of X at the positions Z."""
         K, columns = _values(X), np.asarray(Z)
         if columns.ndim != 1 or not np.issubdtype(columns.dtype, np.integer):
@@ -59,7 +60,7 @@ class Precomputed(Kernel):
             )
         return K[:, columns]
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         """The diagonal of a square X."""
         K = _values(X)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
@@ -102,7 +103,7 @@ class FromCallable(Kernel):
     def takes(self) -> Takes:
         return "objects"
 
-    def block(self, X: Objects, Z: Objects) -> Array:
+    def block(self, X: Objects, Z: Objects) -> Floats:
         K = _values(self.function(X, Z), copy=True)
         expected = (_length(X), _length(Z))
         if K.shape != expected:
@@ -117,7 +118,7 @@ class FromCallable(Kernel):
             )
         return K
 
-    def diag(self, X: Objects) -> Array:
+    def diag(self, X: Objects) -> Floats:
         """One call of the function for every row."""
         values = [self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(_length(X))]
         return np.asarray(values)
@@ -153,7 +154,7 @@ def pairwise(function: Callable[[Any, Any], float]) -> Pairwise:
     return Pairwise(function)
 
 
-def _values(K: Any, copy: bool = False) -> Array:
+def _values(K: Any, copy: bool = False) -> Floats:
     """As a dense array of float32 or float64."""
     values = np.asarray(K.toarray() if is_sparse(K) else K)
     dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.float64

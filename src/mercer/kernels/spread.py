@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Array, Exponents, Matrix, as_matrix, is_sparse
+from mercer.kernels.pairs import Exponents, Matrix, as_matrix, is_sparse
 from mercer.rows import distinct_rows
+from mercer.types import Floats
 
 # Distances are taken between at most this many distinct rows.
 MAX_ROWS = 1000
@@ -77,7 +78,7 @@ def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray
     return (X, w) if (w > 0).all() else (X[w > 0], w[w > 0])
 
 
-def _weighted_median(values: Array, weight: NDArray[np.float64]) -> float:
+def _weighted_median(values: Floats, weight: NDArray[np.float64]) -> float:
     """The least value with half of the weight at or below it."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weight[order])

@@ -14,7 +14,6 @@ from mercer.errors import KernelError
 from mercer.gate import real
 from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import (
-    Array,
     Exponents,
     FoldedCenters,
     Matrix,
@@ -30,6 +29,7 @@ from mercer.kernels.pairs import (
 )
 from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
+from mercer.types import Floats
 
 Gamma = float | str | ArrayLike
 
@@ -47,14 +47,14 @@ class DotProduct(Kernel):
     """A function of x'z; abstract."""
 
     @abstractmethod
-    def _profile(self, G: Array) -> Array:
+    def _profile(self, G: Floats) -> Floats:
         """Values of the kernel where the inner products are G; may overwrite G."""
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
         return self._profile(inner_products(X, Z))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return self._profile(squared_norms(as_matrix(X)))
 
 
@@ -92,11 +92,11 @@ class Linear(DotProduct):
             return self
         return Linear(mean if self.origin is None else mean + np.asarray(self.origin))
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
         return super().block(self._moved(X), self._moved(Z))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         return super().diag(self._moved(as_matrix(X)))
 
     def _moved(self, X: Matrix) -> Matrix:
@@ -110,7 +110,7 @@ class Linear(DotProduct):
             raise KernelError(f"origin={self.origin!r}; its numbers must be finite")
         return _dense(X) - origin
 
-    def _profile(self, G: Array) -> Array:
+    def _profile(self, G: Floats) -> Floats:
         return G
 
 
@@ -150,7 +150,7 @@ class Polynomial(DotProduct):
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         return _scale_candidates(self, self.gamma, X, weight)
 
-    def _profile(self, G: Array) -> Array:
+    def _profile(self, G: Floats) -> Floats:
         G *= _scalar_gamma(self, self.gamma)
         G += finite("coef0", self.coef0)
         return integer_power(G, integer("degree", self.degree, least=1))
@@ -187,7 +187,7 @@ class Sigmoid(DotProduct):
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         return _scale_candidates(self, self.gamma, X, weight)
 
-    def _profile(self, G: Array) -> Array:
+    def _profile(self, G: Floats) -> Floats:
         G *= _scalar_gamma(self, self.gamma)
         G += finite("coef0", self.coef0)
         return np.tanh(G, out=G)
@@ -209,7 +209,7 @@ class Stationary(Kernel):
     _length_power: ClassVar[int] = 2
 
     @abstractmethod
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         """Values of the kernel where gamma times distance is -T; may overwrite T."""
 
     @property
@@ -222,31 +222,31 @@ class Stationary(Kernel):
             return [self]
         return [clone(self).set_params(gamma=float(gamma)) for gamma in self._gammas(X, weight)]
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
         K = self._profile(self._exponents(X, Z, _feature_gamma(self, self.gamma, X)))
         if X is Z:
             np.fill_diagonal(mirror(K), 1.0)
         return K
 
-    def at(self, Z: Matrix) -> Callable[..., Array]:
+    def at(self, Z: Matrix) -> Callable[..., Floats]:
         Z = as_matrix(Z)
         if self._exponents is not squared_exponents or is_sparse(Z):
             return super().at(Z)
         return partial(self._at, Z, FoldedCenters.of(Z, _feature_gamma(self, self.gamma, Z)))
 
-    def _at(self, Z: Array, folded: FoldedCenters, X: Matrix, room: Array | None = None) -> Array:
+    def _at(self, Z: Floats, folded: FoldedCenters, X: Matrix, room: Floats | None = None) -> Floats:
         if is_sparse(X):
             return self.block(X, Z)
         X, _ = as_matrices(X, Z)
         return self._profile(folded.exponents(X, room))
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         X = as_matrix(X)
         _feature_gamma(self, self.gamma, X)
         return np.ones(X.shape[0], X.dtype)
 
-    def _gammas(self, X: Matrix, weight: ArrayLike | None) -> Array:
+    def _gammas(self, X: Matrix, weight: ArrayLike | None) -> Floats:
         """The numbers that the word stands for, ascending."""
         if self.gamma == "scale":
             return np.array([_scale_gamma(X, weight, self._length_power)])
@@ -281,7 +281,7 @@ class RBF(Stationary):
     def __init__(self, gamma: Gamma = "loo") -> None:
         self.gamma = gamma
 
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         return np.exp(T, out=T)
 
 
@@ -308,7 +308,7 @@ class Laplacian(Stationary):
     def __init__(self, gamma: Gamma = "loo") -> None:
         self.gamma = gamma
 
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         return np.exp(T, out=T)
 
 
@@ -336,11 +336,11 @@ class Matern(Stationary):
         self.nu = nu
         self.gamma = gamma
 
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         nu = self._order()
         if nu == np.inf:
             return np.exp(T, out=T)
-        r: Array = np.sqrt(T * (-4.0 * nu))
+        r: Floats = np.sqrt(T * (-4.0 * nu))
         if nu == 0.5:
             return np.exp(-r)
         if nu == 1.5:
@@ -378,7 +378,7 @@ class RationalQuadratic(Stationary):
         self.power = power
         self.gamma = gamma
 
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         power = positive("power", self.power)
         T *= -1.0 / power
         np.log1p(T, out=T)
@@ -405,7 +405,7 @@ class InverseMultiquadric(Stationary):
     def __init__(self, gamma: Gamma = "loo") -> None:
         self.gamma = gamma
 
-    def _profile(self, T: Array) -> Array:
+    def _profile(self, T: Floats) -> Floats:
         np.sqrt(np.subtract(1.0, T, out=T), out=T)
         return np.divide(1.0, T, out=T)
 
@@ -430,7 +430,7 @@ class ANOVA(Kernel):
     def __init__(self, degree: int = 2) -> None:
         self.degree = degree
 
-    def block(self, X: Matrix, Z: Matrix) -> Array:
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = (_dense(A) for A in as_matrices(X, Z))
         degree = self._degree(X)
         K = np.empty((len(X), len(Z)), np.result_type(X, Z))
@@ -439,18 +439,18 @@ class ANOVA(Kernel):
             K[i : i + CACHED_ROWS] = _elementary(rows.T[:, :, None], Z.T[:, None, :], degree)
         return K
 
-    def diag(self, X: Matrix) -> Array:
+    def diag(self, X: Matrix) -> Floats:
         X = _dense(as_matrix(X))
         return _elementary(X.T, X.T, self._degree(X))
 
-    def _degree(self, X: Array) -> int:
+    def _degree(self, X: Floats) -> int:
         degree = integer("degree", self.degree, least=0)
         if degree > X.shape[1]:
             raise KernelError(f"degree={degree}, but rows have {X.shape[1]} features; take degree <= {X.shape[1]}")
         return degree
 
 
-def _elementary(X: Array, Z: Array, degree: int) -> Array:
+def _elementary(X: Floats, Z: Floats, degree: int) -> Floats:
     """Elementary symmetric polynomial of the products X[j] * Z[j] over features j."""
     shape = np.broadcast_shapes(X.shape[1:], Z.shape[1:])
     e = [np.ones(shape, np.result_type(X, Z))] + [np.zeros(shape, np.result_type(X, Z)) for _ in range(degree)]
@@ -461,7 +461,7 @@ def _elementary(X: Array, Z: Array, degree: int) -> Array:
     return e[degree]
 
 
-def _bessel(r: Array, nu: float) -> Array:
+def _bessel(r: Floats, nu: float) -> Floats:
     """2^(1-nu) / Gamma(nu) r^nu K_nu(r), in logarithms; its expansion at 0 where K_nu overflows."""
     r64 = r.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -470,7 +470,7 @@ def _bessel(r: Array, nu: float) -> Array:
     return np.where(np.isfinite(kve(nu, r64)), np.exp(logarithm), near).astype(r.dtype)
 
 
-def _dense(X: Matrix) -> Array:
+def _dense(X: Matrix) -> Floats:
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
@@ -489,7 +489,7 @@ def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> floa
     return 1.0 / (as_matrix(X).shape[1] * spread) if spread > 0 else 1.0
 
 
-def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Array:
+def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Floats:
     """gamma as one number, or as one for every column of X and in its precision."""
     if isinstance(gamma, str):
         raise _unsettled(kernel, gamma)
@@ -505,7 +505,7 @@ def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Array:
     return values if values.ndim else float(values)
 
 
-def _in_precision(gamma: Array, dtype: Any) -> Array:
+def _in_precision(gamma: Floats, dtype: Any) -> Floats:
     """gamma in the type of the rows, in which it is still finite and no zero that it was not."""
     with np.errstate(over="ignore", under="ignore"):
         values = gamma.astype(dtype)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 
 @dataclass(frozen=True)

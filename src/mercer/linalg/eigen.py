@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.linalg.threads import limit_threads
+from mercer.types import Array
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,14 @@ class SymmetricEigen:
     largest value.
     """
 
-    values: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    values: Array
+    vectors: Array
     rank: int
     indefinite: NDArray[np.bool_]
     negative: float
 
 
-def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
+def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
     """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` is the norm of independent errors in A.
 
     Errors that rows and columns share may be sqrt(n) times as large: below that nothing is called indefinite.
@@ -45,7 +46,7 @@ def eigen_psd(A: NDArray[np.float64], *, noise: float = 0.0, threads: int | None
     return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
 
-def symmetric_eigen(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def symmetric_eigen(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (n,) in ascending order and eigenvectors (n, n) of symmetric A, destroyed."""
     try:
         values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
@@ -54,16 +55,14 @@ def symmetric_eigen(A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return values, vectors
 
 
-def _not_found(what: str, A: NDArray[np.float64]) -> NumericalError:
+def _not_found(what: str, A: Array) -> NumericalError:
     return NumericalError(
         f"the {what} of a matrix of shape {A.shape} were not found: its values are not finite, or of sizes too "
         "different for float64; bring the features to one scale"
     )
 
 
-def singular(
-    A: NDArray[np.float64], *, noise: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
+def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
     try:
         U, sigma, Vt = scipy.linalg.svd(A, full_matrices=False, overwrite_a=True, check_finite=False)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Rows of the factor allocated at first; doubled whenever they are used up.
 FIRST_ROWS = 64
@@ -42,7 +41,7 @@ def _best(d: Array, R: Array, floor: Array) -> int | None:
     return int(np.where(open_, gain, -1.0).argmax())
 
 
-def rejection_cholesky(H: Array, floor: Array, rng: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
+def rejection_cholesky(H: Array, floor: Array, rng: np.random.Generator) -> tuple[Indices, Array]:
     """Those of b proposed pivots that are accepted, and the Cholesky factor (a, a) of H at them.
 
     H (b, b) is a residual matrix at proposals drawn in proportion to its diagonal. One after another is

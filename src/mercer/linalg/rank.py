@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Rows are not pivoted if none comes so close to the tolerance.
 FAR = 100.0
@@ -17,7 +16,7 @@ class RankFactor:
     """A[kept, kept] = R'R with R (r, r) upper triangular; the other rows of A are in the span of those kept."""
 
     R: Array
-    kept: NDArray[np.intp]
+    kept: Indices
 
 
 def rank_factor(A: Array, *, tolerance: float) -> RankFactor:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
+
+from mercer.types import Array
 
 
 @dataclass(frozen=True)
@@ -15,15 +16,15 @@ class Reflector:
     project s out, where subtracting s s' leaves a null vector for an eigensolver to mix.
     """
 
-    v: NDArray[np.float64]
+    v: Array
 
     @classmethod
-    def onto_first_axis(cls, s: NDArray[np.float64]) -> "Reflector":
+    def onto_first_axis(cls, s: Array) -> "Reflector":
         v = np.array(s, dtype=np.float64)
         v[0] += np.copysign(np.linalg.norm(v), v[0])
         return cls(v / np.linalg.norm(v))
 
-    def both_sides(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+    def both_sides(self, A: Array) -> Array:
         """H A H without its first row and column, for symmetric A (n, n): the lower triangle; O(n²)."""
         v = self.v
         p = A @ v
@@ -34,12 +35,12 @@ class Reflector:
         B = np.array(A[1:, 1:].T, order="F")
         return np.asarray(blas.dsyr2(-1.0, v[1:], p[1:], a=B, lower=1, overwrite_a=1))
 
-    def left(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+    def left(self, A: Array) -> Array:
         """H A without its first row, for A (n, m)."""
-        B: NDArray[np.float64] = A[1:] - np.outer(2.0 * self.v[1:], self.v @ A)
+        B: Array = A[1:] - np.outer(2.0 * self.v[1:], self.v @ A)
         return B
 
-    def expand(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expand(self, V: Array) -> Array:
         """H [0; V] (n, r) for V (n - 1, r): columns orthogonal to s."""
         U = np.empty((len(self.v), V.shape[1]), order="F")
         U[0], U[1:] = 0.0, V

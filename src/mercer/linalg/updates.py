@@ -6,10 +6,9 @@ inverse of a matrix and never A'A itself: errors grow with the condition of A, n
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Columns that LAPACK reflects together; measured best from 200 to 1000 columns.
 PANEL = 32
@@ -57,7 +56,7 @@ def border(L: Array, rows: Array, corner: Array) -> Array:
     return grown
 
 
-def keep_columns(R: Array, kept: NDArray[np.intp]) -> tuple[Array, Array]:
+def keep_columns(R: Array, kept: Indices) -> tuple[Array, Array]:
     """The factor (r, r) of some columns of R (p, p), and Q (p, r) with R[:, kept] = Q times it; O(p r²)."""
     Q, S = scipy.linalg.qr(R[:, kept], mode="economic", check_finite=False)
     # Diagonals of Cholesky factors are positive.
@@ -65,7 +64,7 @@ def keep_columns(R: Array, kept: NDArray[np.intp]) -> tuple[Array, Array]:
     return np.asfortranarray(sign[:, None] * S), np.asarray(Q * sign, dtype=np.float64)
 
 
-def independent_rows(S: Array, tolerance: Array, most: int) -> tuple[NDArray[np.intp], Array]:
+def independent_rows(S: Array, tolerance: Array, most: int) -> tuple[Indices, Array]:
     """Rows of a Gram matrix S (n, n) that the rows taken before do not span, and coordinates V (n, r).
 
     In the order given, and at most ``most``: row i is taken where what is left of S_ii exceeds tolerance_i.
@@ -96,7 +95,7 @@ def removal_costs(U: Array, Z: Array) -> Array:
     return costs
 
 
-def cheapest_columns(U: Array, Z: Array, count: int) -> tuple[NDArray[np.intp], Array]:
+def cheapest_columns(U: Array, Z: Array, count: int) -> tuple[Indices, Array]:
     """Backward elimination: ``count`` columns, each the cheapest of those left, and their costs; O(p m) each."""
     U = U.copy()
     gone, costs = np.empty(count, dtype=np.intp), np.empty(count)

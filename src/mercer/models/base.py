@@ -6,7 +6,6 @@ from pathlib import Path as FilePath
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,9 +30,8 @@ from mercer.rows import ParquetRows, Reading, Rows, as_rows, elsewhere
 from mercer.rows.base import taken
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
-from mercer.tuning import Problem, Tuned, at_points, tune
-
-Array = NDArray[np.float64]
+from mercer.tuning import ExactProblem, Tuned, at_points, tune
+from mercer.types import Array, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Training:
     weight: Array
     given: Array
     reading: Reading
-    fold: NDArray[np.intp] | None
+    fold: Indices | None
     represents: Array | None = None
     faded: Array | None = None
 
@@ -100,7 +98,7 @@ class Training:
         left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
         return float(left.sum() ** 2 / (left @ self.faded))
 
-    def some(self, kernel: Kernel, rows: NDArray[np.intp]) -> "Training":
+    def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""
         if len(rows) == len(self.Y):
             return self
@@ -119,10 +117,10 @@ class KernelModel(BaseEstimator):
     cv: Any
     max_memory: float | None
     random_state: Any
-    support_: NDArray[np.intp] | None
+    support_: Indices | None
     n_features_in_: int
-    dual_coef_: NDArray[np.floating]
-    intercept_: NDArray[np.floating]
+    dual_coef_: Floats
+    intercept_: Floats
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,7 +204,7 @@ class KernelModel(BaseEstimator):
         points, observations = at_points(
             kernel, training.X, training.Y, training.weight, training.unit, training.doubt
         )
-        problem = Problem(
+        problem = ExactProblem(
             X=points,
             observations=observations,
             criterion=criterion,
@@ -238,7 +236,7 @@ class KernelModel(BaseEstimator):
     def _budget(self) -> Budget:
         return Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
 
-    def _outputs(self, X: Any) -> NDArray[np.floating]:
+    def _outputs(self, X: Any) -> Floats:
         """f at new rows (n, q)."""
         check_is_fitted(self)
         if elsewhere(X):

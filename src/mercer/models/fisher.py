@@ -43,8 +43,7 @@ from mercer.scores.criteria import Criterion, CriterionFor, accuracy
 from mercer.scores.relative import class_numbers, class_targets
 from mercer.solvers import variance_shares
 from mercer.tuning import Tuned
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats, Indices
 
 
 class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, StreamModel):
@@ -139,7 +138,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         f of every training row for the model fitted without it.
     loo_score_ : float
         Accuracy of the labels of rows that were left out, under the weights of rows and classes.
-    loo_path_ : Path
+    loo_path_ : TuningPath
         Kernels, alphas and criterion values that were tried.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
         Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
@@ -325,28 +324,28 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
 
     @lazily
     @from_one_state
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
         F = self._outputs(X)
         return self.rule_.probabilities(F)
 
     @lazily
     @from_one_state
-    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(F)
 
     @lazily
     @from_one_state
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
+    def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
 
     @lazily
     @from_one_state
-    def transform(self, X: Any) -> NDArray[np.floating]:
+    def transform(self, X: Any) -> Floats:
         """Discriminant variates (n, n_components), the best first.
 
         On the scale of their targets: of two classes one is fitted to -1, the other to +1; of
@@ -368,7 +367,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         consistent(X, y)
         return X, y, row_weight(sample_weight, X)
 
-    def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
+    def _classes(self, y: NDArray[Any], weight: Array) -> Indices:
         """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
         self._set_classes(np.unique(y[weight > 0]))
         return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
@@ -380,16 +379,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         component_count(self.n_components, len(classes))
         class_priors(self.priors, len(classes))
 
-    def _training(self, X: Any, label: NDArray[np.intp], weight: Array, fold: NDArray[np.intp] | None) -> Training:
+    def _training(self, X: Any, label: Indices, weight: Array, fold: Indices | None) -> Training:
         """Rows with class targets; the weight of a class goes with its rows."""
         factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
         Y = class_targets(label, len(self.classes_))
         return Training(X, Y, weight * factor, weight, weight_reading(self.weights, weight), fold)
 
-    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+    def _criterion(self, training: Training, label: Indices | None) -> CriterionFor:
         weight, numbers = training.evidence, np.asarray(label)
 
-        def for_rows(rows: NDArray[np.intp]) -> Criterion:
+        def for_rows(rows: Indices) -> Criterion:
             return classification_criterion(self.criterion, numbers[rows], weight[rows], training.Y[rows])
 
         return for_rows
@@ -407,7 +406,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             factor = class_factors(self.class_weight, self.classes_, label, seen.weight)
         return ClassBlocks(self.classes_, factor, columns)
 
-    def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp]:
+    def _labels_of(self, encode: Encoder, block: Block) -> Indices:
         return cast(ClassBlocks, encode).label(block.y, block.weight)
 
     def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
@@ -435,9 +434,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     def _has_classes(self) -> bool:
         return True
 
-    def _make_rule(
-        self, training: Training, tuned: Tuned, label: NDArray[np.intp], share: Array, scatter: Scatter
-    ) -> None:
+    def _make_rule(self, training: Training, tuned: Tuned, label: Indices, share: Array, scatter: Scatter) -> None:
         """Decisions from the rows left out, for classes of these shares (k,)."""
         k = len(self.classes_)
         priors = class_priors(self.priors, k)
@@ -461,7 +458,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             P = rule_of(tuned.otherwise).probabilities(tuned.otherwise)
             warn_of_weights(training.reading, self.loo_score_, accuracy(P, label, training.evidence))
 
-    def _store_loo(self, training: Training, tuned: Tuned, label: NDArray[np.intp]) -> None:
+    def _store_loo(self, training: Training, tuned: Tuned, label: Indices) -> None:
         self.loo_outputs_ = tuned.loo
         self.loo_decision_ = self.rule_.decision(tuned.loo)
         self.loo_proba_ = self.rule_.probabilities(tuned.loo)

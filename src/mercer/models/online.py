@@ -42,8 +42,7 @@ from mercer.solvers.recursive import (
     left_out,
     start,
 )
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats, Indices
 
 # Rows that settle words of the kernel, where the first call of partial_fit has fewer.
 SETTLING = 100
@@ -127,7 +126,7 @@ class OnlineModel(KernelModel):
         self.recent_error_ = self.prequential_.recent
         self.n_rows_seen_ = self.state_.n_rows
 
-    def _outputs(self, X: Any) -> NDArray[np.floating]:
+    def _outputs(self, X: Any) -> Floats:
         check_is_fitted(self)
         return self._expansion()(self._read_block(X, reset=False))
 
@@ -298,19 +297,19 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         return labels
 
     @from_one_state
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on rows predicted before they were learned."""
         F = self._outputs(X)
         return self.rule_.probabilities(relative(F))
 
     @from_one_state
-    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(relative(F))
 
     @from_one_state
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
+    def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F) if F.shape[1] == 1 else self.rule_.log_probabilities(relative(F))
@@ -361,7 +360,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
             reading = weight_reading(self.weights, self.scores_.weight)
             self.scores_, self.rule_ = self.scores_.calibrated(self.calibration, reading)
 
-    def _calibrate_left_out(self, X: Any, label: NDArray[np.intp], weight: Array) -> None:
+    def _calibrate_left_out(self, X: Any, label: Indices, weight: Array) -> None:
         """Calibrate on the last rows as they are without themselves, which does not depend on their order."""
         last = slice(max(0, len(label) - self.window), len(label))
         Y = class_targets(label[last], len(self.classes_))
@@ -504,7 +503,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         return self._learn_targets(X, y, sample_weight, anew=False)
 
     @from_one_state
-    def predict(self, X: Any) -> NDArray[np.floating]:
+    def predict(self, X: Any) -> Floats:
         """f at each row, of the shape of the targets."""
         F = self._outputs(X)
         return F[:, 0] if np.ndim(self.dual_coef_) == 1 else F
@@ -538,7 +537,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         return self
 
     def _expansion(self) -> Expansion:
-        coef: NDArray[np.floating] = self.dual_coef_.reshape(-1, self.state_.a.shape[1])
+        coef: Floats = self.dual_coef_.reshape(-1, self.state_.a.shape[1])
         return Expansion(self.kernel_, self.X_fit_, coef, np.atleast_1d(self.intercept_))
 
 
@@ -564,7 +563,7 @@ def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple
     return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)
 
 
-def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
+def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> Indices:
     """Positions of labels among the classes."""
     same_type("y", classes, y)
     position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)

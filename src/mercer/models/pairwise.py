@@ -20,9 +20,7 @@ from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import check_classes, choice, class_labels, consistent, known_classes, row_weight
 from mercer.rows.base import taken
 from mercer.scores.coupling import couple_least_squares, couple_odds
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 
 def _goes_on(model: "PairwiseClassifier") -> bool:

@@ -18,8 +18,7 @@ from mercer.rows.repeated import RepeatedRows
 from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Sums of squares in float32 may differ by so much of themselves.
 SQUARES = 1e-3
@@ -61,11 +60,11 @@ class ClassBlocks:
             self.factor[label],
         )
 
-    def label(self, y: Any, weight: Array | None) -> NDArray[np.intp]:
+    def label(self, y: Any, weight: Array | None) -> Indices:
         """Class numbers (b,); labels never seen are refused, unless their rows have no weight."""
         y = label_column(y)
         gate.same_type("y", self.classes, y)
-        label: NDArray[np.intp] = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        label: Indices = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         strange = self.classes[label] != y
         if weight is not None:
             strange &= weight > 0
@@ -125,7 +124,7 @@ class Gatherer:
 class Kept:
     """Rows of a fit that made every distinct row a center: which center each is (n,), targets, weights or None."""
 
-    point: NDArray[np.intp]
+    point: Indices
     y: NDArray[Any]
     weight: Array | None
 
@@ -145,8 +144,8 @@ class Stream:
     moments: Moments
     drawn: Drawn
     draw: Draw
-    seen: NDArray[np.intp]
-    fold: NDArray[np.intp] | None = None
+    seen: Indices
+    fold: Indices | None = None
 
     def joined(self, rows: Rows, decay: float) -> "Stream":
         """With more rows; what was there before counts ``decay`` times as much."""

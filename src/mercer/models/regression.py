@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
@@ -42,8 +42,7 @@ from mercer.scores import (
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers import CenterVariance, Observations, Smoother, center_variance, make_smoother
 from mercer.tuning import Tuned
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats, Indices
 
 
 class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
@@ -107,7 +106,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
         Its R².
-    loo_path_ : Path
+    loo_path_ : TuningPath
         Kernels, alphas and criterion values that were tried.
     noise_std_ : float or ndarray of shape (q,)
         Standard deviation of the noise, from the residuals and the degrees of freedom.
@@ -307,9 +306,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         single = getattr(self.X_fit_, "dtype", None) == np.float32
         X = self.X_fit_.astype(np.float64) if single else self.X_fit_
         K = np.asarray(gram(self.kernel_, X, budget=self._budget()), dtype=np.float64)
-        weight = np.bincount(cast(NDArray[np.intp], self.left_out_.point), self.left_out_.weight).astype(
-            np.float64
-        )
+        weight = np.bincount(cast(Indices, self.left_out_.point), self.left_out_.weight).astype(np.float64)
         penalty = penalty_of(self.penalty)
         smooth = make_smoother(K, weight, self.alpha_, penalty=penalty, intercept=self.fit_intercept)
         warn_of_shift(smooth.factor.shift)
@@ -351,10 +348,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
     def _labels_of(self, encode: Encoder, block: Block) -> None:
         return None
 
-    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+    def _criterion(self, training: Training, label: Indices | None) -> CriterionFor:
         in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
 
-        def for_rows(rows: NDArray[np.intp]) -> Criterion:
+        def for_rows(rows: Indices) -> Criterion:
             return squared_criterion(training.Y[rows], training.standing[rows])
 
         return for_rows
@@ -385,10 +382,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
 
     def _expansion(self) -> Expansion:
         intercept = np.atleast_1d(self.intercept_)
-        coef: NDArray[np.floating] = self.dual_coef_.reshape(len(self.dual_coef_), len(intercept))
+        coef: Floats = self.dual_coef_.reshape(len(self.dual_coef_), len(intercept))
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
 
-    def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
+    def _shaped(self, F: Floats) -> Floats:
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
 
@@ -399,7 +396,7 @@ def _no_kernel_values() -> ValueError:
     )
 
 
-def _share(observations: Observations, fold: NDArray[np.intp] | None) -> Array:
+def _share(observations: Observations, fold: Indices | None) -> Array:
     """The part of its point's weight that leaves with a row: all of it when folds leave."""
     leaving = observations.unit if fold is None else observations.weight
     share: Array = leaving / observations.point_weight[observations.rows.point]

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.kernels import Kernel
-from mercer.tuning import Path, Tuned
+from mercer.tuning import Tuned, TuningPath
+from mercer.types import Indices
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def fit_report(
     n_rows: int,
     centers: str,
     products: str,
-    fold: NDArray[np.intp] | None,
+    fold: Indices | None,
 ) -> FitReport:
     """The report of a model that has just been fitted."""
     return FitReport(
@@ -80,20 +78,20 @@ def fit_report(
     )
 
 
-def _leaving(fold: NDArray[np.intp] | None, n_loo: int, n_rows: int) -> str:
+def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
     if fold is not None:
         return f"{fold.max() + 1} folds"
     return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
 
 
-def _told(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def _told(paths: tuple[TuningPath, ...]) -> tuple[TuningPath, ...]:
     """Without the last path where it repeats what a search on all rows has found."""
     if len(paths) > 1 and (paths[-2].n_points, paths[-2].n_centers) == (paths[-1].n_points, paths[-1].n_centers):
         return paths[:-1]
     return paths
 
 
-def _in_words(path: Path) -> str:
+def _in_words(path: TuningPath) -> str:
     kernels, alphas = path.scores.shape
     alone = "1 alpha" if alphas == 1 else f"{alphas} alphas"
     tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else alone

@@ -48,13 +48,11 @@ from mercer.scores import (
 from mercer.scores.criteria import accuracy, classification_losses, squared_losses
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
-from mercer.solvers.orthogonal import SELECTIONS, STOPS, Choice
-from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, Task, fit_sparse
+from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
+from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, SparseTask, fit_sparse
 from mercer.solvers.orthogonal.search import ChosenBy
 from mercer.solvers.orthogonal.stop import Judge
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Floats, Indices
 
 PENALTIES = ("rkhs", "coef", "diagonal")
 
@@ -92,7 +90,7 @@ class SparseReport:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SparseStage:
     """What staged predictions need of one selection: the model with its first s centers, for every s.
 
     ``position`` (m,) of the centers in ``X_fit_``, ``targets`` they serve, V (m, m), zeta (m, t) and
@@ -139,7 +137,7 @@ class SparseModel(KernelModel):
         alpha, chosen_by = _alpha(self.alpha)
         if chosen_by == "evidence" and self.selection != "orthogonal" and isinstance(self, ClassifierMixin):
             raise ValueError('alpha="evidence" of a classifier needs selection="orthogonal"; use "loo" or "gcv"')
-        picked = Choice(
+        picked = SelectionRule(
             cast(Any, self.selection),
             count_or_none("n_candidates", self.n_candidates),
             cast(Any, penalty),
@@ -195,7 +193,9 @@ class SparseModel(KernelModel):
         n, longest = n_rows(points), settings.longest(n_rows(points))
         budget.require(settings.n_bytes(n), f"a path of {longest} centers on {n} rows")
         self._limit = longest if longest < n else None
-        task = Task(points, observations, settings, lambda some, t: judge_for(used[some], t), rng, budget.n_bytes)
+        task = SparseTask(
+            points, observations, settings, lambda some, t: judge_for(used[some], t), rng, budget.n_bytes
+        )
         fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
         self._store_fit(X, fit, observations, used[rows.first])
         fitted = self._sparse_outputs(X) if len(used) < len(Y) else np.empty_like(Y)
@@ -223,7 +223,7 @@ class SparseModel(KernelModel):
                 observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
             )
             V, zeta = part.steps.V[: part.m, : part.m], part.steps.zeta[: part.m]
-            stages.append(Stage(where, part.targets, V, zeta, part.steps.kernel_mean[: part.m], mean))
+            stages.append(SparseStage(where, part.targets, V, zeta, part.steps.kernel_mean[: part.m], mean))
             stages[-1].model(part.m, self.dual_coef_, self.intercept_)
         self.stages_ = tuple(stages)
         numbers = np.array(chosen, dtype=np.intp)
@@ -242,18 +242,16 @@ class SparseModel(KernelModel):
         )
         self._criterion_value = float(np.mean([part.score for part in fit.parts]))
 
-    def _outputs(self, X: Any) -> NDArray[np.floating]:
+    def _outputs(self, X: Any) -> Floats:
         """f at new rows (n, q)."""
         check_is_fitted(self)
         return self._sparse_outputs(self._read(X, reset=False))
 
-    def _sparse_outputs(self, X: Any) -> NDArray[np.floating]:
+    def _sparse_outputs(self, X: Any) -> Floats:
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
         return self._evaluate(X, coef, np.atleast_1d(self.intercept_))
 
-    def _evaluate(
-        self, X: Any, coef: NDArray[np.floating], intercept: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
+    def _evaluate(self, X: Any, coef: Floats, intercept: Floats) -> Floats:
         """Sum over kernels of the expansions on the centers that have them."""
         F: Any = intercept
         for g in np.unique(self.center_kernel_):
@@ -263,7 +261,7 @@ class SparseModel(KernelModel):
             F = F + Expansion(self.kernels_[g], centers, coef[some], zero)(X)
         return np.asarray(F)
 
-    def _staged_outputs(self, X: Any) -> Iterator[NDArray[np.floating]]:
+    def _staged_outputs(self, X: Any) -> Iterator[Floats]:
         """f (n, q) with 1, 2, … centers of each selection."""
         check_is_fitted(self)
         X = self._read(X, reset=False)
@@ -491,19 +489,19 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         return labels
 
     @from_one_state
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
         F = self._outputs(X)
         return self.rule_.probabilities(F)
 
     @from_one_state
-    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.log_probabilities(F)
 
     @from_one_state
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
+    def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
@@ -517,13 +515,13 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     def _fitted(self, X: Any) -> Array:
         return np.asarray(self._sparse_outputs(X), dtype=np.float64)
 
-    def _classes(self, y: NDArray[Any], weight: Array) -> NDArray[np.intp]:
+    def _classes(self, y: NDArray[Any], weight: Array) -> Indices:
         """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
         self.classes_ = np.unique(y[weight > 0])
         check_classes(self.classes_, self.threshold)
         return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
 
-    def _judge(self, label: NDArray[np.intp], weight: Array, Y: Array) -> JudgeFor:
+    def _judge(self, label: Indices, weight: Array, Y: Array) -> JudgeFor:
         def judge_for(rows: Indices, targets: list[int] | None) -> Judge:
             w, own, targeted = weight[rows], label[rows], Y[rows]
             if targets is not None:
@@ -669,17 +667,17 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         return self
 
     @from_one_state
-    def predict(self, X: Any) -> NDArray[np.floating]:
+    def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q)."""
         return self._shaped(self._outputs(X))
 
     @from_one_state
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.floating]]:
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predictions with 1, 2, … centers."""
         for F in self._staged_outputs(X):
             yield self._shaped(F)
 
-    def _shaped(self, F: NDArray[np.floating]) -> NDArray[np.floating]:
+    def _shaped(self, F: Floats) -> Floats:
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
 

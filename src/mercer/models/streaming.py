@@ -43,8 +43,7 @@ from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import ALPHAS, Task, Tuned, choose, enough, finish, precision_of
 from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # More rows than this are not all made centers unless asked for: a decomposition of so many takes half a minute.
 EXACT_ROWS = 5000
@@ -66,11 +65,11 @@ class StreamModel(KernelModel):
         """Targets of blocks, once the rows were looked at."""
 
     @abstractmethod
-    def _labels_of(self, encode: Encoder, block: Block) -> NDArray[np.intp] | None:
+    def _labels_of(self, encode: Encoder, block: Block) -> Indices | None:
         """Class numbers (n,) of rows, None where there are no classes."""
 
     @abstractmethod
-    def _criterion(self, training: Training, label: NDArray[np.intp] | None) -> CriterionFor:
+    def _criterion(self, training: Training, label: Indices | None) -> CriterionFor:
         """What leave-one-out minimizes."""
 
     @abstractmethod
@@ -163,7 +162,7 @@ class StreamModel(KernelModel):
             return False
         return True
 
-    def _fit_table(self, X: Any, y: NDArray[Any], weight: Array | None, fold: NDArray[np.intp] | None) -> Self:
+    def _fit_table(self, X: Any, y: NDArray[Any], weight: Array | None, fold: Indices | None) -> Self:
         """Fit to rows in memory; rows of a fold leave together."""
         check_folds(fold, weight)
         self._begin(MemoryRows(X, y, weight), fold=fold)
@@ -199,7 +198,7 @@ class StreamModel(KernelModel):
         X, y, weight = self._table(X, y, sample_weight, reset="_stream" not in self.__dict__)
         return MemoryRows(X, y, None if sample_weight is None else weight)
 
-    def _begin(self, rows: Rows, *, fold: NDArray[np.intp] | None = None) -> None:
+    def _begin(self, rows: Rows, *, fold: Indices | None = None) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         self._check_memory(rows)
         source, rows = rows, RepeatedRows(rows)
@@ -273,7 +272,7 @@ class StreamModel(KernelModel):
         )
 
     def _task(
-        self, encode: Encoder, drawn: Drawn, fold: NDArray[np.intp] | None, rows: Rows | None = None
+        self, encode: Encoder, drawn: Drawn, fold: Indices | None, rows: Rows | None = None
     ) -> tuple[Task, Training]:
         """The sample with its targets, and what to do with it; ``rows`` where a pass over them is to come."""
         sample = drawn.sample()

@@ -23,6 +23,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Meaning, Reading, Tally, distinct_rows, reading_of
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
+from mercer.types import Array, Indices
 
 # Penalties that are given lie in between: of others squares are lost.
 PENALTIES = (1e-100, 1e100)
@@ -269,12 +270,12 @@ def known_classes(classes: Any) -> NDArray[Any]:
     return np.unique(gate.label_column("classes", classes))
 
 
-def real_targets(y: Any, owner: Any) -> NDArray[np.float64]:
+def real_targets(y: Any, owner: Any) -> Array:
     """Finite real targets of one or two dimensions, for an estimator."""
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
     y = gate.rows_in("y", y)
-    targets: NDArray[np.float64] = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     gate.not_too_large("y", targets)
     return targets
 
@@ -314,7 +315,7 @@ def component_count(value: Any, n_classes: int) -> int:
     return int(value)
 
 
-def class_priors(priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64] | None:
+def class_priors(priors: ArrayLike | None, n_classes: int) -> Array | None:
     """Positive numbers (k,) that sum to one, or None."""
     if priors is None:
         return None
@@ -328,9 +329,7 @@ def class_priors(priors: ArrayLike | None, n_classes: int) -> NDArray[np.float64
     return p
 
 
-def class_factors(
-    class_weight: Any, classes: NDArray[Any], label: NDArray[np.intp], weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def class_factors(class_weight: Any, classes: NDArray[Any], label: Indices, weight: Array) -> Array:
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
@@ -340,13 +339,13 @@ def class_factors(
         count = np.bincount(label, weight, minlength=len(classes))
         # A class that no row has seen yet counts as one of average size.
         average = weight.sum() / len(count)
-        balanced: NDArray[np.float64] = average / np.where(count > 0, count, average)
+        balanced: Array = average / np.where(count > 0, count, average)
         return balanced
     factors = compute_class_weight(class_weight, classes=classes, y=classes)
     return np.asarray(factors, dtype=np.float64)
 
 
-def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
+def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
     """Weights (n,) of the rows: nonnegative and finite, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows(X))
@@ -364,7 +363,7 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
     return w
 
 
-def weight_reading(meaning: Any, weight: NDArray[np.float64] | Tally) -> Reading:
+def weight_reading(meaning: Any, weight: Array | Tally) -> Reading:
     """How weights (n,), or those of a tally, are read under the parameter ``weights``."""
     if np.ndim(meaning) > 0:
         raise ValueError(
@@ -394,7 +393,7 @@ def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
 
 def fold_of_rows(
     cv: Any, X: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool = True
-) -> NDArray[np.intp] | None:
+) -> Indices | None:
     """The fold (n,) in which each row leaves, or None where each leaves alone."""
     if cv is None and groups is None:
         return None
@@ -430,7 +429,7 @@ def check_stored(value: Any) -> None:
         check_stored(vars(value))
 
 
-def check_folds(fold: NDArray[np.intp] | None, weight: NDArray[np.float64] | None) -> None:
+def check_folds(fold: Indices | None, weight: Array | None) -> None:
     """Rows of positive weight are in two folds at least."""
     used = fold if fold is None or weight is None else fold[weight > 0]
     if used is not None and (used == used[0]).all():

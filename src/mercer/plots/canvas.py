@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from mercer.models.validation import choice
+from mercer.types import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 # Okabe and Ito (2008), Color universal design, without the yellow that is too pale for lines; then the colors
 # farthest from white and from those before, in CIELAB and as seen without green cones (Machado et al. 2009).
@@ -72,7 +72,7 @@ def last_step(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], Indices]:
     """The distinct classes and the class number of every row (n,), one for each of the scores."""
     y = np.asarray(y)
     if len(y) != len(scores):
@@ -114,7 +114,7 @@ def inches(ax: "Axes") -> Array:
     return np.array(ax.get_window_extent().size) / ax.figure.dpi
 
 
-def free_spots(Z: Array, label: NDArray[np.intp], names: list[str], size: Array) -> Array:
+def free_spots(Z: Array, label: Indices, names: list[str], size: Array) -> Array:
     """Where names (k,) hide few points Z (n, 2) and no other name: (k, 2), on axes of this size (2,) in inches."""
     low, span = Z.min(axis=0), np.ptp(Z, axis=0)
     scale = np.where(span > 0, span, 1.0) * (1 + 2 * MARGIN) / size

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, span_of
 from mercer.rows.base import taken
+from mercer.types import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,9 +63,9 @@ class LeaveOneOutDisplay:
     def __init__(
         self,
         *,
-        train_scores: NDArray[np.float64],
-        loo_scores: NDArray[np.float64],
-        label: NDArray[np.intp],
+        train_scores: Array,
+        loo_scores: Array,
+        label: Indices,
         classes: NDArray[Any],
         threshold: float | None = None,
     ) -> None:
@@ -181,15 +182,15 @@ class LeaveOneOutDisplay:
         self.ax_.fill_between(x, base or 0.0, loo, color=color(c), alpha=0.35, lw=0, label=f"{prefix}left out")
 
 
-def _margins(scores: NDArray[np.float64], label: NDArray[np.intp]) -> NDArray[np.float64]:
+def _margins(scores: Array, label: Indices) -> Array:
     """The score of the own class minus the best of the others (n,), from scores (n, k)."""
     rows = np.arange(len(label))
     others = scores.copy()
     others[rows, label] = -np.inf
-    margins: NDArray[np.float64] = scores[rows, label] - others.max(axis=1)
+    margins: Array = scores[rows, label] - others.max(axis=1)
     return margins
 
 
-def _accuracies(train_margin: NDArray[np.float64], loo_margin: NDArray[np.float64]) -> str:
+def _accuracies(train_margin: Array, loo_margin: Array) -> str:
     """Shares of rows on the right side, in words."""
     return f"accuracy: training {(train_margin > 0).mean():.1%}, left out {(loo_margin > 0).mean():.1%}"

@@ -4,18 +4,18 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels import Kernel
 from mercer.plots.canvas import COLORS, axes_or_new, last_step
-from mercer.tuning import Path
+from mercer.tuning import TuningPath
+from mercer.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Array = NDArray[np.float64]
 
 CRITERIA = {
     "brier": "Leave-one-out Brier score",
@@ -38,7 +38,7 @@ class LooPathDisplay:
 
     Parameters
     ----------
-    path : Path
+    path : TuningPath
         ``loo_path_`` of a fitted model.
     criterion : str, default="Leave-one-out criterion"
         What the numbers are, for labels.
@@ -65,7 +65,7 @@ class LooPathDisplay:
     figure_: "Figure | SubFigure"
     colorbar_: Any
 
-    def __init__(self, *, path: Path, criterion: str = "Leave-one-out criterion") -> None:
+    def __init__(self, *, path: TuningPath, criterion: str = "Leave-one-out criterion") -> None:
         self.path = path
         self.criterion = criterion
 
@@ -109,7 +109,7 @@ class LooPathDisplay:
         """
         values = np.asarray(scores, dtype=np.float64)
         grid = np.broadcast_to(np.asarray(alphas, dtype=np.float64), values.shape)
-        return cls(path=Path(kernels, grid, values, n_points=0), criterion=criterion).plot(ax=ax)
+        return cls(path=TuningPath(kernels, grid, values, n_points=0), criterion=criterion).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""

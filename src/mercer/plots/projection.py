@@ -18,12 +18,11 @@ from mercer.plots.canvas import (
     marker,
     span_of,
 )
+from mercer.types import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-
-Array = NDArray[np.float64]
 
 
 class DiscriminantDisplay:
@@ -66,8 +65,8 @@ class DiscriminantDisplay:
     def __init__(
         self,
         *,
-        variates: NDArray[np.float64],
-        label: NDArray[np.intp],
+        variates: Array,
+        label: Indices,
         classes: NDArray[Any],
         threshold: float | None = None,
     ) -> None:

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.gate import joined, labels, not_dates, real, unmasked
 from mercer.linalg.threads import stream_in_threads
 from mercer.rows.progress import progress
+from mercer.types import Array, Indices
 
 # Sums of blocks cost little beside the blocks themselves: twice the rows of one matrix product.
 BLOCK_ROWS = 8192
@@ -29,9 +29,9 @@ class Block:
 
     X: Any
     y: Any
-    weight: NDArray[np.float64] | None
+    weight: Array | None
     first: int
-    unit: NDArray[np.float64] | None = None
+    unit: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -49,7 +49,7 @@ class Block:
         y, weight, unit = (_optional(part, rows) for part in (self.y, self.weight, self.unit))
         return Block(self.X[rows], y, weight, self.first + start, unit)
 
-    def take(self, rows: NDArray[np.intp]) -> "Block":
+    def take(self, rows: Indices) -> "Block":
         """Some rows of the block, as a block whose rows are not in sequence; ``first`` is kept."""
         X, y, weight, unit = (taken(part, rows) for part in (self.X, self.y, self.weight, self.unit))
         return Block(X, y, weight, self.first, unit)
@@ -212,7 +212,7 @@ def values(y: Any, rows: slice) -> Any:
     return part if hasattr(part, "shape") else labels("y", part)
 
 
-def weights(weight: Any, rows: slice) -> NDArray[np.float64] | None:
+def weights(weight: Any, rows: slice) -> Array | None:
     """Some of the weights (b,)."""
     return None if weight is None else real("weight", _plain(_cut(weight, rows)))
 
@@ -257,7 +257,7 @@ def _optional(values: Any, rows: slice) -> Any:
     return None if values is None else values[rows]
 
 
-def taken(X: Any, rows: NDArray[np.intp]) -> Any:
+def taken(X: Any, rows: Indices) -> Any:
     """Some rows of an array, a CSR matrix, a frame or a list; None of None."""
     if X is None:
         return None

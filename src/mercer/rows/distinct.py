@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.types import Indices
+
 
 @dataclass(frozen=True)
 class Distinct:
     """``first`` (u,): where each distinct row first stands; ``point`` (n,): the distinct row of each row."""
 
-    first: NDArray[np.intp]
-    point: NDArray[np.intp]
+    first: Indices
+    point: Indices
 
     @property
     def n_points(self) -> int:

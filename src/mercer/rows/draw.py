@@ -11,8 +11,7 @@ from mercer.rows.base import Block, Rows, join
 from mercer.rows.checksum import splitmix64
 from mercer.rows.twins import ROUNDING, Twins, check_held, rank_within, weight_of
 from mercer.rows.weights import Tally
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Held parts of blocks are joined when they are this many.
 MOST_PARTS = 64
@@ -33,7 +32,7 @@ class Sample:
     X: Any
     y: Any
     weight: Array | None
-    index: NDArray[np.intp]
+    index: Indices
 
     @property
     def n_rows(self) -> int:
@@ -93,7 +92,7 @@ class Labels:
         bound: Array = np.append(self.bound, np.inf)[self.position(y)]
         return bound
 
-    def position(self, y: NDArray[Any]) -> NDArray[np.intp]:
+    def position(self, y: NDArray[Any]) -> Indices:
         """Where labels stand among the values (b,)."""
         return np.searchsorted(self.values, y)
 
@@ -120,7 +119,7 @@ class Drawn:
     parts: tuple[Block, ...]
     key: Array
     faded: Array
-    index: NDArray[np.intp]
+    index: Indices
     n_rows: int
     tally: Tally
     labels: Labels
@@ -157,7 +156,7 @@ class Drawn:
                 keep = np.union1d(keep, among[_of_each(y[among], self.key[among], self.of_each)])
         return self._keep(np.sort(keep), block)
 
-    def _keep(self, rows: NDArray[np.intp], block: Block) -> "Drawn":
+    def _keep(self, rows: Indices, block: Block) -> "Drawn":
         """With some of the held rows, all of which are in the block; the others are let go."""
         if len(rows) == len(self.key):
             return replace(self, parts=(block,))
@@ -166,7 +165,7 @@ class Drawn:
         labels = self.labels.bounded(self._label_of(block)[lost], self.key[lost])
         return replace(self._some(rows, block), labels=labels)
 
-    def _some(self, rows: NDArray[np.intp], block: Block) -> "Drawn":
+    def _some(self, rows: Indices, block: Block) -> "Drawn":
         # A copy: a view would keep the whole block.
         parts = (block.take(rows),) if len(rows) else ()
         return replace(self, parts=parts, key=self.key[rows], faded=self.faded[rows], index=self.index[rows])
@@ -278,7 +277,7 @@ class Draw:
         return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
 
-def _of_each(y: NDArray[Any], key: Array, n: int) -> NDArray[np.intp]:
+def _of_each(y: NDArray[Any], key: Array, n: int) -> Indices:
     """Positions of the rows with the n least keys of every label."""
     _, label = np.unique(y, return_inverse=True)
     order = np.argsort(key, kind="stable")

@@ -1,10 +1,11 @@
 """Rows that leave together."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.types import Indices
 
 
-def fold_members(fold: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def fold_members(fold: Indices) -> list[Indices]:
     """The rows of each fold, for fold numbers (n,) of any integers; every row is in one list."""
     order = np.argsort(fold, kind="stable")
     _, starts = np.unique(fold[order], return_index=True)

@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.rows.base import (
     BLOCK_ROWS,
     Block,
@@ -20,6 +17,7 @@ from mercer.rows.base import (
     values,
     weights,
 )
+from mercer.types import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ class MemoryRows(LocalRows):
         """Names of the columns of a frame."""
         return column_names(self.X)
 
-    def some(self, rows: NDArray[np.intp]) -> "MemoryRows":
+    def some(self, rows: Indices) -> "MemoryRows":
         """Some of the rows, of arrays and sparse matrices."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         X = self.X[rows] if hasattr(self.X, "shape") else [self.X[i] for i in rows]

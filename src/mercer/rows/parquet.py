@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
+from mercer.types import Indices
 
 # Bytes read ahead in each column. With it, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
@@ -365,7 +366,7 @@ def _groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int, int]:
     return list(range(first, last + 1)), int(ends[first]), int(ends[last + 1])
 
 
-def _ends(metadata: Any) -> NDArray[np.intp]:
+def _ends(metadata: Any) -> Indices:
     """Zero, and the row after the last of every row group."""
     counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     return np.cumsum([0, *counts], dtype=np.intp)

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from mercer.rows.base import Block, join
 from mercer.rows.distinct import distinct_rows
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Weights are sums of others: what is taken may exceed what is there by rounding.
 ROUNDING = 1e-9
@@ -22,8 +21,8 @@ class Twins:
     ``held`` (h,) and ``gone`` (b,) number the different rows among both; ``weight`` (h,), ``less`` (b,).
     """
 
-    held: NDArray[np.intp]
-    gone: NDArray[np.intp]
+    held: Indices
+    gone: Indices
     weight: Array
     less: Array
 
@@ -73,11 +72,11 @@ class Twins:
         held, gone = rank_within(kind[:h]) < n_gone[kind[:h]], rank_within(kind[h:]) < n_held[kind[h:]]
         return held & known[self.held], gone & known[self.gone]
 
-    def _sums(self, pair: NDArray[np.intp], weight: Array) -> Array:
+    def _sums(self, pair: Indices, weight: Array) -> Array:
         return np.bincount(pair, weight, minlength=self.n_pairs).astype(np.float64)
 
 
-def _sizes(weight: Array) -> NDArray[np.intp]:
+def _sizes(weight: Array) -> Indices:
     """Numbers (n,) of the different weights; those that differ by rounding are the same."""
     order = np.argsort(weight)
     larger = np.diff(weight[order], prepend=0.0) > ROUNDING * weight[order]
@@ -86,7 +85,7 @@ def _sizes(weight: Array) -> NDArray[np.intp]:
     return size
 
 
-def rank_within(kind: NDArray[np.intp]) -> NDArray[np.intp]:
+def rank_within(kind: Indices) -> Indices:
     """How many rows of the same kind come before each row (n,)."""
     order = np.argsort(kind, kind="stable")
     first = np.flatnonzero(np.diff(kind[order], prepend=-1))
@@ -95,7 +94,7 @@ def rank_within(kind: NDArray[np.intp]) -> NDArray[np.intp]:
     return rank
 
 
-def _copies(count: NDArray[np.intp], probability: Array) -> Array:
+def _copies(count: Indices, probability: Array) -> Array:
     """How many rows are equal to one of which ``count`` are held (u,), each with this probability (u,).
 
     Of several held, count / probability. Of one the expectation from how many are held once and twice, which is
@@ -122,7 +121,7 @@ def check_held(twins: Twins, block: Block, bound: Array) -> None:
         )
 
 
-def _pairs(one: Block, two: Block) -> NDArray[np.intp]:
+def _pairs(one: Block, two: Block) -> Indices:
     """Numbers (b + c,) of the rows of both blocks that are equal where both the rows and their targets are.
 
     Rows in float32 and in float64 are compared as float32.

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
+
 Meaning = Literal["auto", "counts", "importance"]
 
 # Larger whole numbers are not taken for counts unless asked for. Of bootstrap samples, the usual source of counts,
@@ -23,7 +23,7 @@ class Tally:
     Of disjoint rows these add, exactly and in any order. ``odd`` is the largest of the other weights so far.
     """
 
-    small: NDArray[np.intp]
+    small: Indices
     large: int
     other: int
     odd: float

@@ -13,10 +13,9 @@ Both take log-odds, so that no pair can overflow, and no probability is negative
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 
 def pair_odds(log_scores: Array) -> Array:

@@ -3,17 +3,16 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.scores.logistic import PIECE, Logits, fit_logits, softmax0
 from mercer.scores.relative import relative
+from mercer.types import Array, Floats, Indices
 
-Array = NDArray[np.float64]
 # From outputs (a, n, q) to one number for each alpha (a,), and to the losses of rows (a, n).
 Criterion = Callable[[Array], Array]
 Losses = Callable[[Array], Array]
 # The criterion for some of the rows, by their numbers.
-CriterionFor = Callable[[NDArray[np.intp]], Criterion]
+CriterionFor = Callable[[Indices], Criterion]
 
 
 def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
@@ -30,7 +29,7 @@ def squared_criterion(Y: Array, weight: Array) -> Criterion:
     return mean_loss(squared_losses(Y, weight), weight)
 
 
-def classification_criterion(name: str, label: NDArray[np.intp], weight: Array, Y: Array) -> Criterion:
+def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
     """The mean loss of that name for class numbers (n,) and their targets Y (n, q)."""
     return mean_loss(classification_losses(name, label, weight, Y), weight)
 
@@ -49,7 +48,7 @@ def squared_losses(Y: Array, weight: Array) -> Losses:
     return lambda outputs: np.asarray((outputs - Y) ** 2 @ (1.0 / scale))
 
 
-def classification_losses(name: str, label: NDArray[np.intp], weight: Array, Y: Array) -> Losses:
+def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
     """Losses of that name for class numbers (n,) and their targets Y (n, q).
 
     "brier" and "log_loss" judge the probabilities that a logistic map of the outputs gives,
@@ -70,12 +69,12 @@ def classification_losses(name: str, label: NDArray[np.intp], weight: Array, Y: 
     return losses
 
 
-def _error(R: Array, label: NDArray[np.intp]) -> Array:
+def _error(R: Array, label: Indices) -> Array:
     best = np.where(R.max(axis=-1) > 0, R.argmax(axis=-1) + 1, 0)
     return np.asarray(best != label, dtype=np.float64)
 
 
-def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
+def _brier(R: Array, label: Indices, logits: Logits) -> Array:
     P, log_total = softmax0(logits.at(R))
     own = np.arange(1, P.shape[-1] + 1) == label[:, None]
     first = np.exp(-log_total) - (label == 0)
@@ -83,14 +82,14 @@ def _brier(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
     return loss
 
 
-def _log_loss(R: Array, label: NDArray[np.intp], logits: Logits) -> Array:
+def _log_loss(R: Array, label: Indices, logits: Logits) -> Array:
     Z = logits.at(R)
     own = np.arange(1, Z.shape[-1] + 1) == label[:, None]
     loss: Array = softmax0(Z)[1] - (Z * own).sum(axis=-1)
     return loss
 
 
-def accuracy(P: NDArray[np.floating], label: NDArray[np.intp], weight: Array) -> float:
+def accuracy(P: Floats, label: Indices, weight: Array) -> float:
     """Share of rows, by weight (n,), whose own class has the largest of their probabilities P (n, k)."""
     return float(np.average(P.argmax(axis=1) == label, weights=weight))
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 
 def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: float) -> Array:
@@ -39,9 +38,9 @@ class LeftOut:
     residual: Array
     weight: Array
     count: Array
-    point: NDArray[np.intp] | None
+    point: Indices | None
     share: Array | None
-    fold: NDArray[np.intp] | None
+    fold: Indices | None
 
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
         """Outputs (n, r) at n rows of the models that left out each of r, from f (n,) and weights L (n, u).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 MAX_ITER = 50
 TOLERANCE = 1e-9
@@ -35,7 +35,7 @@ class Logits:
         return logits
 
 
-def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
+def fit_logits(R: Array, label: Indices, weight: Array) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about ten passes over R."""
     spread = R.std(axis=1).max(axis=-1)[:, None, None]
     constant = spread <= 1e-12 * np.abs(R).max(axis=(1, 2), keepdims=True)
@@ -44,9 +44,7 @@ def fit_logits(R: Array, label: NDArray[np.intp], weight: Array) -> Logits:
     return Logits(slope / unit[:, 0, 0], offset)
 
 
-def _fit_in_units(
-    R: Array, label: NDArray[np.intp], weight: Array, constant: NDArray[np.bool_]
-) -> tuple[Array, Array]:
+def _fit_in_units(R: Array, label: Indices, weight: Array, constant: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Slopes (a,) and offsets (a, k - 1) for scores of unit spread, but for those that are constant."""
     T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
     theta = np.zeros((len(R), 1 + R.shape[-1]))
@@ -59,7 +57,7 @@ def _fit_in_units(
     return theta[:, 0], theta[:, 1:]
 
 
-def _share_odds(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
+def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
     """Log-odds (k - 1,) of mean smoothed targets, equal to the last digit for classes of equal weight."""
     count = np.bincount(label, weight, minlength=n_classes)
     wrong = count / (count + 2.0)
@@ -69,7 +67,7 @@ def _share_odds(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array
     return relative
 
 
-def smoothed_targets(label: NDArray[np.intp], weight: Array, n_classes: int) -> Array:
+def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
     """(n, k) target probabilities: (n_c + 1)/(n_c + 2) for the own class, the rest shared by the others."""
     count = np.bincount(label, weight, minlength=n_classes)[label]
     T = np.repeat(1.0 / ((count + 2.0) * (n_classes - 1)), n_classes).reshape(-1, n_classes)

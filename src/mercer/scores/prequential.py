@@ -3,15 +3,13 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.rows.weights import Reading
 from mercer.scores.criteria import accuracy
 from mercer.scores.probabilities import Posterior, calibrate
 from mercer.scores.relative import relative
 from mercer.scores.rule import Rule
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 # Isotonic and logistic do without rows of a class; normal densities do not.
 ONLINE_CALIBRATIONS = ("logistic", "isotonic")
@@ -57,7 +55,7 @@ class ScoreWindow:
     """Outputs (w, q), class numbers and weights (w,) of the last rows; ``new`` came since a calibration."""
 
     outputs: Array
-    label: NDArray[np.intp]
+    label: Indices
     weight: Array
     new: int
 
@@ -65,7 +63,7 @@ class ScoreWindow:
     def empty(cls, n_outputs: int) -> "ScoreWindow":
         return cls(np.zeros((0, n_outputs)), np.zeros(0, dtype=np.intp), np.zeros(0), 0)
 
-    def extended(self, outputs: Array, label: NDArray[np.intp], weight: Array, window: int) -> "ScoreWindow":
+    def extended(self, outputs: Array, label: Indices, weight: Array, window: int) -> "ScoreWindow":
         """With more rows, and without the oldest."""
         return ScoreWindow(
             np.concatenate([self.outputs, outputs])[-window:],

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "isotonic")
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepCurve:
     """An increasing curve through (knots, values), constant outside."""
 
     knots: Array
@@ -40,7 +39,7 @@ class Posterior:
 
     slope: Array
     offset: Array
-    curves: tuple[Steps, ...] = ()
+    curves: tuple[StepCurve, ...] = ()
     smooth: float = 1.0
     shift: Array = field(default_factory=lambda: np.zeros(1))
 
@@ -90,9 +89,7 @@ def odds_shift(share: Array, priors: Array) -> Array:
     return shift
 
 
-def calibrate(
-    method: str, R: Array, label: NDArray[np.intp], weight: Array, basis: Array | None = None
-) -> Posterior:
+def calibrate(method: str, R: Array, label: Indices, weight: Array, basis: Array | None = None) -> Posterior:
     """The posterior of that method from leave-one-out scores R (n, k - 1).
 
     Where the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
@@ -105,13 +102,13 @@ def calibrate(
     return _isotonic(R, label, weight, logistic)
 
 
-def _logistic(R: Array, label: NDArray[np.intp], weight: Array) -> Posterior:
+def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:
     """Discriminative: maximum likelihood of one slope and k - 1 offsets."""
     fit = fit_logits(R[None], label, weight)
     return Posterior(fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
 
 
-def _gaussian(R: Array, label: NDArray[np.intp], weight: Array, basis: Array) -> Posterior:
+def _gaussian(R: Array, label: Indices, weight: Array, basis: Array) -> Posterior:
     """Generative: one normal distribution a class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
 
     A variance of its own for each class would turn the rule around far from the data.
@@ -146,7 +143,7 @@ def _spread(Z: Array, weight: Array) -> Array:
     return np.where(std > 0.0, std, 1.0)
 
 
-def _isotonic(R: Array, label: NDArray[np.intp], weight: Array, logistic: Posterior) -> Posterior:
+def _isotonic(R: Array, label: Indices, weight: Array, logistic: Posterior) -> Posterior:
     """Increasing steps for each class against the rest, mixed with the logistic posterior."""
     own = _one_against_rest(R)
     curves = tuple(_steps(own[:, c], label == c, weight) for c in range(own.shape[1]))
@@ -154,12 +151,12 @@ def _isotonic(R: Array, label: NDArray[np.intp], weight: Array, logistic: Poster
     return replace(logistic, curves=curves, smooth=float(smooth))
 
 
-def _steps(r: Array, hit: NDArray[np.bool_], weight: Array) -> Steps:
+def _steps(r: Array, hit: NDArray[np.bool_], weight: Array) -> StepCurve:
     """Isotonic regression of hits on the distinct values of r."""
     knots, position = np.unique(r, return_inverse=True)
     total = np.bincount(position, weight)
     share = np.bincount(position, weight * hit) / total
-    return Steps(knots, isotonic_regression(share, weights=total).x)
+    return StepCurve(knots, isotonic_regression(share, weights=total).x)
 
 
 def _one_against_rest(R: Array) -> Array:

@@ -3,17 +3,18 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mercer.types import Array, Indices
 
 
-def class_targets(label: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
+def class_targets(label: Indices, n_classes: int) -> Array:
     """Two classes: one column of -1 and +1. More: one indicator column for each class."""
     if n_classes == 2:
         return np.where(label == 1, 1.0, -1.0)[:, None]
     return np.eye(n_classes)[label]
 
 
-def class_numbers(Y: NDArray[np.float64]) -> NDArray[np.intp]:
+def class_numbers(Y: Array) -> Indices:
     """The class (n,) of each row of targets."""
     return np.asarray(Y[:, 0] > 0, dtype=np.intp) if Y.shape[1] == 1 else Y.argmax(axis=1)
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.linalg import eigen_psd
@@ -11,10 +10,10 @@ from mercer.scores.probabilities import Posterior, calibrate
 from mercer.scores.relative import relative
 from mercer.scores.thresholds import threshold_at
 from mercer.solvers import Directions, discriminant_directions
+from mercer.types import Array, Floats, Indices
 
-Array = NDArray[np.float64]
 # Outputs keep the precision of the rows.
-Outputs = NDArray[np.floating]
+Outputs = Floats
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class ClassFit:
 
     loo: Array
     Y: Array
-    label: NDArray[np.intp]
+    label: Indices
     weight: Array
     scatter: Scatter
 

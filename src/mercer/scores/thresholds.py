@@ -7,10 +7,9 @@ r > t is the positive class.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 SOFT_MARGIN_C = 1.0
 

@@ -16,11 +16,9 @@ rank below k - 1. Those are arbitrary, and are stored as zeros.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.linalg import Reflector, eigen_psd
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Directions:
     back: Array
     eigenvalues: Array
 
-    def project(self, F: NDArray[np.floating]) -> Array:
+    def project(self, F: Floats) -> Array:
         """Discriminant variates (..., r) of outputs (..., k)."""
         Z: Array = (F - self.share) @ self.scalings
         return Z

@@ -6,15 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram.blocks import check_finite, evaluator, overflow
 from mercer.gram.moments import columns, pieces
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats
 
 # Rows whose kernel values and coordinates exist at a time.
 PIECE = 2048
@@ -24,7 +22,7 @@ PIECE = 2048
 class LeftOutputs:
     """Outputs (a, b, q) of rows left out, block by block; ``+`` appends those of the other."""
 
-    parts: list[NDArray[np.floating]]
+    parts: list[Floats]
 
     def __add__(self, other: "LeftOutputs") -> "LeftOutputs":
         return LeftOutputs([*self.parts, *other.parts])
@@ -35,7 +33,7 @@ class LeftOutputs:
         return self
 
     @property
-    def outputs(self) -> NDArray[np.floating]:
+    def outputs(self) -> Floats:
         """All of them (a, n, q), in the order of the rows; a copy."""
         return np.concatenate(self.parts, axis=1)
 
@@ -58,7 +56,7 @@ class LeftOutOf:
         """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) exist at a time."""
         return LeftOutputs([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)])
 
-    def _piece(self, block: Block) -> NDArray[np.floating]:
+    def _piece(self, block: Block) -> Floats:
         K, Y = self.values(block.X), columns(block.y)
         leaving = self._single if K.dtype == np.float32 else self._double
         outputs = leaving(K, Y, leaving_weight(block))
@@ -68,7 +66,7 @@ class LeftOutOf:
         return outputs
 
     @cached_property
-    def values(self) -> Callable[[Any], NDArray[np.floating]]:
+    def values(self) -> Callable[[Any], Floats]:
         """X -> k(X, centers)."""
         return evaluator(self.kernel, self.centers)
 

@@ -13,19 +13,17 @@ twice give the same numbers; parts leave with all their weight.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.rows import fold_members
-from mercer.solvers.spectrum import Array, Observations, Spectrum, coordinates
+from mercer.solvers.spectrum import Observations, Spectrum, coordinates
+from mercer.types import Array, Indices
 
 # Numbers in one stack of matrices when folds leave: 64 MiB.
 WORKSPACE = 2**23
 
 
-def leave_out(
-    spectrum: Spectrum, observations: Observations, alphas: Array, fold: NDArray[np.intp] | None = None
-) -> Array:
+def leave_out(spectrum: Spectrum, observations: Observations, alphas: Array, fold: Indices | None = None) -> Array:
     """Outputs for each row of the model fitted without it (a, n, q), exact, for every alpha > 0.
 
     ``fold`` (n,) names the rows that leave together; None: each row alone. O(u² a q), and
@@ -75,13 +73,13 @@ def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
 class _Leaving:
     """Points (g,) that rows leave, which row is where, the share of weight that stays, how targets move."""
 
-    points: NDArray[np.intp]
-    position: NDArray[np.intp]
+    points: Indices
+    position: Indices
     stays: Array
     moves: Array
 
     @classmethod
-    def of(cls, observations: Observations, rows: NDArray[np.intp]) -> "_Leaving":
+    def of(cls, observations: Observations, rows: Indices) -> "_Leaving":
         points, position = np.unique(observations.rows.point[rows], return_inverse=True)
         weight = observations.weight[rows]
         gone = np.bincount(position, weight, minlength=len(points))

@@ -54,8 +54,7 @@ from mercer.linalg.updates import (
     stack_diagonal,
     stack_rows,
 )
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Indices
 
 WHEN_FULL = ("replace", "refuse")
 
@@ -196,7 +195,7 @@ def costs_of_removal(state: StreamState) -> Array:
     return removal_costs(*_dual_basis(state))
 
 
-def remove(recursion: Recursion, state: StreamState, gone: NDArray[np.intp]) -> StreamState:
+def remove(recursion: Recursion, state: StreamState, gone: Indices) -> StreamState:
     """The state of the same rows without some centers; O(m³)."""
     kept = np.setdiff1d(np.arange(state.m), gone)
     upper, Q = keep_columns(state.L.T, kept)
@@ -249,7 +248,7 @@ def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:
 
 
 def _with_centers(
-    recursion: Recursion, state: StreamState, chunk: _Chunk, taken: NDArray[np.intp], V: Array
+    recursion: Recursion, state: StreamState, chunk: _Chunk, taken: Indices, V: Array
 ) -> StreamState:
     """The state with rows ``taken`` as centers, V (b, r) their new coordinates: zero for all rows so far."""
     r, k = len(taken), 1 + state.m
@@ -326,7 +325,7 @@ def _revise(recursion: Recursion, state: StreamState) -> StreamState:
     return _with_centers(recursion, state, some, taken, V)
 
 
-def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[NDArray[np.intp], Array]:
+def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[Indices, Array]:
     """Rows of the chunk that would help the others most as centers, best first, and by how much."""
     S = np.where(np.outer(chunk.novel, chunk.novel), _unexplained(recursion, chunk), 0.0)
     return forward_gains(
@@ -342,7 +341,7 @@ def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[N
 
 def forward_gains(
     S: Array, E: Array, weight: Array, *, penalty: float, tolerance: Array, least: float, most: int
-) -> tuple[NDArray[np.intp], Array]:
+) -> tuple[Indices, Array]:
     """Rows j, one after the other, whose coordinate s = S_j / sqrt(S_jj) explains most of the residuals E (b, q).
 
     The gain is |sum_i w_i s_i e_i|² / (penalty + sum_i w_i s_i²); rows end where that is ``least``. O(b²) each.

@@ -35,14 +35,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats, Indices
 
 # Eigenvalues of so few rounding errors say nothing: with 1 to 10 no fit blows up, with 100 some lose accuracy.
 ROUNDING = 4.0 * np.finfo(np.float64).eps
@@ -71,7 +69,7 @@ class MomentSpectrum:
     lost: Array
     penalty: Array
     n: float
-    kept: NDArray[np.intp]
+    kept: Indices
     negative: float
     intercept: bool
 
@@ -96,7 +94,7 @@ class MomentSpectrum:
         traces: Array = shares.sum(axis=1) + float(self.intercept)
         return traces
 
-    def left_out(self, K: NDArray[np.floating], Y: Array, unit: Array, alphas: Array) -> NDArray[np.floating]:
+    def left_out(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
         """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
 
         K (b, m) are the kernel values of the rows.
@@ -145,14 +143,14 @@ class Leaving:
     constant + phi²'inverse: three products for all alphas and targets, in the precision of the basis.
     """
 
-    basis: NDArray[np.floating]
-    shift: NDArray[np.floating]
-    inverse: NDArray[np.floating]
-    slopes: NDArray[np.floating]
-    target_mean: NDArray[np.floating]
+    basis: Floats
+    shift: Floats
+    inverse: Floats
+    slopes: Floats
+    target_mean: Floats
     constant: float
 
-    def __call__(self, K: NDArray[np.floating], Y: Array, unit: Array) -> NDArray[np.floating]:
+    def __call__(self, K: Floats, Y: Array, unit: Array) -> Floats:
         """Outputs (a, b, q) at targets Y (b, q) if ``unit`` (b,) of each row's weight leaves; 0: fitted ones.
 
         f_(-i)(x_i) = y_i - (y_i - f(x_i)) / (1 - u_i h_i), from the rank-one downdate of the normal
@@ -177,7 +175,7 @@ class Leaving:
 
 
 def decompose_moments(
-    moments: Moments, K: NDArray[np.floating] | RankFactor | None, *, intercept: bool = True
+    moments: Moments, K: Floats | RankFactor | None, *, intercept: bool = True
 ) -> MomentSpectrum:
     """The spectrum for the penalty c'Kc, K (m, m) of the centers or its factor, or c'c where K is None.
 
@@ -217,7 +215,7 @@ class _Penalty:
     """c'Kc = |R c|² of the centers ``kept`` (r,), R None: the identity; ``diagonal`` (r,) of the kernel matrix."""
 
     R: Array | None
-    kept: NDArray[np.intp]
+    kept: Indices
     diagonal: Array
 
     def in_coordinates(self, G: Array) -> Array:
@@ -231,7 +229,7 @@ class _Penalty:
         return np.asarray(scipy.linalg.solve_triangular(self.R, vectors, check_finite=False))
 
 
-def _penalty(moments: Moments, K: NDArray[np.floating] | RankFactor | None) -> _Penalty:
+def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
     """What the sums do not know of the penalty yet."""
     every = np.arange(len(moments.s))
     if moments.coordinates is not None:
@@ -242,7 +240,7 @@ def _penalty(moments: Moments, K: NDArray[np.floating] | RankFactor | None) -> _
     return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
 
 
-def _of_kernel_values(moments: Moments, kept: NDArray[np.intp], basis: Array) -> tuple[Array, Array]:
+def _of_kernel_values(moments: Moments, kept: Indices, basis: Array) -> tuple[Array, Array]:
     """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
     where = moments.coordinates
     if where is not None:

@@ -13,15 +13,13 @@ intercept and noise sigma²/w, the posterior variance of f(x) is
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
 from mercer.solvers.spectrum import Penalty
-
-Array = NDArray[np.float64]
+from mercer.types import Array, Floats
 
 
 @dataclass(frozen=True)
@@ -104,9 +102,7 @@ class CenterVariance:
         return Kx.T if self.among is None else whiten(self.among.R, Kx[:, self.among.kept].T)
 
 
-def center_variance(
-    moments: Moments, K: NDArray[np.floating] | None, alpha: float, *, intercept: bool
-) -> CenterVariance:
+def center_variance(moments: Moments, K: Floats | None, alpha: float, *, intercept: bool) -> CenterVariance:
     """The variance of the fit with the penalty c'Kc, K (m, m) of the centers, or c'c for None; O(m³)."""
     where, used = moments.coordinates, moments if intercept else moments.without_means()
     if where is not None:

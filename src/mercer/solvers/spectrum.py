@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from mercer.linalg import Reflector, eigen_psd, limit_threads, singular
 from mercer.rows import Distinct
+from mercer.types import Array, Floats, Indices
 
-Array = NDArray[np.float64]
 Penalty = Literal["rkhs", "coef"]
 
 
@@ -58,7 +58,7 @@ class Observations:
         return total
 
     @cached_property
-    def point_count(self) -> NDArray[np.intp]:
+    def point_count(self) -> Indices:
         """Rows at each point (u,)."""
         return np.bincount(self.rows.point, minlength=self.rows.n_points)
 
@@ -71,7 +71,7 @@ class Observations:
         mean: Array = first + more / self.point_weight[:, None]
         return mean
 
-    def at_points(self, points: NDArray[np.intp]) -> "tuple[Observations, NDArray[np.intp]]":
+    def at_points(self, points: Indices) -> "tuple[Observations, Indices]":
         """What was observed at some of the points, and which rows that are."""
         position = np.full(self.rows.n_points, -1, dtype=np.intp)
         position[points] = np.arange(len(points))
@@ -127,7 +127,7 @@ class Coefficients:
 
 
 def decompose(
-    K: NDArray[np.floating],
+    K: Floats,
     weight: Array,
     *,
     penalty: Penalty = "rkhs",
@@ -150,7 +150,7 @@ def decompose(
 Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
 
 
-def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
+def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
     A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
     B = reflector.both_sides(A) if reflector else np.array(A.T, order="F")
     eigen = eigen_psd(B, noise=_noise(K, s), threads=threads)
@@ -158,7 +158,7 @@ def _rkhs_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, 
     return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
 
 
-def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
+def _coef_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
     with limit_threads(threads):
         U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, np.sqrt(s)))
@@ -172,7 +172,7 @@ def _coef_parts(K: NDArray[np.floating], s: Array, reflector: Reflector | None, 
     )
 
 
-def _noise(K: NDArray[np.floating], s: Array) -> float:
+def _noise(K: Floats, s: Array) -> float:
     """Bound on the norm of the rounding errors of K in S K S: independent, of the size of its diagonal."""
     largest = float(np.abs(np.diagonal(K) * s**2).max())
     return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(K))) * largest

@@ -1,17 +1,17 @@
 """Kernel and penalty by leave-one-out, on every row or with m centers."""
 
-from mercer.tuning.exact import Problem, at_points, tune
+from mercer.tuning.exact import ExactProblem, at_points, tune
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of
-from mercer.tuning.path import ALPHAS, Path, Tuned
+from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 
 __all__ = [
     "ALPHAS",
     "Choice",
     "Encoded",
-    "Path",
-    "Problem",
+    "ExactProblem",
     "Task",
     "Tuned",
+    "TuningPath",
     "at_points",
     "choose",
     "enough",

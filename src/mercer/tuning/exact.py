@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram import Budget, gram, n_rows, take
 from mercer.gram.blocks import cuts
@@ -16,13 +15,12 @@ from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
 from mercer.solvers.spectrum import Coefficients, Penalty, output_error
 from mercer.tuning.memory import BLAS_BUFFER, Exact, check_exact, exact_sizes, exact_threads, row_bytes
-from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
-
-Array = NDArray[np.float64]
+from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath, climb
+from mercer.types import Array, Indices
 
 
 @dataclass(frozen=True)
-class Problem:
+class ExactProblem:
     """Points X (u rows), what was observed there, and how a fit is judged.
 
     ``criterion`` gives the criterion for some of the rows, which are of ``classes`` or not; ``alpha`` is a number,
@@ -37,7 +35,7 @@ class Problem:
     penalty: Penalty
     intercept: bool
     budget: Budget
-    fold: NDArray[np.intp] | None = None
+    fold: Indices | None = None
     apart: tuple[int, ...] = ()
     classes: bool = True
 
@@ -57,7 +55,7 @@ def at_points(
     return take(kernel, X, rows.first), Observations(Y, weight, unit, rows, doubt)
 
 
-def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
+def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> Tuned:
     """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel.
 
     Whether the last decomposition, of all points, stays within the budget is looked at first.
@@ -68,7 +66,7 @@ def tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
         return _tune(kernel, replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER)), rng)
 
 
-def _tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned:
+def _tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     if problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: nothing but digits depends on the origin.
@@ -80,13 +78,13 @@ def _tune(kernel: Kernel, problem: Problem, rng: np.random.RandomState) -> Tuned
         return _finish(chosen, problem, paths, threads)
 
 
-def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: int) -> Tuned:
+def _finish(kernel: Kernel, problem: ExactProblem, paths: tuple[TuningPath, ...], threads: int) -> Tuned:
     """Choose alpha for the kernel on all points."""
     observations = problem.observations
     spectrum = _spectrum(kernel, problem, threads)
     _, step = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
     alphas, scores = _alpha_path(problem, spectrum, step)
-    last = Path([kernel], alphas[None], scores[None], n_rows(problem.X))
+    last = TuningPath([kernel], alphas[None], scores[None], n_rows(problem.X))
     alpha = float(last.alphas[last.best])
     solution = solve(spectrum, observations, alpha)
     loo = leave_out(spectrum, observations, np.array([alpha]), problem.fold)[0]
@@ -107,7 +105,7 @@ def _finish(kernel: Kernel, problem: Problem, paths: tuple[Path, ...], threads: 
     )
 
 
-def _without(spectrum: Spectrum, problem: Problem, alpha: float, loo: Array, f: int) -> Coefficients:
+def _without(spectrum: Spectrum, problem: ExactProblem, alpha: float, loo: Array, f: int) -> Coefficients:
     """The model without a fold: the fit to targets that are, for the rows of the fold, its own outputs there."""
     inside = np.asarray(problem.fold) == f
     own = np.where(inside[:, None], loo, problem.observations.Y)
@@ -120,7 +118,7 @@ def _otherwise(spectrum: Spectrum, observations: Observations, alpha: float) -> 
     return None if doubted is None else leave_out(spectrum, doubted, np.array([alpha]))[0]
 
 
-def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState) -> tuple[Path, ...]:
+def _screen(kernels: list[Kernel], problem: ExactProblem, rng: np.random.RandomState) -> tuple[TuningPath, ...]:
     """All kernels on a part of the points, and where that was not all of them, the best on a larger part."""
     if n_rows(problem.X) <= SCREEN_POINTS:
         return (search(kernels, problem),)
@@ -130,7 +128,7 @@ def _screen(kernels: list[Kernel], problem: Problem, rng: np.random.RandomState)
     return first, climb(kernels, first.leaders(), lambda few: search(few, some))
 
 
-def search(kernels: list[Kernel], problem: Problem) -> Path:
+def search(kernels: list[Kernel], problem: ExactProblem) -> TuningPath:
     """The criterion of every kernel for every alpha."""
     n = n_rows(problem.X)
     each = threads_each(n)
@@ -144,10 +142,10 @@ def search(kernels: list[Kernel], problem: Problem) -> Path:
     )
     problem.budget.release()
     alphas, scores = (np.array(part) for part in zip(*tried))
-    return Path(kernels, alphas, scores, n)
+    return TuningPath(kernels, alphas, scores, n)
 
 
-def _alpha_path(problem: Problem, spectrum: Spectrum, step: int) -> tuple[Array, Array]:
+def _alpha_path(problem: ExactProblem, spectrum: Spectrum, step: int) -> tuple[Array, Array]:
     """Alphas (a,) and the criterion of each, ``step`` of them at a time."""
     alphas = np.array([problem.alpha]) if problem.alpha is not None else ALPHAS * (spectrum.trace or 1.0)
     judge = problem.criterion(np.arange(len(problem.observations.Y)))
@@ -157,13 +155,13 @@ def _alpha_path(problem: Problem, spectrum: Spectrum, step: int) -> tuple[Array,
     )
 
 
-def _spectrum(kernel: Kernel, problem: Problem, threads: int) -> Spectrum:
+def _spectrum(kernel: Kernel, problem: ExactProblem, threads: int) -> Spectrum:
     K = gram(kernel, problem.X, budget=problem.budget)
     weight = problem.observations.point_weight
     return decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
 
 
-def _sample(problem: Problem, kernel: Kernel, points: NDArray[np.intp]) -> Problem:
+def _sample(problem: ExactProblem, kernel: Kernel, points: Indices) -> ExactProblem:
     """The problem at some of its points, with all rows there."""
     if len(points) == n_rows(problem.X):
         return problem

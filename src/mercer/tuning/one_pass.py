@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.centers import Centers, CenterSelector, Given
-from mercer.centers import Sample as Candidates
+from mercer.centers import CandidateRows, Centers, CenterSelector, Given
 from mercer.gram import Budget, check_size, combine, gram, n_rows, self_similarity, take
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
@@ -32,12 +30,11 @@ from mercer.solvers import Observations
 from mercer.solvers.leaving import LeftOutOf
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.exact import Problem, at_points, search
+from mercer.tuning.exact import ExactProblem, at_points, search
 from mercer.tuning.memory import PROBE_ROWS, RACE_CENTERS, Sizes, judged_at_once
-from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Path, Tuned, climb
+from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath, climb
+from mercer.types import Array, Floats, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 # The moments of the rows of a fold.
 PartOf = Callable[[int], Moments]
 
@@ -79,7 +76,7 @@ class Choice:
     kernel: Kernel
     centers: Centers
     factor: RankFactor | None
-    paths: tuple[Path, ...]
+    paths: tuple[TuningPath, ...]
     words: str
     blur: float = 0.0
 
@@ -147,8 +144,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     given = isinstance(task.selector, Given)
     if _any_origin(task) and not given:
         kernels = [each.around(points) for each in kernels]
-    paths: tuple[Path, ...] = ()
-    candidates: Candidates | None = None
+    paths: tuple[TuningPath, ...] = ()
+    candidates: CandidateRows | None = None
     task.budget.release()
     if len(kernels) > 1:
         first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
@@ -242,7 +239,7 @@ def finish(
     task.budget.release()
     alphas = _alphas(spectrum, task)
 
-    def left_out(some: Array) -> NDArray[np.floating]:
+    def left_out(some: Array) -> Floats:
         if task.fold is not None and part is not None:
             return _folds_left_out(choice, moments, some, task, part)
         return _left_out(kernel, centers, spectrum, some, task)
@@ -255,7 +252,7 @@ def finish(
         outputs = np.empty((0, 0, 0))
         outputs = left_out(some)
         scores = np.append(scores, _judge(task, outputs, judges))
-    path = Path([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
+    path = TuningPath([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
     best = path.best[1]
     loo = np.array(outputs[best] if len(steps) == 1 else left_out(alphas[best : best + 1])[0], dtype=np.float64)
     del outputs
@@ -290,11 +287,11 @@ def enough(judges: Indices | None) -> Indices | None:
     return None if judges is None or len(judges) < LEAST_JUDGES else judges
 
 
-def _every_row(kernel: Kernel, task: Task) -> Problem:
+def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     """The exact problem on all rows of the sample, for a first look at many kernels."""
     used = np.flatnonzero(task.weight > 0)
     X, observations = _points(kernel, task)
-    return Problem(
+    return ExactProblem(
         X=X,
         observations=observations,
         criterion=lambda rows: task.criterion(used[rows]),
@@ -307,16 +304,16 @@ def _every_row(kernel: Kernel, task: Task) -> Problem:
     )
 
 
-def _race(kernels: list[Kernel], task: Task, candidates: Candidates, rng: np.random.RandomState) -> Path:
+def _race(kernels: list[Kernel], task: Task, candidates: CandidateRows, rng: np.random.RandomState) -> TuningPath:
     """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
     most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
     tried = [_lap(kernel, task, candidates, most, rng) for kernel in kernels]
     alphas, scores = (np.array([lap[part] for lap in tried]) for part in (0, 1))
-    return Path(kernels, alphas, scores, task.sample.n_rows, n_centers=tried[0][2])
+    return TuningPath(kernels, alphas, scores, task.sample.n_rows, n_centers=tried[0][2])
 
 
 def _lap(
-    kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
+    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.RandomState
 ) -> tuple[Array, Array, int]:
     """Alphas, their scores, and the number of centers for one kernel."""
     chosen = _centers(kernel, task, candidates, n_centers, rng)
@@ -333,17 +330,17 @@ def _lap(
     return path.alphas[0], path.scores[0], n_rows(chosen.rows)
 
 
-def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Candidates:
+def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> CandidateRows:
     """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
     counted = task.counted.with_weight()
-    candidates = Candidates(counted.X, counted.y, np.asarray(counted.weight), task.label)
+    candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), task.label)
     prepared = task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
     task.budget.release()
     return prepared
 
 
 def _centers(
-    kernel: Kernel, task: Task, candidates: Candidates, n_centers: int | None, rng: np.random.RandomState
+    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.RandomState
 ) -> Centers:
     with at_most(task.sizes.few):
         centers = task.selector.select(
@@ -403,7 +400,7 @@ def _in_single(task: Task) -> bool:
     return getattr(task.sample.X, "dtype", None) == np.float32
 
 
-def _among(kernel: Kernel, centers: Any, task: Task) -> NDArray[np.floating]:
+def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
     """k(centers, centers) in float64, whatever the rows are: fits with small alpha need its digits."""
     if kernel.takes == "values":
         return gram(kernel, take(kernel, task.sample.X, centers), budget=task.budget)
@@ -420,11 +417,9 @@ def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
     return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
 
 
-def _left_out(
-    kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task
-) -> NDArray[np.floating]:
+def _left_out(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task) -> Floats:
     """Outputs (a, n, q) of the rows of the sample for the models without them."""
-    outputs: NDArray[np.floating] = _over(task, task.sample, LeftOutOf(kernel, centers, spectrum, alphas)).outputs
+    outputs: Floats = _over(task, task.sample, LeftOutOf(kernel, centers, spectrum, alphas)).outputs
     return outputs
 
 
@@ -437,9 +432,7 @@ def _otherwise(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alpha: fl
     return np.asarray(doubted.outputs[0], dtype=np.float64)
 
 
-def _folds_left_out(
-    choice: Choice, moments: Moments, alphas: Array, task: Task, part: PartOf
-) -> NDArray[np.floating]:
+def _folds_left_out(choice: Choice, moments: Moments, alphas: Array, task: Task, part: PartOf) -> Floats:
     """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
     n, fold = task.sample.n_rows, np.asarray(task.fold)
     outputs = np.empty((len(alphas), n, task.sample.y.shape[1]))
@@ -453,7 +446,7 @@ def _folds_left_out(
     return outputs
 
 
-def _judge(task: Task, outputs: NDArray[np.floating], judges: Indices | None) -> Array:
+def _judge(task: Task, outputs: Floats, judges: Indices | None) -> Array:
     """The criterion (a,) of outputs (a, n, q), at some of the rows."""
     if judges is not None:
         outputs = outputs[:, judges]

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.kernels.base import Composition, Kernel
 from mercer.solvers.spectrum import Coefficients
-
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
@@ -21,7 +19,7 @@ FINALISTS = 3
 
 
 @dataclass(frozen=True)
-class Path:
+class TuningPath:
     """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points.
 
     ``n_centers`` is the number of centers where not every point was one.
@@ -70,12 +68,12 @@ class Tuned:
     rank: int
     negative: float
     error: float
-    paths: tuple[Path, ...]
+    paths: tuple[TuningPath, ...]
     otherwise: Array | None = None
     without: Mapping[int, Coefficients] = field(default_factory=dict)
 
 
-def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]], Path]) -> Path:
+def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]], TuningPath]) -> TuningPath:
     """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
     tried: dict[int, tuple[Array, Array]] = {}
     # Candidates of a sum or product are a grid of several dimensions: their numbers are no neighbors.
@@ -88,4 +86,4 @@ def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]
         wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys() if in_line else set()
     order = sorted(tried)
     alphas, scores = (np.array([tried[g][part] for g in order]) for part in (0, 1))
-    return Path([kernels[g] for g in order], alphas, scores, path.n_points, path.n_centers)
+    return TuningPath([kernels[g] for g in order], alphas, scores, path.n_points, path.n_centers)

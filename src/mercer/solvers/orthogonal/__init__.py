@@ -1,8 +1,8 @@
 """Sparse least squares: few columns of a kernel matrix, chosen one after another on an orthonormal basis."""
 
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
-from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
-from mercer.solvers.orthogonal.orders import SELECTIONS, Choice, Selection, choose_order
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
+from mercer.solvers.orthogonal.orders import SELECTIONS, Selection, SelectionRule, choose_order
 from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, follow, solution_at
 from mercer.solvers.orthogonal.prune import prune
 from mercer.solvers.orthogonal.search import SparseTrial, search_kernels
@@ -11,11 +11,11 @@ from mercer.solvers.orthogonal.stop import STOPS, number_of_centers
 __all__ = [
     "SELECTIONS",
     "STOPS",
-    "Candidates",
-    "Choice",
+    "CandidateColumns",
     "OrthogonalBasis",
     "Points",
     "Selection",
+    "SelectionRule",
     "SparsePath",
     "SparsePenalty",
     "SparseSolution",

@@ -2,9 +2,8 @@
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mercer.types import Array
 
 # Columns allocated at first; doubled whenever they are used up.
 FIRST_COLUMNS = 32

@@ -15,14 +15,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.gram.blocks import cross, n_rows, pick, self_similarity, take
 from mercer.kernels import Kernel
 from mercer.solvers.spectrum import Observations
+from mercer.types import Array, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 SparsePenalty = Literal["rkhs", "coef", "orthogonal", "diagonal"]
 
 # Least part of the length of a chosen column that must be new, by the precision of the kernel values.
@@ -63,7 +61,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateColumns:
     """Columns k_g(., x_p) for the points p of a pool and one or more kernels g.
 
     Number g b + i stands for kernel g at the point pool[i], of b points in the pool. ``diagonal`` is added to
@@ -78,7 +76,7 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.kernels) * len(self.pool)
 
-    def shifted(self, diagonal: float) -> "Candidates":
+    def shifted(self, diagonal: float) -> "CandidateColumns":
         """With another diagonal."""
         return replace(self, diagonal=diagonal)
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gram.blocks import n_rows, take
 from mercer.kernels import Kernel
-from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
-from mercer.solvers.orthogonal.orders import Choice, Order, Sums, choose_order
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
+from mercer.solvers.orthogonal.orders import Order, SelectionRule, Sums, choose_order
 from mercer.solvers.orthogonal.path import (
     SparsePath,
     SparseSolution,
@@ -27,9 +26,7 @@ from mercer.solvers.orthogonal.prune import prune
 from mercer.solvers.orthogonal.search import ChosenBy, Question, SparseTrial, favorite, search_kernels, try_kernel
 from mercer.solvers.orthogonal.stop import Judge, Judgement, Stop, judged, number_of_centers
 from mercer.solvers.spectrum import Observations
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 # The judge of some rows and some targets; None: all targets.
 JudgeFor = Callable[[Indices, list[int] | None], Judge]
@@ -52,7 +49,7 @@ MOST_AT_ONCE = 1000
 class Settings:
     """How a sparse fit is made; ``alpha`` None: the best. ``widen`` gives the kernels a center may have."""
 
-    choice: Choice
+    choice: SelectionRule
     stop: Stop | None
     tolerance: float
     standard_errors: float
@@ -91,7 +88,7 @@ def _kernel_bytes(u: int, c: int) -> float:
 
 
 @dataclass(frozen=True)
-class Task:
+class SparseTask:
     """Points X (u rows), what was observed there, how the fit is made and judged, and the source of randomness."""
 
     X: Any
@@ -131,7 +128,7 @@ class Task:
         few = self.n_points <= SCREEN[1] and self.settings.choice.penalty == "rkhs"
         return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
 
-    def at_points(self, kernel: Kernel, chosen: Indices) -> "Task":
+    def at_points(self, kernel: Kernel, chosen: Indices) -> "SparseTask":
         """The same at some of the points."""
         if len(chosen) == self.n_points:
             return self
@@ -140,7 +137,7 @@ class Task:
         X = take(kernel, self.X, chosen)
         return replace(self, X=X, observations=part, judge_for=lambda some, t: self.judge_for(rows[some], t))
 
-    def for_targets(self, targets: list[int]) -> "Task":
+    def for_targets(self, targets: list[int]) -> "SparseTask":
         """The same for some of the targets."""
         if len(targets) == self.observations.Y.shape[1]:
             return self
@@ -153,7 +150,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Part:
+class SparsePart:
     """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out.
 
     ``otherwise`` are these outputs if weights meant the other thing, where that is in doubt.
@@ -175,10 +172,10 @@ class SparseFit:
     """Kernels a center may have (the first was chosen), alpha, what was tried, one part or one for each target."""
 
     kernels: tuple[Kernel, ...]
-    candidates: Candidates
+    candidates: CandidateColumns
     alpha: float
     trials: list[SparseTrial]
-    parts: tuple[Part, ...]
+    parts: tuple[SparsePart, ...]
 
     @property
     def loo(self) -> Array:
@@ -192,7 +189,7 @@ class SparseFit:
         return np.column_stack(found) if found else None
 
 
-def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
+def fit_sparse(kernels: list[Kernel], task: SparseTask) -> SparseFit:
     """Choose the kernel, alpha, the centers and their number, and solve.
 
     Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² +
@@ -215,17 +212,17 @@ def fit_sparse(kernels: list[Kernel], task: Task) -> SparseFit:
     return SparseFit(candidates.kernels, candidates, float(parts[0].steps.alpha[0]), trials, parts)
 
 
-def _candidates(kernels: tuple[Kernel, ...], task: Task) -> Candidates:
+def _candidates(kernels: tuple[Kernel, ...], task: SparseTask) -> CandidateColumns:
     """All points, or so many at random."""
     u = task.n_points
     most = (
         task.settings.pool(u) if len(kernels) == 1 else min(u, max(POOL // len(kernels), task.settings.longest(u)))
     )
     pool = np.arange(u) if u <= most else np.sort(task.rng.choice(u, most, replace=False))
-    return Candidates(kernels, task.X, pool)
+    return CandidateColumns(kernels, task.X, pool)
 
 
-def _sums(candidates: Candidates, task: Task) -> Sums | None:
+def _sums(candidates: CandidateColumns, task: SparseTask) -> Sums | None:
     """What selection in Gram space needs, once for all alphas and targets."""
     choice = task.settings.choice
     if choice.selection != "gain" or choice.n_candidates is not None or choice.penalty == "diagonal":
@@ -233,7 +230,9 @@ def _sums(candidates: Candidates, task: Task) -> Sums | None:
     return Sums.of(candidates, Points.of(task.observations))
 
 
-def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums: Sums | None, task: Task) -> Part:
+def _part(
+    candidates: CandidateColumns, targets: list[int], alpha: float | None, sums: Sums | None, task: SparseTask
+) -> SparsePart:
     """One selection for the targets of the task, which are those of these numbers."""
     settings, observations, judge = task.settings, task.observations, task.judge()
     choice, most = settings.choice, settings.longest(task.n_points)
@@ -254,11 +253,17 @@ def _part(candidates: Candidates, targets: list[int], alpha: float | None, sums:
     loo = left_out(steps, state, observations)
     otherwise = None if doubted is None else left_out(steps, state, doubted)
     score = float(judge(loo[None])[0])
-    return Part(targets, path, judgement, steps, m, solution_at(steps, observations, m), loo, score, otherwise)
+    return SparsePart(
+        targets, path, judgement, steps, m, solution_at(steps, observations, m), loo, score, otherwise
+    )
 
 
 def _along(
-    candidates: Candidates, observations: Observations, order: Order, alpha: float | None, penalty: SparsePenalty
+    candidates: CandidateColumns,
+    observations: Observations,
+    order: Order,
+    alpha: float | None,
+    penalty: SparsePenalty,
 ) -> Steps:
     """The fits along an order, with one alpha or with that of each step."""
     if order.alpha is not None and alpha is None:
@@ -266,7 +271,9 @@ def _along(
     return follow(candidates, observations, order.centers, 1.0 if alpha is None else alpha, penalty)
 
 
-def follow_orthogonal(candidates: Candidates, observations: Observations, order: Indices, alphas: Array) -> Steps:
+def follow_orthogonal(
+    candidates: CandidateColumns, observations: Observations, order: Indices, alphas: Array
+) -> Steps:
     """Fits with the penalty on orthogonal coefficients, whose alpha changes from step to step."""
     points = Points.of(observations)
     K = candidates.columns(order)
@@ -283,7 +290,9 @@ def follow_orthogonal(candidates: Candidates, observations: Observations, order:
     return Steps(order, candidates.point(order), mean, alphas, N, V, N.T @ points.target, root**2)
 
 
-def _pruned(candidates: Candidates, steps: Steps, alpha: float, penalty: SparsePenalty, task: Task) -> Steps:
+def _pruned(
+    candidates: CandidateColumns, steps: Steps, alpha: float, penalty: SparsePenalty, task: SparseTask
+) -> Steps:
     """Fits along backward elimination, as far as the same rule keeps its centers."""
     settings, observations = task.settings, task.observations
     back = follow(candidates, observations, prune(steps, len(steps.order)), alpha, penalty)
@@ -292,7 +301,7 @@ def _pruned(candidates: Candidates, steps: Steps, alpha: float, penalty: SparseP
     return follow(candidates, observations, back.order[:m], alpha, penalty)
 
 
-def _compare(kernels: list[Kernel], task: Task) -> list[SparseTrial]:
+def _compare(kernels: list[Kernel], task: SparseTask) -> list[SparseTrial]:
     """All kernels on a part of the points; where that was not all, the best and its neighbors on a larger part."""
     u, (rows, most) = task.n_points, SCREEN
     order = np.arange(u) if u <= most else task.rng.permutation(u)
@@ -305,7 +314,7 @@ def _compare(kernels: list[Kernel], task: Task) -> list[SparseTrial]:
     return _climb(kernels, best, most, task.at_points(kernels[0], order[:rows]))
 
 
-def _climb(kernels: list[Kernel], start: int, most: int, task: Task) -> list[SparseTrial]:
+def _climb(kernels: list[Kernel], start: int, most: int, task: SparseTask) -> list[SparseTrial]:
     """A kernel and its neighbors, and neighbors of the best of them until none is better."""
     tried: dict[int, SparseTrial] = {}
     question = task.question(most)

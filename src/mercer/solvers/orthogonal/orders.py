@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from mercer.gram.blocks import BLOCK_SIZE, check_size, n_rows
 from mercer.linalg import supervised_pivots
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
-from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.reestimate import Estimate, reestimate
 from mercer.solvers.orthogonal.roots import GrowingRoot
+from mercer.types import Array, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Selection = Literal["gain", "residual", "orthogonal"]
 SELECTIONS = get_args(Selection)
 
@@ -33,7 +32,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SelectionRule:
     """How the next center is chosen: the rule, of how many random candidates (None: all), by which estimate."""
 
     selection: Selection = "gain"
@@ -44,9 +43,9 @@ class Choice:
 
 
 def choose_order(
-    candidates: Candidates,
+    candidates: CandidateColumns,
     points: Points,
-    choice: Choice,
+    choice: SelectionRule,
     alpha: float | None,
     most: int,
     rng: np.random.Generator,
@@ -81,7 +80,7 @@ class Sums:
     square: Array
 
     @classmethod
-    def of(cls, candidates: Candidates, points: Points) -> "Sums":
+    def of(cls, candidates: CandidateColumns, points: Points) -> "Sums":
         """One pass over the rows: O(u c²) time, O(c²) memory."""
         c, every = len(candidates), np.arange(len(candidates))
         check_size(candidates.kernels[0], candidates.own(every))
@@ -103,7 +102,11 @@ class Sums:
 
 
 def gain_pivots(
-    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float | None, sums: Sums | None = None
+    candidates: CandidateColumns,
+    points: Points,
+    penalty: SparsePenalty,
+    alpha: float | None,
+    sums: Sums | None = None,
 ) -> Iterator[int]:
     """Largest decrease of the objective among all candidates, from their Gram matrix."""
     if penalty == "diagonal":
@@ -131,7 +134,7 @@ Pick = Callable[["Growth", Array, NDArray[np.bool_]], int]
 class Growth:
     """What has been chosen: the basis of augmented columns (u + r, p) and the root of the penalty."""
 
-    candidates: Candidates
+    candidates: CandidateColumns
     points: Points
     alpha: float
     basis: OrthogonalBasis
@@ -153,7 +156,7 @@ class Growth:
 
 
 def greedy_pivots(
-    candidates: Candidates, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick, most: int
+    candidates: CandidateColumns, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick, most: int
 ) -> Iterator[int]:
     """At most so many candidates as a rule picks them, while one is new, on a basis orthogonalized twice."""
     if penalty == "diagonal":
@@ -208,7 +211,7 @@ def _gains(growth: Growth, left: Array, j: Indices) -> Array:
 
 
 def orthogonal_order(
-    candidates: Candidates, points: Points, choice: Choice, most: int, rng: np.random.Generator
+    candidates: CandidateColumns, points: Points, choice: SelectionRule, most: int, rng: np.random.Generator
 ) -> Order:
     """Orthogonal least squares; alpha is re-estimated after each center, and counts in the gain of the next."""
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
@@ -241,7 +244,7 @@ def orthogonal_order(
 
 
 def _orthogonal_gains(
-    candidates: Candidates, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
+    candidates: CandidateColumns, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
 ) -> Array:
     """|q_j' left|² / (|q_j|² + alpha) (b,) for what is new of each candidate, q_j."""
     new, _ = basis.reduce(points.weighted(candidates.columns(j)))
@@ -253,7 +256,7 @@ def _orthogonal_gains(
 class _Pool:
     """All candidate columns (u, c), and what the basis has left of their squares (c,)."""
 
-    def __init__(self, candidates: Candidates, points: Points) -> None:
+    def __init__(self, candidates: CandidateColumns, points: Points) -> None:
         K = candidates.columns(np.arange(len(candidates)))
         self.A = points.weighted(K)
         self.square = np.einsum("uc,uc->c", self.A, self.A)
@@ -269,7 +272,7 @@ class _Pool:
         return int(np.where(new, gain, np.where(open_, -1.0, -2.0)).argmax())
 
 
-def _small_alpha(candidates: Candidates, points: Points, penalty: SparsePenalty) -> float:
+def _small_alpha(candidates: CandidateColumns, points: Points, penalty: SparsePenalty) -> float:
     """A small penalty in the unit of the problem, from the mean square of a few columns."""
     some = np.arange(len(candidates))[:: max(1, len(candidates) // 64)]
     A = points.weighted(candidates.columns(some))

@@ -22,14 +22,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from mercer.solvers.orthogonal.candidates import Candidates, Points, SparsePenalty
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 # Part of a row's weight that is left at least when the row leaves: leverages of one have no left-out output.
 LEAST_LEFT = 1e-9
@@ -107,7 +104,7 @@ class SparseSolution:
 
 
 def follow(
-    candidates: Candidates, observations: Observations, order: Any, alpha: float, penalty: SparsePenalty
+    candidates: CandidateColumns, observations: Observations, order: Any, alpha: float, penalty: SparsePenalty
 ) -> Steps:
     """Factor the columns in their order: O(u p²). Centers that are combinations of earlier ones are dropped."""
     order = np.asarray(order, dtype=np.intp)

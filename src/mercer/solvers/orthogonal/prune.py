@@ -1,12 +1,9 @@
 """Backward elimination of centers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.solvers.orthogonal.path import Steps
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Indices
 
 
 def prune(steps: Steps, m: int) -> Indices:

@@ -11,12 +11,11 @@ criterion is minimized over log alpha instead.
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from mercer.solvers.orthogonal.candidates import Points
+from mercer.types import Array
 
-Array = NDArray[np.float64]
 Estimate = Literal["gcv", "evidence"]
 
 # alpha is searched between these multiples of the largest d.

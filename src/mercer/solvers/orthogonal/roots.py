@@ -6,16 +6,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from mercer.solvers.orthogonal.candidates import Candidates, SparsePenalty
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.solvers.orthogonal.candidates import CandidateColumns, SparsePenalty
+from mercer.types import Array, Indices
 
 
 class GrowingRoot:
     """P (m, m) of the centers so far, for the penalties "rkhs" (P'P = K_SS), "coef" (P = 1), and none."""
 
-    def __init__(self, candidates: Candidates, penalty: SparsePenalty) -> None:
+    def __init__(self, candidates: CandidateColumns, penalty: SparsePenalty) -> None:
         self._candidates = candidates
         self._penalty = penalty
         self._centers: list[int] = []
@@ -47,7 +45,7 @@ class GrowingRoot:
         self._centers.append(j)
 
 
-def independent(candidates: Candidates, order: Sequence[int] | Indices) -> tuple[Indices, Array]:
+def independent(candidates: CandidateColumns, order: Sequence[int] | Indices) -> tuple[Indices, Array]:
     """Those of the ordered centers whose k(., z) is no combination of those before it, and P of their K_SS.
 
     A Cholesky factorization without pivoting that skips: O(m³).
@@ -70,7 +68,9 @@ def independent(candidates: Candidates, order: Sequence[int] | Indices) -> tuple
     return np.asarray(order, dtype=np.intp)[kept], P[: len(kept), : len(kept)]
 
 
-def root_of(candidates: Candidates, order: Indices, penalty: SparsePenalty, A: Array) -> tuple[Indices, Array]:
+def root_of(
+    candidates: CandidateColumns, order: Indices, penalty: SparsePenalty, A: Array
+) -> tuple[Indices, Array]:
     """Positions of the centers that are kept, and P of them, for weighted columns A (u, m) of the centers."""
     if penalty == "rkhs":
         kept, P = independent(candidates, order)

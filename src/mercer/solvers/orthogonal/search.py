@@ -12,22 +12,19 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.kernels import Kernel
 from mercer.linalg import map_in_threads
 from mercer.linalg.eigen import symmetric_eigen
-from mercer.solvers.orthogonal.candidates import Candidates, Points
-from mercer.solvers.orthogonal.orders import Choice, Sums, choose_order
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
+from mercer.solvers.orthogonal.orders import SelectionRule, Sums, choose_order
 from mercer.solvers.orthogonal.path import State, Steps, follow, gcv, left_out
 from mercer.solvers.orthogonal.reestimate import negative_evidence
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.orthogonal.stop import Judge
 from mercer.solvers.spectrum import Observations
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from mercer.types import Array, Indices
 
 ChosenBy = Literal["loo", "gcv", "evidence"]
 
@@ -70,7 +67,7 @@ class Question:
     evidence decide between models that left-out rows hardly tell apart.
     """
 
-    choice: Choice
+    choice: SelectionRule
     pool: Indices
     most: int
     alpha: float | None
@@ -86,14 +83,14 @@ def search_kernels(
 ) -> list[SparseTrial]:
     """One trial for each kernel, side by side."""
     return map_in_threads(
-        lambda kernel: try_kernel(Candidates((kernel,), X, question.pool), observations, question),
+        lambda kernel: try_kernel(CandidateColumns((kernel,), X, question.pool), observations, question),
         kernels,
         most=question.at_once,
     )
 
 
 def try_kernel(
-    candidates: Candidates, observations: Observations, question: Question, sums: Sums | None = None
+    candidates: CandidateColumns, observations: Observations, question: Question, sums: Sums | None = None
 ) -> SparseTrial:
     """The criterion of the longest path for every alpha; O(u c² + c m² + u m²) for c candidates, m centers."""
     rng = np.random.default_rng(question.seed)
@@ -116,7 +113,7 @@ def try_kernel(
     return _trial(kernel, alphas, scores, lambda: ridge.gcv(alphas, observations), question)
 
 
-def surprise(candidates: Candidates, observations: Observations, alphas: Array) -> Array:
+def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
     """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, but for a constant.
 
     All u points are the candidates; which of them are chosen as centers has no say. O(u³). Rasmussen, Williams
@@ -178,7 +175,7 @@ def _finite(scores: Array) -> Array:
 
 
 def _diagonal_trial(
-    candidates: Candidates, observations: Observations, order: Indices, question: Question
+    candidates: CandidateColumns, observations: Observations, order: Indices, question: Question
 ) -> SparseTrial:
     """One factorization for each alpha on the diagonal."""
     unit = float(np.abs(candidates.own(order)).mean()) or 1.0
@@ -210,7 +207,9 @@ class Ridges:
     cost: float
 
     @classmethod
-    def of(cls, candidates: Candidates, observations: Observations, order: Indices, choice: Choice) -> "Ridges":
+    def of(
+        cls, candidates: CandidateColumns, observations: Observations, order: Indices, choice: SelectionRule
+    ) -> "Ridges":
         points = Points.of(observations)
         K = candidates.columns(order)
         A = points.weighted(K)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from mercer.errors import NumericalError
 from mercer.solvers.orthogonal.path import SparsePath, Steps, left_out, states
 from mercer.solvers.spectrum import Observations
+from mercer.types import Array, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Stop = Literal["loo", "gcv", "bic", "residual", "improvement"]
 STOPS = get_args(Stop)
 # Numbers of centers at which outputs of left-out rows are judged, evenly spaced in their logarithm.

@@ -1,0 +1,13 @@
+"""Types of arrays, by the names they have in all signatures."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Numbers that are computed with.
+Array = NDArray[np.float64]
+# Positions of rows, classes, centers.
+Indices = NDArray[np.intp]
+# Numbers in the precision of the rows: float32 or float64.
+Floats = NDArray[np.floating[Any]]
