@@ -33,6 +33,9 @@ EXACT = 2.0**53
 # Sizes of targets whose squares float64 can hold, with room for sums of them and for small residuals, by the type
 # in which coefficients are stored: float32 must hold the targets themselves.
 SAFE = {np.dtype(np.float64): (1e-130, 1e130), np.dtype(np.float32): (1e-30, 1e30)}
+# Positive weights of rows: squares of weights, and squares of such targets times weights, are not lost. Rows may
+# have less than a whole fit, whose weights must reach the second number; factors of classes lie within its range.
+LEAST_WEIGHT, LEAST_TOTAL, MOST_WEIGHT = 1e-100, 1e-30, 1e30
 
 
 def number(
@@ -306,3 +309,40 @@ def in_range(name: str, Y: Array, dtype: Any = np.float64) -> None:
 def _safe(dtype: Any) -> tuple[float, float]:
     """Least and largest size of targets; integers and objects are computed with in float64."""
     return SAFE[np.dtype(np.float32 if dtype == np.float32 else np.float64)]
+
+
+def weights_in_range(name: str, weight: Array) -> None:
+    """Refuse weights (n,) that are negative, not finite, or too large or small for sums; zero is allowed."""
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(
+            f"{name} spans {weight.min()} to {weight.max()}; weights must be finite, nonnegative and not all zero"
+        )
+    largest = float(weight.max(initial=0.0))
+    if largest > MOST_WEIGHT:
+        raise ValueError(
+            f"{name} has values up to {largest:.1e}; beyond {MOST_WEIGHT:.0e} weighted squares overflow: divide "
+            "all weights by a constant"
+        )
+    small = weight[(weight > 0) & (weight < LEAST_WEIGHT)]
+    if small.size:
+        raise ValueError(
+            f"{name} has {small.size} positive values down to {small.min():.1e}; below {LEAST_WEIGHT:.0e} "
+            "weighted squares are lost: set them to zero, or multiply all weights by a constant"
+        )
+
+
+def enough_weight(name: str, total: float) -> None:
+    """Refuse rows whose weights sum to zero, or to so little that weighted squares of targets may be lost."""
+    if total == 0:
+        raise ValueError(f"{name} is zero for all rows; weights must be finite, nonnegative and not all zero")
+    if total < LEAST_TOTAL:
+        raise ValueError(
+            f"{name} sums to {total:.1e}; below {LEAST_TOTAL:.0e} weighted squares are lost: multiply all weights "
+            "by a constant"
+        )
+
+
+def class_factor(name: str, value: Any) -> float:
+    """The factor of the weights of a class: positive, and of a size at which weights keep theirs."""
+    allowed = f"a positive, finite number between {LEAST_TOTAL:.0e} and {MOST_WEIGHT:.0e}"
+    return number(name, value, allowed, least=LEAST_TOTAL, most=MOST_WEIGHT)

@@ -173,6 +173,66 @@ def test_penalties_whose_squares_are_lost_are_refused(rows, model, alpha):
         type(model)(alpha=alpha).fit(rows[0], targets_of(model, rows))
 
 
+TOO_HEAVY = "divide all weights by a constant"
+TOO_LIGHT = "multiply all weights by a constant"
+
+
+@every_model
+@pytest.mark.parametrize(("scale", "words"), [(1e300, TOO_HEAVY), (1e35, TOO_HEAVY), (1e-35, TOO_LIGHT)])
+def test_weights_whose_sums_are_lost_are_refused(rows, model, scale, words):
+    weight = scale * (1.0 + np.arange(N) % 3)
+    with pytest.raises(ValueError, match=f"weight.*{words}"):
+        model.fit(rows[0], targets_of(model, rows), sample_weight=weight)
+
+
+@every_model
+@pytest.mark.parametrize("least", [1e-300, 5e-324])
+def test_weights_so_small_that_they_cannot_count_are_refused(rows, model, least):
+    weight = np.where(np.arange(N) == 1, least, 1.0)
+    with pytest.raises(ValueError, match=rf"sample_weight .*{least:.1e}.*set them to zero"):
+        model.fit(rows[0], targets_of(model, rows), sample_weight=weight)
+
+
+@every_model
+@pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
+def test_small_and_large_weights_of_rows_are_no_accident(rows, model):
+    weight = np.resize([0.0, 1e-99, 1e-40, 1.0, 2.0, 1e3, 1.0, 2.0], N)
+    assert np.isfinite(model.fit(rows[0], targets_of(model, rows), sample_weight=weight).predict(rows[0])).all()
+
+
+@pytest.mark.parametrize("model", [KernelRidgeRegressor, KernelFisherClassifier])
+@pytest.mark.parametrize("value", [1e300, 1e35, 1e-300, -1.0, np.nan], ids=str)
+def test_weights_of_blocks_are_those_of_arrays(rows, model, value):
+    X, y, _ = rows
+    model, weight = model(RBF(gamma=0.5), centers=8), np.where(np.arange(N) == N - 1, value, 1.0)
+    blocks = [(X[:20], y[:20], weight[:20]), (X[20:], y[20:], weight[20:])]
+    with pytest.raises(ValueError, match="weight") as from_arrays:
+        model.fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="weight") as from_blocks:
+        model.fit(blocks)
+    assert str(from_blocks.value) == str(from_arrays.value)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="weight"):
+        model.partial_fit(blocks)
+    with pytest.raises(ValueError, match="weight"):
+        model.remove(blocks)
+
+
+@pytest.mark.parametrize("model", [KernelRidgeRegressor, KernelFisherClassifier])
+@pytest.mark.parametrize("scale", [0.0, 1e-35])
+def test_blocks_without_weight_to_speak_of_are_refused(rows, model, scale):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match=TOO_LIGHT if scale else "zero"):
+        model(RBF(gamma=0.5), centers=8).fit([(X[:20], y[:20], np.full(20, scale))])
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier, SparseFisherClassifier])
+@pytest.mark.parametrize("factor", [1e-35, 1e35, 1e300])
+def test_weights_of_classes_have_the_range_of_weights(rows, model, factor):
+    with pytest.raises(ValueError, match=r"the weight of class 1.*between 1e-30 and 1e\+30"):
+        model(RBF(gamma=0.5), class_weight={0: 1.0, 1: factor}).fit(*rows[:2])
+
+
 @every_model
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning", "ignore::mercer.errors.ScaleWarning")
 @pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(5), "linear"], ids=str)

@@ -333,8 +333,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], label: Indices, weig
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
-            name = f"class_weight={class_weight!r}: the weight of class {label!r}"
-            gate.number(name, factor, "a positive, finite number", above=0.0)
+            gate.class_factor(f"class_weight={class_weight!r}: the weight of class {label!r}", factor)
     if isinstance(class_weight, str) and class_weight == "balanced":
         count = np.bincount(label, weight, minlength=len(classes))
         # A class that no row has seen yet counts as one of average size.
@@ -346,7 +345,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], label: Indices, weig
 
 
 def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
-    """Weights (n,) of the rows: nonnegative and finite, not all zero."""
+    """Weights (n,) of the rows: nonnegative, of a size that sums can hold, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows(X))
     w = gate.real("sample_weight", sample_weight)
@@ -356,10 +355,8 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
         raise ValueError(f"sample_weight has {w.ndim} dimensions; Sample weights must be 1D array or scalar")
     if w.shape != (n_rows(X),):
         raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n_rows(X),)}: one for each row")
-    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
-        raise ValueError(
-            f"sample_weight spans {w.min()} to {w.max()}; weights must be finite, nonnegative and not all zero"
-        )
+    gate.weights_in_range("sample_weight", w)
+    gate.enough_weight("sample_weight", float(w.sum()))
     return w
 
 

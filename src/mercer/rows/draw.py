@@ -251,7 +251,6 @@ class Draw:
         key = row_keys(self.seed, block.first, block.n_rows)
         weight = block.weight
         if weight is not None:
-            _check_weight(block)
             key = np.where(weight > 0, key, key / NOTHING)
         if self.labels:
             block = replace(block, y=label_column(block.y))
@@ -289,15 +288,6 @@ def label_column(y: Any) -> NDArray[Any]:
     return gate.label_column("y", y)
 
 
-def _check_weight(block: Block) -> None:
-    w = np.asarray(block.weight)
-    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError(
-            f"weights of rows have shape {w.shape} and span {w.min()} to {w.max()}; "
-            "they must be finite, nonnegative, and one for each row"
-        )
-
-
 def row_keys(seed: int, first: int, n: int) -> Array:
     """Exponential numbers for n rows from number ``first`` on: -log(1 - u), u from SplitMix64."""
     z = splitmix64(np.arange(first, first + n, dtype=np.uint64), seed)
@@ -318,6 +308,7 @@ def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
     drawn = rows.reduce(bounded, phase="sample", verbose=verbose).least()
     if len(drawn.key) < min(draw.size, drawn.n_rows):
         drawn = rows.reduce(draw, phase="sample", verbose=verbose).least()
+    gate.enough_weight("sample_weight", float(drawn.labels.weight.sum()))
     return drawn
 
 

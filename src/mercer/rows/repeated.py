@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from mercer import gate
 from mercer.rows.base import Block, NoRows, Rows, Sum
 from mercer.rows.checksum import checksums
 from mercer.rows.stream import StreamRows
@@ -60,11 +61,12 @@ class Passed(Generic[Sum]):
 
 @dataclass(frozen=True)
 class Watched(Generic[Sum]):
-    """The fold block -> fold(block), and what the block is."""
+    """The fold block -> fold(block), and what the block is; weights that are out of range are refused."""
 
     fold: Callable[[Block], Sum]
 
     def __call__(self, block: Block) -> Passed[Sum]:
+        _check_weight(block)
         return Passed(self.fold(block), Passage.of(block))
 
 
@@ -148,3 +150,12 @@ class RepeatedRows(Rows):
 def _named(number: int, words: str, phase: str) -> str:
     """In words: pass 2 over the rows (moments)."""
     return f"pass {number}{words}{f' ({phase})' if phase else ''}"
+
+
+def _check_weight(block: Block) -> None:
+    """Weights, where there are any, are one for each row, and in range."""
+    if block.weight is None:
+        return
+    if block.weight.shape != (block.n_rows,):
+        raise ValueError(f"weights of {block.n_rows} rows have shape {block.weight.shape}; give one for each row")
+    gate.weights_in_range("sample_weight", block.weight)
