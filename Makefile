@@ -1,4 +1,4 @@
-# One word per habit; `make` alone lists them.
+# `make` without a target lists the targets.
 PYTHON ?= $(shell test -x .venv/bin/python && echo .venv/bin/python || command -v python3)
 export PYTHON
 export OMP_NUM_THREADS = 1
@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 help:   ## list the targets
 	@sed -n 's/^\([a-z]*\): *## */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-setup:  ## make .venv with everything a developer needs
+setup:  ## create .venv with everything a developer needs
 	python3 -m venv .venv
 	.venv/bin/python -m pip install -e ".[test,lint,docs]"
 
@@ -29,7 +29,7 @@ docs:   ## the documentation, warnings as errors, into docs/_build/html
 	.ci/run docs
 
 bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
-	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst says what is in it"; exit 1; }
+	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst lists its contents"; exit 1; }
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
@@ -39,6 +39,8 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/centers.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/online.py --rows 1000000
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/online.py --rows 1000000 --flat
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cluster.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/sparse_models.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/digits.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --criteria
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida

@@ -42,6 +42,20 @@ def test_every_page_of_a_folder_is_announced_by_a_line(folder):
     assert set(text.split(":hidden:")[1].split()) == pages
 
 
+def test_the_guide_lists_every_kernel_that_has_a_name():
+    names = importlib.import_module("mercer.kernels.resolve").NAMES
+    text = (DOCS / "guide" / "kernels.rst").read_text(encoding="utf-8")
+    assert {name for name in names if f'`"{name}"`' not in text} == set()
+    classes = {kernel.__name__ for name, kernel in names.items() if name != "precomputed"}
+    assert {name for name in classes if f":class:`~mercer.kernels.{name}`" not in text} == set()
+
+
+def test_make_bench_runs_every_benchmark_script():
+    scripts = {path.name for path in (DOCS.parent / "benchmarks").glob("*.py")} - {"common.py"}
+    recipe = (DOCS.parent / "Makefile").read_text(encoding="utf-8").split("bench:")[1]
+    assert set(re.findall(r"benchmarks/(\w+\.py)", recipe)) == scripts
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
 def test_every_example_is_announced_by_one_line(path):
     """The gallery shows the first paragraph of an example under its picture."""
