@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
-from mercer.gram import Budget, centers_of, combine, gram, kernel_blocks, n_rows, self_similarity, take
+from mercer.gram import Budget, combine, gram, kernel_blocks, self_similarity
 from mercer.kernels import RBF, FromCallable, Polynomial, Precomputed, pairwise
 
 PLENTY = Budget(2.0**30)
@@ -56,17 +56,20 @@ def test_rows_of_kernel_values_are_taken_with_their_columns(rng):
     K = rng.normal(size=(5, 5))
     K += K.T
     some = np.array([4, 1])
-    assert_array_equal(take(Precomputed(), K, some), K[[4, 1]][:, [4, 1]])
-    assert_array_equal(centers_of(Precomputed(), K), np.arange(5))
+    assert_array_equal(Precomputed().subset(K, some), K[[4, 1]][:, [4, 1]])
+    assert_array_equal(Precomputed().centers(K), np.arange(5))
+    assert_array_equal(Precomputed().centers(K, some), some)
     assert_array_equal(gram(Precomputed(), K, budget=PLENTY), K)
 
 
 def test_rows_of_lists_and_arrays_are_taken_by_position(X):
     some = np.array([4, 1, 1])
-    assert take(FromCallable(max), ["a", "b", "c", "d", "e"], some) == ["e", "b", "b"]
-    assert (take(KERNEL, X, some) != X[[4, 1, 1]]).sum() == 0
-    assert n_rows(["a", "b"]) == 2
-    assert n_rows(X) == 23
+    for rows in (KERNEL.subset(X, some), KERNEL.centers(X, some)):
+        assert (rows != X[[4, 1, 1]]).sum() == 0
+    words = FromCallable(max)
+    assert words.subset(["a", "b", "c", "d", "e"], some) == ["e", "b", "b"]
+    assert words.centers(["a", "b", "c", "d", "e"], some) == ["e", "b", "b"]
+    assert words.centers(words) is words
 
 
 def test_kernel_that_returns_another_shape_is_named():

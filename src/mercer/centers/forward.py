@@ -16,11 +16,12 @@ from mercer.centers.kmeans import KMeans
 from mercer.centers.path import CenterPath, CenterProblem, Score, gcv, loo, scored_path
 from mercer.centers.pool import Pool, draw_stratified, pool_of
 from mercer.errors import NumericalError
-from mercer.gram.blocks import centers_of, cross, n_rows, pick, take
+from mercer.gram.blocks import cross
 from mercer.gram.moments import PIECE, Moments, MomentsOf
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
 from mercer.rows.base import Block
+from mercer.rows.table import n_rows, take
 from mercer.types import Indices
 
 # The alpha of the selection, and those tried for the path, in units of tr G / tr K; smoothest first.
@@ -161,7 +162,7 @@ class ForwardSelection(CenterSelector):
         score = self._score(kernel, sample, candidates)
         path = self._path(problem, self._order(voters, K.dtype), score, n_centers)
         if path is None:
-            return Centers(pick(kernel, sample.X, candidates.index[:1]), candidates.index[:1])
+            return Centers(kernel.centers(sample.X, candidates.index[:1]), candidates.index[:1])
         m = len(path.order) if n_centers is not None else _best_number(path, problem)
         chosen, path = path.order[:m], replace(path, order=candidates.index[path.order])
         indices = path.order[:m] if (path.order[:m] >= 0).all() else None
@@ -170,7 +171,7 @@ class ForwardSelection(CenterSelector):
 
     def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
         """The sample with the means that are candidates besides rows: they do not depend on the kernel."""
-        dense = kernel.takes == "vectors" and isinstance(sample.X, np.ndarray)
+        dense = kernel.takes_vectors and isinstance(sample.X, np.ndarray)
         if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
             return sample
         large = self.n_means // LARGE_CLUSTERS
@@ -183,7 +184,7 @@ class ForwardSelection(CenterSelector):
     ) -> "CandidateSet":
         """The points drawn, without a vote and with means besides if they are half of the points or fewer."""
         index = pool.index[drawn]
-        rows, square = pick(kernel, sample.X, index), take(kernel, sample.X, index)
+        rows, square = kernel.centers(sample.X, index), kernel.subset(sample.X, index)
         if 2 * len(drawn) > pool.n_points:
             return CandidateSet(rows, square, index, None)
         silent = pool.members(drawn)
@@ -238,13 +239,12 @@ class CandidateSet:
 
     def take(self, order: Indices) -> Any:
         """Some of the candidates as centers."""
-        return self.rows[order] if hasattr(self.rows, "shape") else [self.rows[i] for i in order]
+        return take(self.rows, order)
 
 
 def _part(sample: CandidateRows, rows: Indices) -> CandidateRows:
     """Some rows of the sample."""
-    X = sample.X[rows] if hasattr(sample.X, "shape") else [sample.X[i] for i in rows]
-    return CandidateRows(X, sample.Y[rows], sample.weight[rows], None)
+    return CandidateRows(take(sample.X, rows), sample.Y[rows], sample.weight[rows], None)
 
 
 def moments_of_sample(kernel: Kernel, sample: CandidateRows, centers: Any) -> Moments:
@@ -253,7 +253,7 @@ def moments_of_sample(kernel: Kernel, sample: CandidateRows, centers: Any) -> Mo
     starts = range(0, n_rows(sample.X), ROWS_IN_BLOCK)
     parts = [slice(start, start + ROWS_IN_BLOCK) for start in starts]
     plain = bool((sample.weight == 1.0).all())
-    blocks = (Block(sample.X[i], sample.Y[i], None if plain else sample.weight[i], i.start) for i in parts)
+    blocks = (Block(take(sample.X, i), sample.Y[i], None if plain else sample.weight[i], i.start) for i in parts)
     return reduce(add, map(fold, blocks))
 
 
@@ -300,5 +300,5 @@ def _best_number(path: CenterPath, problem: CenterProblem) -> int:
 
 def _among(kernel: Kernel, candidates: CandidateSet) -> NDArray[Any]:
     """Kernel values of the candidates with each other, float32 or float64."""
-    K = cross(kernel, candidates.square, centers_of(kernel, candidates.square))
+    K = cross(kernel, candidates.square, kernel.centers(candidates.square))
     return K if K.dtype in TOLERANCES else K.astype(np.float64)

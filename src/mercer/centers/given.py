@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from mercer.centers.base import CandidateRows, Centers, CenterSelector, Pass
-from mercer.gram.blocks import n_rows
 from mercer.kernels import Kernel
-from mercer.rows import distinct_rows
+from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import n_rows, take
 
 
 class Given(CenterSelector):
@@ -39,4 +39,4 @@ class Given(CenterSelector):
         if n_rows(self.rows) == 0:
             raise ValueError("no centers were given; at least 1 is needed")
         once = np.sort(distinct_rows(self.rows).first)
-        return Centers(self.rows[once] if hasattr(self.rows, "shape") else [self.rows[i] for i in once])
+        return Centers(take(self.rows, once))

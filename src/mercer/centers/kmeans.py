@@ -89,7 +89,7 @@ def _of_class(pool: Pool, k: int) -> Pool:
 
 def _dense_vectors(kernel: Kernel, X: Any) -> NDArray[Any]:
     """X, if its rows have means."""
-    if kernel.takes != "vectors":
+    if not kernel.takes_vectors:
         raise KernelError(
             f"KMeans needs vectors to average, and {kernel!r} takes {kernel.takes}; "
             "use ForwardSelection, RPCholesky or Uniform"

@@ -9,13 +9,10 @@ from mercer.centers.base import CandidateRows, Centers, CenterSelector, Extent, 
 from mercer.centers.pool import draw_stratified, pool_of
 from mercer.gram.blocks import (
     BLOCK_SIZE,
-    centers_of,
     cross,
     gram_bytes,
     kernel_blocks,
-    pick,
     self_similarity,
-    take,
 )
 from mercer.kernels import Kernel
 from mercer.linalg import eigen_psd, limit_threads
@@ -67,28 +64,28 @@ class Leverage(CenterSelector):
     ) -> Centers:
         pool = pool_of(sample)
         m = min(required(n_centers, self), pool.n_points)
-        X, root = take(kernel, sample.X, pool.index), np.sqrt(pool.weight)
+        X, root = kernel.subset(sample.X, pool.index), np.sqrt(pool.weight)
         subset = draw_stratified(pool, min(self.n_subset, 2 * m), rng)
         with limit_threads(1):
             scores = leverage_scores(kernel, X, root, subset, degrees=m / 2.0, alpha=self.alpha)
         drawn = _draw(scores, m, rng)
         indices = pool.index[drawn]
-        return Centers(pick(kernel, sample.X, indices), indices, scores[drawn])
+        return Centers(kernel.centers(sample.X, indices), indices, scores[drawn])
 
 
 def leverage_scores(
     kernel: Kernel, X: Any, root: Array, subset: Indices, *, degrees: float, alpha: float | None = None
 ) -> Array:
     """Scores l (c,) of all rows X from a subset; without alpha, the one that gives about so many degrees."""
-    some, share = take(kernel, X, subset), len(subset) / len(root)
-    A_SS = cross(kernel, some, centers_of(kernel, some)) * np.outer(root[subset], root[subset])
+    some, share = kernel.subset(X, subset), len(subset) / len(root)
+    A_SS = cross(kernel, some, kernel.centers(some)) * np.outer(root[subset], root[subset])
     eigen = eigen_psd(np.array(A_SS, dtype=np.float64, order="F"))
     if alpha is None:
         alpha = _alpha_for(eigen.values / share, min(degrees, eigen.rank / 2.0))
     # Columns of B satisfy B B' = (A_SS + share alpha I)^-1.
     B = eigen.vectors / np.sqrt(eigen.values + share * alpha)
     captured = np.empty(len(root))
-    for rows, K in kernel_blocks(kernel, X, pick(kernel, X, subset), len(subset)):
+    for rows, K in kernel_blocks(kernel, X, kernel.centers(X, subset), len(subset)):
         captured[rows] = (((K * root[subset]) @ B) ** 2).sum(axis=1)
     with np.errstate(over="ignore"):
         scores: Array = root**2 * (self_similarity(kernel, X) - captured) / alpha

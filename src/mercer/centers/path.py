@@ -20,6 +20,7 @@ from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.linalg import CholeskyFactor, factor_spd
+from mercer.rows.table import take
 from mercer.types import Array, Indices
 
 # Numbers in one block of kernel values when rows are left out: sums along the path stay in the cache.
@@ -165,7 +166,7 @@ def loo(
         step = max(1, CACHED // len(total))
         for start in range(0, len(weight), step):
             rows = slice(start, start + step)
-            total += _left_out(problem, steps, cross(kernel, X[rows], centers), Y[rows], weight[rows], cost)
+            total += _left_out(problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost)
         mean: Array = np.where(np.isnan(total), np.inf, total) / weight.sum()
         return mean
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.centers.base import CandidateRows
-from mercer.gram.blocks import n_rows
-from mercer.rows import distinct_rows
+from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import n_rows, take
 from mercer.types import Array, Indices
 
 
@@ -38,7 +38,7 @@ def pool_of(sample: CandidateRows) -> Pool:
     kept = np.flatnonzero(sample.weight > 0)
     if not len(kept):
         raise ValueError("all weights of the sample are zero: there is no row to choose as a center")
-    rows = distinct_rows(sample.X[kept] if hasattr(sample.X, "shape") else [sample.X[i] for i in kept])
+    rows = distinct_rows(take(sample.X, kept))
     weight = np.bincount(rows.point, sample.weight[kept], minlength=rows.n_points).astype(np.float64)
     index = kept[rows.first]
     label = np.zeros(len(index), dtype=np.intp) if sample.label is None else sample.label[index]

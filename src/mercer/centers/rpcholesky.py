@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from mercer.centers.base import CandidateRows, Centers, CenterSelector, Extent, Pass, required
 from mercer.centers.pool import pool_of
 from mercer.errors import KernelError
-from mercer.gram.blocks import centers_of, cross, pick, self_similarity, take
+from mercer.gram.blocks import cross, self_similarity
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, rejection_cholesky
 from mercer.types import Array, Floats, Indices
@@ -59,13 +59,13 @@ class RPCholesky(CenterSelector):
     ) -> Centers:
         pool = pool_of(sample)
         m = min(required(n_centers, self), pool.n_points)
-        X = take(kernel, sample.X, pool.index)
+        X = kernel.subset(sample.X, pool.index)
         block = self.block_size or max(LEAST_BLOCK, int(np.ceil(BLOCK_SHARE * m)))
         root = np.sqrt(pool.weight).astype(self_similarity(kernel, X).dtype)
         with limit_threads(1):
             pivots, trace = random_pivots(kernel, X, root, m, rng, block=block)
         indices = pool.index[pivots]
-        return Centers(pick(kernel, sample.X, indices), indices, trace)
+        return Centers(kernel.centers(sample.X, indices), indices, trace)
 
 
 def random_pivots(
@@ -104,12 +104,12 @@ def _propose(left: NDArray[Any], block: int, rng: np.random.Generator) -> Indice
 
 def _within(kernel: Kernel, X: Any, root: NDArray[Any], F: NDArray[Any], points: Indices) -> Array:
     """Residual of A at some points, (b, b)."""
-    some, r = take(kernel, X, points), root[points]
-    K = cross(kernel, some, centers_of(kernel, some))
+    some, r = kernel.subset(X, points), root[points]
+    K = cross(kernel, some, kernel.centers(some))
     return np.asarray(K * np.outer(r, r) - F[:, points].T @ F[:, points], dtype=np.float64)
 
 
 def _columns(kernel: Kernel, X: Any, root: NDArray[Any], F: NDArray[Any], points: Indices) -> NDArray[Any]:
     """Residual columns of A at some points, as rows (a, c)."""
-    K = cross(kernel, X, pick(kernel, X, points)).T
+    K = cross(kernel, X, kernel.centers(X, points)).T
     return np.asarray(K * np.outer(root[points], root) - F[:, points].T @ F)

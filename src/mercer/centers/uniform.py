@@ -4,7 +4,6 @@ import numpy as np
 
 from mercer.centers.base import CandidateRows, Centers, CenterSelector, Pass, required
 from mercer.centers.pool import draw_stratified, pool_of
-from mercer.gram.blocks import pick
 from mercer.kernels import Kernel
 
 
@@ -44,4 +43,4 @@ class Uniform(CenterSelector):
         m = required(n_centers, self)
         pool = pool_of(sample)
         indices = pool.index[draw_stratified(pool, m, rng)]
-        return Centers(pick(kernel, sample.X, indices), indices)
+        return Centers(kernel.centers(sample.X, indices), indices)

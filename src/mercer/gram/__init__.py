@@ -1,15 +1,12 @@
 """Kernel blocks, the one place where kernels are evaluated, and the memory they need."""
 
 from mercer.gram.blocks import (
-    centers_of,
     check_size,
     cross,
     gram,
     gram_bytes,
     kernel_blocks,
-    n_rows,
     self_similarity,
-    take,
 )
 from mercer.gram.budget import Budget
 from mercer.gram.products import apply, apply_transposed, combine
@@ -18,14 +15,11 @@ __all__ = [
     "Budget",
     "apply",
     "apply_transposed",
-    "centers_of",
     "check_size",
     "combine",
     "cross",
     "gram",
     "gram_bytes",
     "kernel_blocks",
-    "n_rows",
     "self_similarity",
-    "take",
 ]

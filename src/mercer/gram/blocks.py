@@ -9,7 +9,8 @@ import numpy as np
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel
-from mercer.types import Floats, Indices
+from mercer.rows.table import n_rows, take
+from mercer.types import Floats
 
 # Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
@@ -24,7 +25,7 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
     n = n_rows(X)
     budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
     with np.errstate(over="ignore", invalid="ignore"):
-        K = np.asarray(kernel.block(X, centers_of(kernel, X)))
+        K = np.asarray(kernel.block(X, kernel.centers(X)))
     _check_block(kernel, K, (n, n))
     check_size(kernel, K.diagonal())
     if kernel.takes != "vectors":
@@ -45,7 +46,7 @@ def kernel_blocks(
     step = max(1, BLOCK_SIZE // max(width or m, 1))
     values = evaluator(kernel, centers)
     for rows in cuts(n, step):
-        K = values(X[rows])
+        K = values(take(X, rows))
         check_finite(kernel, K)
         yield rows, K
 
@@ -86,28 +87,6 @@ def self_similarity(kernel: Kernel, X: Any) -> Floats:
         own = np.asarray(kernel.diag(X))
     check_finite(kernel, own)
     return own
-
-
-def centers_of(kernel: Kernel, X: Any) -> Any:
-    """What rows X are as centers: themselves, or their positions where X holds kernel values."""
-    return np.arange(n_rows(X)) if kernel.takes == "values" else X
-
-
-def take(kernel: Kernel, X: Any, rows: Indices) -> Any:
-    """Some of the rows X; of kernel values their columns, too."""
-    if kernel.takes == "values":
-        return X[np.ix_(rows, rows)]
-    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
-
-
-def pick(kernel: Kernel, X: Any, rows: Indices) -> Any:
-    """Some of the rows X as centers: the rows, or their positions where X holds kernel values."""
-    return rows if kernel.takes == "values" else take(kernel, X, rows)
-
-
-def n_rows(X: Any) -> int:
-    """Rows of an array, a CSR matrix or a list."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def check_finite(kernel: Kernel, K: Floats) -> None:

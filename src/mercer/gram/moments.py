@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import check_finite, evaluator, n_rows, overflow
+from mercer.gram.blocks import check_finite, evaluator, overflow
 from mercer.gram.coordinates import Coordinates
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
+from mercer.rows.table import n_rows
 from mercer.types import Array, Floats, Indices
 
 # Rows of one product: its factor stays near the processor, and the sum of the products costs little.

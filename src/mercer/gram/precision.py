@@ -31,13 +31,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.gram.blocks import cuts, evaluator, n_rows
+from mercer.gram.blocks import cuts, evaluator
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
 from mercer.linalg.rank import RankFactor, rank_factor
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
+from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
 
 # Centers whose squared distance from the span of the others is below this share of their norm are dropped; the
@@ -155,14 +156,14 @@ def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: A
 def _moments(kernel: Kernel, centers: Any, X: Any, dtype: Any) -> Moments:
     """Sums over rows X without targets."""
     fold = MomentsOf(kernel, centers, dtype)
-    pieces = cuts(n_rows(X), BLOCK_ROWS)
-    return reduce(add, (fold(Block(X[rows], np.zeros((rows.stop - rows.start, 0)), None, 0)) for rows in pieces))
+    pieces = [take(X, rows) for rows in cuts(n_rows(X), BLOCK_ROWS)]
+    return reduce(add, (fold(Block(piece, np.zeros((n_rows(piece), 0)), None, 0)) for piece in pieces))
 
 
 def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:
     """Trace of the centered A, from some of the rows."""
     p = n_rows(X)
-    K = evaluator(kernel, centers)(X[:TRACE_ROWS])[:, factor.kept].astype(np.float64)
+    K = evaluator(kernel, centers)(take(X, slice(TRACE_ROWS)))[:, factor.kept].astype(np.float64)
     K -= K.mean(axis=0)
     phi: Array = scipy.linalg.solve_triangular(factor.R, K.T, trans="T", check_finite=False)
     return float((phi**2).sum()) * p / len(K)

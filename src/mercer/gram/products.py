@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import blocks
-from mercer.gram.blocks import check_finite, cuts, evaluator, n_rows, overflow
+from mercer.gram.blocks import check_finite, cuts, evaluator, overflow
 from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import Block, Rows
 from mercer.rows.memory import MemoryRows
+from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
 
 Values = Floats
@@ -31,7 +32,7 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
     values = evaluator(kernel, centers)
 
     def fill(rows: slice) -> None:
-        K = values(X[rows])
+        K = values(take(X, rows))
         out[rows] = K @ coef
         if not np.isfinite(out[rows]).all():
             check_finite(kernel, K)

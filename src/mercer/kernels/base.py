@@ -15,7 +15,9 @@ from sklearn.base import BaseEstimator, clone
 from mercer.errors import KernelError
 from mercer.kernels.pairs import Matrix, integer_power
 from mercer.kernels.parameters import integer, nonnegative
-from mercer.types import Floats
+from mercer.rows.distinct import Distinct, distinct_rows, every_row
+from mercer.rows.table import n_rows, take
+from mercer.types import Floats, Indices
 
 Parts = list[tuple[str, "Kernel"]]
 Takes = Literal["vectors", "objects", "values"]
@@ -66,6 +68,30 @@ class Kernel(BaseEstimator, ABC):
     def takes(self) -> Takes:
         """What a row is: "vectors" of numbers, any "objects", or kernel "values" known already."""
         return "vectors"
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether rows are vectors of numbers."""
+        return self.takes == "vectors"
+
+    @property
+    def takes_values(self) -> bool:
+        """Whether X holds kernel values: a row for each row, and a column for each row of the fit."""
+        return self.takes == "values"
+
+    def subset(self, X: Matrix, rows: Indices) -> Matrix:
+        """Some of the rows X of a fit, to be compared among themselves: of kernel values their columns, too."""
+        return X[np.ix_(rows, rows)] if self.takes_values else take(X, rows)
+
+    def centers(self, X: Matrix, rows: Indices | None = None) -> Matrix:
+        """All or some of the rows X of a fit as centers: themselves, or their positions among kernel values."""
+        if self.takes_values:
+            return np.arange(n_rows(X)) if rows is None else rows
+        return X if rows is None else take(X, rows)
+
+    def distinct(self, X: Matrix) -> Distinct:
+        """Which rows are equal, so that one center and one equation do for them; of kernel values none are."""
+        return every_row(n_rows(X)) if self.takes_values else distinct_rows(X)
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "list[Kernel]":
         """Settled kernels to choose from: words replaced by numbers found in the rows X.

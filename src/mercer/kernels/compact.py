@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.pairs import Matrix, as_matrices
+from mercer.kernels.pairs import Matrix, as_matrices, as_matrix
 from mercer.kernels.parameters import integer, positive
 from mercer.kernels.vector import Gamma, Stationary
 from mercer.types import Floats
@@ -50,7 +50,7 @@ class Wendland(Stationary):
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """As for every kernel of a distance, with the number of features of X."""
-        d = int(X.shape[1]) if hasattr(X, "shape") else len(X[0])
+        d = as_matrix(X).shape[1]
         known = clone(self) if self.dimension is not None else clone(self).set_params(dimension=d)
         return Stationary.candidates(known, X, weight)
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.errors import KernelError
+from mercer.rows.table import is_sparse
 from mercer.types import Floats
 
 # A dense array or a scipy CSR matrix, rows first.
@@ -23,10 +24,6 @@ class Exponents(Protocol):
     """(n, m) array of -gamma times a distance, for all pairs of rows."""
 
     def __call__(self, X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats: ...
-
-
-def is_sparse(X: Matrix) -> bool:
-    return bool(sparse.issparse(X))
 
 
 def as_matrix(X: Matrix) -> Matrix:

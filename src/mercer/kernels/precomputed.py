@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Takes
-from mercer.kernels.pairs import Matrix, is_sparse
+from mercer.kernels.pairs import Matrix
+from mercer.rows.table import is_sparse, n_rows
 from mercer.types import Floats
 
 # A matrix, or a list of any objects.
@@ -105,7 +106,7 @@ class FromCallable(Kernel):
 
     def block(self, X: Objects, Z: Objects) -> Floats:
         K = _values(self.function(X, Z), copy=True)
-        expected = (_length(X), _length(Z))
+        expected = (n_rows(X), n_rows(Z))
         if K.shape != expected:
             raise KernelError(
                 f"the kernel function returned shape {K.shape} instead of {expected}, one value for every "
@@ -120,7 +121,7 @@ class FromCallable(Kernel):
 
     def diag(self, X: Objects) -> Floats:
         """One call of the function for every row."""
-        values = [self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(_length(X))]
+        values = [self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n_rows(X))]
         return np.asarray(values)
 
 
@@ -131,7 +132,7 @@ class Pairwise:
     function: Callable[[Any, Any], float]
 
     def __call__(self, X: Sequence[Any], Z: Sequence[Any]) -> NDArray[np.float64]:
-        K = np.empty((_length(X), _length(Z)))
+        K = np.empty((n_rows(X), n_rows(Z)))
         for i, x in enumerate(X):
             for j, z in enumerate(Z):
                 K[i, j] = self.function(x, z)
@@ -159,7 +160,3 @@ def _values(K: Any, copy: bool = False) -> Floats:
     values = np.asarray(K.toarray() if is_sparse(K) else K)
     dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.float64
     return values.astype(dtype, copy=copy)
-
-
-def _length(X: Objects) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Exponents, Matrix, as_matrix, is_sparse
-from mercer.rows import distinct_rows
+from mercer.kernels.pairs import Exponents, Matrix, as_matrix
+from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import is_sparse
 from mercer.types import Floats
 
 # Distances are taken between at most this many distinct rows.

@@ -22,13 +22,13 @@ from mercer.kernels.pairs import (
     as_matrix,
     inner_products,
     integer_power,
-    is_sparse,
     mirror,
     squared_exponents,
     squared_norms,
 )
 from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
+from mercer.rows.table import is_sparse
 from mercer.types import Floats
 
 Gamma = float | str | ArrayLike

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import gate
 from mercer.expansion import Expansion
-from mercer.gram import Budget, take
+from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.passes import Columns
 from mercer.models.validation import (
@@ -27,7 +27,7 @@ from mercer.models.validation import (
     warn_of_scales,
 )
 from mercer.rows import ParquetRows, Reading, Rows, as_rows, elsewhere
-from mercer.rows.base import taken
+from mercer.rows.table import holds_numbers, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.tuning import ExactProblem, Tuned, at_points, tune
@@ -103,7 +103,7 @@ class Training:
         if len(rows) == len(self.Y):
             return self
         fold = None if self.fold is None else self.fold[rows]
-        X = take(kernel, self.X, rows)
+        X = kernel.subset(self.X, rows)
         return Training(X, self.Y[rows], self.weight[rows], self.given[rows], self.reading, fold)
 
 
@@ -145,7 +145,7 @@ class KernelModel(BaseEstimator):
         """X as the kernel wants it: finite numbers, or whatever objects were given."""
         takes = as_kernel(self.kernel).takes
         X = gate.unmasked("X", X)
-        if takes == "objects" and not _is_table_of_numbers(X):
+        if takes == "objects" and not holds_numbers(X):
             return X.to_numpy() if hasattr(X, "to_numpy") else X
         gate.not_dates("X", X)
         X = validate_data(
@@ -175,7 +175,7 @@ class KernelModel(BaseEstimator):
         apart = () if training.fold is None else tuple(np.unique(training.fold[unused]).tolist())
         tuned, observations = self._tune(kernel, part, lambda rows: criterion(used[rows]), intercept, apart)
         self.support_ = used[observations.rows.first]
-        self.X_fit_ = self.support_ if kernel.takes == "values" else take(kernel, training.X, self.support_)
+        self.X_fit_ = kernel.centers(training.X, self.support_)
         self.loo_index_ = np.arange(len(training.Y))
         if len(used) == len(training.Y):
             return tuned, observations
@@ -184,7 +184,7 @@ class KernelModel(BaseEstimator):
         for f, model in tuned.without.items():
             rows = np.flatnonzero(unused & (training.fold == f))
             outputs = Expansion(self.kernel_, self.X_fit_, model.coef, model.intercept)
-            loo[rows] = outputs(taken(training.X, rows))
+            loo[rows] = outputs(take(training.X, rows))
         fitted[used], loo[used] = tuned.fitted, tuned.loo
         otherwise = None if tuned.otherwise is None else loo.copy()
         if otherwise is not None:
@@ -269,14 +269,6 @@ class KernelModel(BaseEstimator):
 
     def _expansion(self) -> Expansion:
         return Expansion(self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_)
-
-
-def _is_table_of_numbers(X: Any) -> bool:
-    """Whether X has two dimensions and columns of numbers: an array, a frame, a sparse matrix."""
-    if getattr(X, "ndim", 0) != 2:
-        return False
-    types = X.dtypes if hasattr(X, "dtypes") else [X.dtype]
-    return all(getattr(dtype, "kind", "O") in "fiub" for dtype in types)
 
 
 def _check_enough(training: Training) -> None:

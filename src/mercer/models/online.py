@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.expansion import Expansion
 from mercer.gate import in_range, same_type
-from mercer.gram import check_size, self_similarity, take
+from mercer.gram import check_size, self_similarity
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel
 from mercer.models.state import from_one_state, in_one_step
@@ -29,6 +29,7 @@ from mercer.models.validation import (
     weight_reading,
 )
 from mercer.rows import Reading, distinct_rows
+from mercer.rows.table import take
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_targets, relative
 from mercer.solvers.recursive import (
@@ -117,7 +118,7 @@ class OnlineModel(KernelModel):
         self.state_, outputs = learn(self._recursion(), self.state_, X, Y, weight)
         self.dual_coef_, self.intercept_ = self.state_.solve()
         # Rows that are all zero to the kernel make no centers: the intercept is the model.
-        self.X_fit_ = X[:0] if self.state_.m == 0 else self.state_.centers
+        self.X_fit_ = take(X, slice(0)) if self.state_.m == 0 else self.state_.centers
         return outputs
 
     def _record(self, loss: Array, weight: Array) -> None:
@@ -324,7 +325,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         weight = row_weight(sample_weight, X)
         weight_reading(self.weights, weight)
         used = np.flatnonzero(weight > 0)
-        return take(as_kernel(self.kernel), X, used), labels[used], weight[used]
+        return take(X, used), labels[used], weight[used]
 
     def _known_classes(self, y: NDArray[Any], classes: ArrayLike | None, *, first: bool) -> NDArray[Any]:
         """All labels there will be, in order: those of the first call."""
@@ -347,7 +348,7 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         """Learn block by block, so that later rows profit from calibration."""
         for first in range(0, len(rows.Y), CHUNK):
             some = slice(first, first + CHUNK)
-            self._learn_block(rows.X[some], rows.Y[some], rows.weight[some])
+            self._learn_block(take(rows.X, some), rows.Y[some], rows.weight[some])
 
     def _learn_block(self, X: Any, Y: Array, weight: Array) -> None:
         outputs = self._learn(X, Y, weight)
@@ -522,7 +523,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         weight_reading(self.weights, weight)
         Y = targets.reshape(len(targets), -1)
         used = np.flatnonzero(weight > 0)
-        rows = LabeledRows(take(as_kernel(self.kernel), X, used), Y[used], weight[used])
+        rows = LabeledRows(take(X, used), Y[used], weight[used])
         if not first and Y.shape[1] != self.state_.a.shape[1]:
             raise ValueError(f"y has {Y.shape[1]} targets, and the rows before had {self.state_.a.shape[1]}")
         begun = rows if anew else self._first_rows(rows)

@@ -13,12 +13,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gate import same_type, unmasked
-from mercer.gram import n_rows
 from mercer.models.base import KernelModel
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import check_classes, choice, class_labels, consistent, known_classes, row_weight
-from mercer.rows.base import taken
+from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
 
@@ -139,7 +138,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             rows = self._rows_of(pair, labels)
             if len(rows):
                 known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
-                model.partial_fit(taken(X, rows), labels[rows], **known)
+                model.partial_fit(take(X, rows), labels[rows], **known)
         return self._describe(X)
 
     @from_one_state
@@ -224,7 +223,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 def _fit_pair(
     model: Any, X: Any, y: NDArray[Any], rows: Indices, columns: Indices | None, more: dict[str, Any]
 ) -> Any:
-    return model.fit(taken(_columns(X, columns), rows), y[rows], **more)
+    return model.fit(take(_columns(X, columns), rows), y[rows], **more)
 
 
 def _successor(model: Any) -> Any:

@@ -12,9 +12,9 @@ from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows
-from mercer.rows.base import shape_of, taken
 from mercer.rows.draw import label_column
 from mercer.rows.repeated import RepeatedRows
+from mercer.rows.table import shape_of, take
 from mercer.rows.twins import ROUNDING
 from mercer.scores.relative import class_targets
 from mercer.tuning import Choice, Encoded
@@ -130,7 +130,7 @@ class Kept:
 
     def rows(self, centers: Any) -> MemoryRows:
         """The rows, from the centers of the fit."""
-        return MemoryRows(taken(centers, self.point), self.y, self.weight)
+        return MemoryRows(take(centers, self.point), self.y, self.weight)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.expansion import Expansion
-from mercer.gram import Budget, n_rows, take
+from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import KernelModel, Training
 from mercer.models.state import from_one_state, in_one_step
@@ -37,7 +37,7 @@ from mercer.models.validation import (
     warn_of_weights,
     weight_reading,
 )
-from mercer.rows import distinct_rows, every_row
+from mercer.rows.table import n_rows, take
 from mercer.scores import (
     ClassFit,
     Rule,
@@ -183,11 +183,11 @@ class SparseModel(KernelModel):
             raise ValueError(
                 f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {len(used)}"
             )
-        part = take(kernel, X, used) if len(used) < len(Y) else X
-        rows = every_row(n_rows(part)) if kernel.takes == "values" else distinct_rows(part)
+        part = kernel.subset(X, used) if len(used) < len(Y) else X
+        rows = kernel.distinct(part)
         doubt = None if training.doubt is None else training.doubt[used]
         observations = Observations(Y[used], weight[used], training.unit[used], rows, doubt)
-        points = take(kernel, part, rows.first)
+        points = kernel.subset(part, rows.first)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         n, longest = n_rows(points), settings.longest(n_rows(points))
@@ -234,7 +234,7 @@ class SparseModel(KernelModel):
         warn_of_constant(self.kernel_, X)
         self.alpha_ = float(fit.parts[0].steps.alpha[0])
         self.support_ = first[fit.candidates.point(numbers)]
-        self.X_fit_ = self.support_ if self.kernel_.takes == "values" else take(self.kernel_, X, self.support_)
+        self.X_fit_ = self.kernel_.centers(X, self.support_)
         self.path_ = fit.parts[0].path if len(fit.parts) == 1 else tuple(part.path for part in fit.parts)
         self.trials_ = tuple(fit.trials)
         self.degrees_of_freedom_ = max(
@@ -256,7 +256,7 @@ class SparseModel(KernelModel):
         F: Any = intercept
         for g in np.unique(self.center_kernel_):
             some = np.flatnonzero(self.center_kernel_ == g)
-            centers = self.X_fit_ if len(some) == len(coef) else take(self.kernels_[g], self.X_fit_, some)
+            centers = self.X_fit_ if len(some) == len(coef) else take(self.X_fit_, some)
             zero = np.zeros(coef.shape[1], coef.dtype)
             F = F + Expansion(self.kernels_[g], centers, coef[some], zero)(X)
         return np.asarray(F)

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.centers import Given
-from mercer.gram import n_rows
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.linalg import blas_threads
@@ -38,6 +37,7 @@ from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, as_rows, elsewhere
 from mercer.rows.base import LocalRows
 from mercer.rows.draw import OF_EACH
 from mercer.rows.repeated import RepeatedRows
+from mercer.rows.table import n_rows
 from mercer.rows.twins import weight_of
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations

@@ -18,9 +18,10 @@ from mercer import gate
 from mercer.centers import CenterSelector, ForwardSelection, Given, as_selector
 from mercer.centers.resolve import selector_for
 from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
-from mercer.gram import cross, n_rows, take
+from mercer.gram import cross
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Meaning, Reading, Tally, distinct_rows, reading_of
+from mercer.rows.table import n_rows, take
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Indices
@@ -470,7 +471,7 @@ def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
     if kernel.takes != "vectors":
         return
     n = n_rows(X)
-    rows = take(kernel, X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
+    rows = take(X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
     if len(distinct_rows(rows).first) < 2:
         return
     K = cross(kernel, rows, rows)

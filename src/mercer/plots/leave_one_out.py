@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, span_of
-from mercer.rows.base import taken
+from mercer.rows.table import take
 from mercer.types import Array, Indices
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class LeaveOneOutDisplay:
         model = last_step(estimator)
         check_is_fitted(model, "loo_outputs_", msg="%(name)s is no fitted KernelFisherClassifier")
         if len(model.loo_index_) < len(np.asarray(y)):
-            X, y = (taken(part, model.loo_index_) for part in (X, y))
+            X, y = (take(part, model.loo_index_) for part in (X, y))
         two = len(model.classes_) == 2
         train = np.asarray(estimator.transform(X))[:, 0] if two else estimator.decision_function(X)
         loo = model.loo_outputs_[:, 0] if two else model.loo_decision_

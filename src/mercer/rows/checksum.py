@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.rows.base import is_sparse
+from mercer.rows.table import is_sparse
 
 Words = NDArray[np.uint64]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.rows.base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths, is_frame, numbers
+from mercer.rows.base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths
 from mercer.rows.engine import (
     Carry,
     Counts,
@@ -27,6 +27,7 @@ from mercer.rows.engine import (
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
 from mercer.rows.progress import Advance
+from mercer.rows.table import is_frame, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +255,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _applied(function: Callable[[Any], Any], X: Any) -> Any:
-    return np.asarray(function(numbers(X, slice(None)) if is_frame(X) else X))
+    return np.asarray(function(numbers(X) if is_frame(X) else X))
 
 
 def _applied_to_frame(function: Callable[[Any], Any], X: Any) -> Any:

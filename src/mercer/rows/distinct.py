@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.rows.table import is_sparse
 from mercer.types import Indices
 
 
@@ -30,7 +31,7 @@ def distinct_rows(X: Any) -> Distinct:
     matrix of them does not depend, to the last digit, on how rows were ordered or repeated. Objects
     come as they first appear. O(n (d + log n)).
     """
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return _sorted(_sparse_keys(X))
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub":
         return _sorted(_dense_keys(X))
@@ -64,7 +65,7 @@ def _dense_keys(X: NDArray[Any]) -> NDArray[Any]:
 
 def _sparse_keys(X: Any) -> NDArray[Any]:
     """The bytes of positions and values of every row."""
-    X = X.copy()
+    X = X.tocsr(copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
     keys = np.empty(X.shape[0], dtype=object)

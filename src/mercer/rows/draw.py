@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer import gate
-from mercer.rows.base import Block, Rows, join
+from mercer.rows.base import Block, Rows, join_blocks
 from mercer.rows.checksum import splitmix64
 from mercer.rows.twins import ROUNDING, Twins, check_held, rank_within, weight_of
 from mercer.rows.weights import Tally
@@ -146,7 +146,7 @@ class Drawn:
         """
         if not self.parts:
             return self
-        block = join(self.parts)
+        block = join_blocks(self.parts)
         y = self._label_of(block)
         among = np.flatnonzero(self.key < self.labels.bound_of(y))
         keep = among
@@ -179,13 +179,13 @@ class Drawn:
         key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
         weaker = replace(self, parts=parts, key=key, faded=faded, tally=self.tally.faded(), labels=labels)
         kept = np.flatnonzero(faded >= FORGOTTEN)
-        return weaker._keep(kept, join(parts)) if len(kept) < len(key) else weaker
+        return weaker._keep(kept, join_blocks(parts)) if len(kept) < len(key) else weaker
 
     def probability(self) -> Array:
         """Of being held (h,), for each row that is, given the keys of all others."""
         if not self.parts:
             return np.empty(0)
-        held: Array = -np.expm1(-self.faded * self.labels.bound_of(self._label_of(join(self.parts))))
+        held: Array = -np.expm1(-self.faded * self.labels.bound_of(self._label_of(join_blocks(self.parts))))
         return held
 
     def represents(self) -> Array:
@@ -194,7 +194,7 @@ class Drawn:
         One over the probability of being held, in such a unit that every label has the weight it has among all
         rows (Horvitz and Thompson 1952).
         """
-        block = join(self.parts)
+        block = join_blocks(self.parts)
         y, factor = self._label_of(block), 1.0 / self.probability()
         held = Labels.of(y, weight_of(block) * factor)
         share = np.append(self.labels.weight[self.labels.position(held.values)] / held.weight, 1.0)

@@ -4,19 +4,8 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from mercer.rows.base import (
-    BLOCK_ROWS,
-    Block,
-    LocalRows,
-    check_block_rows,
-    check_lengths,
-    column_names,
-    count,
-    is_sparse,
-    numbers,
-    values,
-    weights,
-)
+from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, check_lengths
+from mercer.rows.table import column_names, is_sparse, n_rows, numbers, take, targets, weights
 from mercer.types import Indices
 
 
@@ -60,7 +49,7 @@ class MemoryRows(LocalRows):
 
     @property
     def n_rows(self) -> int:
-        return count(self.X)
+        return n_rows(self.X)
 
     @property
     def feature_names(self) -> tuple[Any, ...] | None:
@@ -68,15 +57,15 @@ class MemoryRows(LocalRows):
         return column_names(self.X)
 
     def some(self, rows: Indices) -> "MemoryRows":
-        """Some of the rows, of arrays and sparse matrices."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        X = self.X[rows] if hasattr(self.X, "shape") else [self.X[i] for i in rows]
+        """Some of the rows."""
+        X, y, weight = (take(part, rows) for part in (self.X, self.y, self.weight))
         return MemoryRows(X, y, weight, block_rows=self.block_rows)
 
     def blocks(self) -> Iterator[Block]:
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
-            yield Block(numbers(self.X, rows), values(self.y, rows), weights(self.weight, rows), start)
+            X, y, weight = (take(part, rows) for part in (self.X, self.y, self.weight))
+            yield Block(numbers(X), targets(y), weights(weight), start)
 
 
 @dataclass(frozen=True, eq=False)

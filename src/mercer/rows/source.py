@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.rows.base import BLOCK_ROWS, Block, Rows, is_frame, table
+from mercer.rows.base import BLOCK_ROWS, Block, Rows
 from mercer.rows.dask import current_client, dask_rows, parquet_on_dask
 from mercer.rows.engine import EngineRows
 from mercer.rows.memory import MemoryRows
@@ -14,6 +14,7 @@ from mercer.rows.parquet import ParquetRows
 from mercer.rows.ray import is_running, parquet_on_ray, ray_rows
 from mercer.rows.spark import spark_rows
 from mercer.rows.stream import StreamRows
+from mercer.rows.table import as_table, is_table
 
 ACCEPTED = (
     "an array, a memory map, a sparse matrix, a frame, a list of rows, the path of a Parquet file or of a folder "
@@ -45,8 +46,8 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     if elsewhere(X):
         _refuse_labels(y, weight)
         return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
-    if _is_table(X):
-        return MemoryRows(table(X), y, weight, block_rows=block_rows)
+    if is_table(X):
+        return MemoryRows(as_table(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows cannot be read from {type(X).__name__}; give {ACCEPTED}")
 
 
@@ -98,11 +99,7 @@ def _is_stream(X: Any) -> bool:
         return True
     if isinstance(X, Sequence):
         return len(X) > 0 and isinstance(X[0], tuple) and len(X[0]) > 0 and len(np.shape(X[0][0])) >= 2
-    return isinstance(X, Iterable) and not _is_table(X)
-
-
-def _is_table(X: Any) -> bool:
-    return (hasattr(X, "shape") and len(X.shape) > 0) or is_frame(X) or isinstance(X, Sequence)
+    return isinstance(X, Iterable) and not is_table(X)
 
 
 def _refuse_values(y: Any, weight: Any) -> None:

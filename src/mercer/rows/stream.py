@@ -5,20 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from mercer.rows.base import (
-    BLOCK_ROWS,
-    Block,
-    LocalRows,
-    check_block_rows,
-    check_lengths,
-    column_names,
-    count,
-    numbers,
-    regroup,
-    table,
-    values,
-    weights,
-)
+from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, check_lengths, regroup
+from mercer.rows.table import as_table, column_names, numbers, targets, weights
 
 END = object()
 
@@ -125,9 +113,7 @@ def _block(item: Any, position: int, first: int) -> Block:
         )
     X, y, weight = item + (None,) * (3 - len(item))
     check_lengths(X, y, weight, where=f" in block {position} of the stream")
-    X = table(X)
-    rows = slice(0, count(X))
-    return Block(numbers(X, rows), values(y, rows), weights(weight, rows), first)
+    return Block(numbers(as_table(X)), targets(y), weights(weight), first)
 
 
 def _same_names(item: Any, position: int, names: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.rows.base import Block, join
+from mercer.rows.base import Block, join_blocks
 from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import holds_objects
 from mercer.types import Array, Indices
 
 # Weights are sums of others: what is taken may exceed what is there by rounding.
@@ -111,7 +112,7 @@ def _copies(count: Indices, probability: Array) -> Array:
 
 def check_held(twins: Twins, block: Block, bound: Array) -> None:
     """Where all rows are held, as the bound says, those that leave are among them; objects may be equal unseen."""
-    if not hasattr(block.X, "shape"):
+    if holds_objects(block.X):
         return
     strange = np.flatnonzero(twins.missing() & np.isinf(bound) & (twins.less > 0))
     if len(strange):
@@ -127,7 +128,7 @@ def _pairs(one: Block, two: Block) -> Indices:
     Rows in float32 and in float64 are compared as float32.
     """
     X, y = _same_precision(one.X, two.X), _same_precision(np.asarray(one.y), np.asarray(two.y))
-    both = join([Block(X[i], y[i], None, 0) for i in (0, 1)])
+    both = join_blocks([Block(X[i], y[i], None, 0) for i in (0, 1)])
     _, target = np.unique(both.y, axis=0, return_inverse=True)
     point = distinct_rows(both.X).point
     _, pair = np.unique(np.column_stack([point, target.ravel()]), axis=0, return_inverse=True)

@@ -42,7 +42,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import cross, n_rows, self_similarity, take
+from mercer.gram.blocks import cross, self_similarity
 from mercer.kernels.base import Kernel
 from mercer.linalg.updates import (
     border,
@@ -54,6 +54,7 @@ from mercer.linalg.updates import (
     stack_diagonal,
     stack_rows,
 )
+from mercer.rows.table import join, n_rows, take
 from mercer.types import Array, Indices
 
 WHEN_FULL = ("replace", "refuse")
@@ -171,7 +172,7 @@ def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Ar
     first, n = 0, n_rows(X)
     while first < n:
         rows = slice(first, min(n, first + recursion.next_rows(state.n_rows)))
-        labeled = LabeledRows(X[rows], Y[rows], weight[rows])
+        labeled = LabeledRows(take(X, rows), Y[rows], weight[rows])
         state, outputs[rows] = _step(recursion, state, labeled)
         first = rows.stop
     return state, outputs
@@ -201,7 +202,7 @@ def remove(recursion: Recursion, state: StreamState, gone: Indices) -> StreamSta
     upper, Q = keep_columns(state.L.T, kept)
     turned = np.hstack([state.R[:, :1], state.R[:, 1 : 1 + state.m] @ Q, state.R[:, 1 + state.m :]])
     (triangle,) = scipy.linalg.qr(turned, mode="r", check_finite=False)
-    centers = take(recursion.kernel, state.centers, kept)
+    centers = take(state.centers, kept)
     R: Array = np.asfortranarray(triangle[: turned.shape[1]], dtype=np.float64)
     return replace(state, centers=centers, L=np.asfortranarray(upper.T), R=R, a=_coordinates(R, 1 + len(kept)))
 
@@ -251,10 +252,10 @@ def _with_centers(
     recursion: Recursion, state: StreamState, chunk: _Chunk, taken: Indices, V: Array
 ) -> StreamState:
     """The state with rows ``taken`` as centers, V (b, r) their new coordinates: zero for all rows so far."""
-    r, k = len(taken), 1 + state.m
+    r, k, more = len(taken), 1 + state.m, take(chunk.X, taken)
     return replace(
         state,
-        centers=_joined(state.centers, take(recursion.kernel, chunk.X, taken)),
+        centers=more if state.centers is None else join("X", [state.centers, more]),
         L=border(state.L, chunk.Phi[taken], V[taken]),
         R=insert_columns(state.R, k, np.full(r, np.sqrt(recursion.penalty(state.n_rows)))),
         a=np.vstack([state.a, np.zeros((r, state.a.shape[1]))]),
@@ -320,7 +321,7 @@ def _revise(recursion: Recursion, state: StreamState) -> StreamState:
     state = remove(recursion, state, gone[:better])
     chunk = _read(recursion, state, rows)
     order = np.sort(wanted[:better])
-    some = replace(chunk, X=take(recursion.kernel, rows.X, order), Phi=chunk.Phi[order])
+    some = replace(chunk, X=take(rows.X, order), Phi=chunk.Phi[order])
     taken, V = independent_rows(_unexplained(recursion, some), chunk.tolerance[order], better)
     return _with_centers(recursion, state, some, taken, V)
 
@@ -394,13 +395,4 @@ def appended(recent: LabeledRows | None, rows: LabeledRows) -> LabeledRows:
     if recent is None:
         return rows
     Y, weight = np.concatenate([recent.Y, rows.Y]), np.concatenate([recent.weight, rows.weight])
-    return LabeledRows(_joined(recent.X, rows.X), Y, weight)
-
-
-def _joined(centers: Any, more: Any) -> Any:
-    """Rows of any kind, one after the other."""
-    if centers is None:
-        return more
-    if isinstance(more, np.ndarray):
-        return np.concatenate([centers, more])
-    return scipy.sparse.vstack([centers, more]).tocsr() if hasattr(more, "shape") else [*centers, *more]
+    return LabeledRows(join("X", [recent.X, rows.X]), Y, weight)

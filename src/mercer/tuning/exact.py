@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import Budget, gram, n_rows, take
+from mercer.gram import Budget, gram
 from mercer.gram.blocks import cuts
 from mercer.kernels.base import Kernel
 from mercer.linalg import blas_threads, limit_threads, map_in_threads, threads_each
 from mercer.linalg.threads import SMALL, at_most
-from mercer.rows import distinct_rows, every_row
+from mercer.rows.table import n_rows
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations, Spectrum, decompose, degrees_of_freedom, fitted, leave_out, solve
 from mercer.solvers.spectrum import Coefficients, Penalty, output_error
@@ -51,8 +51,8 @@ def at_points(
     kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
 ) -> tuple[Any, Observations]:
     """The distinct rows of X, and what was observed there; values of a kernel stay as they are."""
-    rows = every_row(n_rows(X)) if kernel.takes == "values" else distinct_rows(X)
-    return take(kernel, X, rows.first), Observations(Y, weight, unit, rows, doubt)
+    rows = kernel.distinct(X)
+    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
 
 
 def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> Tuned:
@@ -169,7 +169,7 @@ def _sample(problem: ExactProblem, kernel: Kernel, points: Indices) -> ExactProb
     part, rows = problem.observations.at_points(points)
     return replace(
         problem,
-        X=take(kernel, problem.X, points),
+        X=kernel.subset(problem.X, points),
         observations=part,
         criterion=lambda some: problem.criterion(rows[some]),
         fold=None if problem.fold is None else problem.fold[rows],

@@ -15,13 +15,14 @@ from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers.base import Extent
 from mercer.centers.resolve import selector_for
 from mercer.errors import MemoryBudgetError
-from mercer.gram import Budget, gram_bytes, n_rows
+from mercer.gram import Budget, gram_bytes
 from mercer.gram.blocks import BLOCK_SIZE
 from mercer.gram.budget import GIB, in_words
 from mercer.gram.moments import PIECE
 from mercer.kernels import RBF, Kernel
 from mercer.linalg.threads import AHEAD, threads_each
 from mercer.rows.base import BLOCK_ROWS
+from mercer.rows.table import n_rows
 from mercer.scores.criteria import judging_bytes
 from mercer.solvers.leaving import PIECE as LEAVING
 from mercer.tuning.path import ALPHAS, SCREEN_POINTS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, Given
-from mercer.gram import Budget, check_size, combine, gram, n_rows, self_similarity, take
+from mercer.gram import Budget, check_size, combine, gram, self_similarity
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.gram.precision import (
@@ -23,8 +23,9 @@ from mercer.kernels.vector import Linear
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import Block, taken
+from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
+from mercer.rows.table import n_rows, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.solvers.leaving import LeftOutOf
@@ -126,7 +127,7 @@ class Task:
             return self
         return replace(
             self,
-            sample=replace(self.sample.take(rows), X=take(kernel, self.sample.X, rows)),
+            sample=replace(self.sample.take(rows), X=kernel.subset(self.sample.X, rows)),
             label=None if self.label is None else self.label[rows],
             fold=None if self.fold is None else self.fold[rows],
             criterion=lambda few: self.criterion(rows[few]),
@@ -158,7 +159,7 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     candidates = _prepared(kernel, task, rng) if candidates is None else candidates
     centers = _centers(chosen, task, candidates, task.n_centers, rng)
     chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
-    if chosen.takes != "values":
+    if not chosen.takes_values:
         check_size(chosen, self_similarity(chosen, centers.rows))
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
@@ -190,7 +191,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
         return Precision(np.float64, np.nan, "float64")
     few = not task.sizes.probe
     size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
-    probe = taken(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
+    probe = take(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
     with at_most(task.sizes.few):
         precision = _precision(choice, task, probe)
         return with_coordinates(
@@ -380,7 +381,7 @@ def _independent(choice: Choice) -> Choice:
     kept = factor.kept
     few = replace(
         centers,
-        rows=taken(centers.rows, kept),
+        rows=take(centers.rows, kept),
         indices=None if centers.indices is None else centers.indices[kept],
         trace=None if centers.trace is None else centers.trace[kept],
     )
@@ -390,7 +391,7 @@ def _independent(choice: Choice) -> Choice:
 def _blur(kernel: Kernel, task: Task) -> float:
     """The part of the variance in feature space that is below what centers are told apart by, from some rows."""
     some = np.unique(np.linspace(0, task.sample.n_rows - 1, VARIANCE_ROWS).astype(np.intp))
-    K = gram(kernel, take(kernel, task.sample.X, some), budget=task.budget)
+    K = gram(kernel, kernel.subset(task.sample.X, some), budget=task.budget)
     variance, largest = float(K.diagonal().mean() - K.mean()), float(K.diagonal().max())
     return NEARLY_DEPENDENT * largest / variance if variance > 0.0 else 0.0
 
@@ -402,8 +403,8 @@ def _in_single(task: Task) -> bool:
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
     """k(centers, centers) in float64, whatever the rows are: fits with small alpha need its digits."""
-    if kernel.takes == "values":
-        return gram(kernel, take(kernel, task.sample.X, centers), budget=task.budget)
+    if kernel.takes_values:
+        return gram(kernel, kernel.subset(task.sample.X, centers), budget=task.budget)
     precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
     return gram(kernel, precise, budget=task.budget)
 

@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.gram.blocks import cross, n_rows, pick, self_similarity, take
+from mercer.gram.blocks import cross, self_similarity
 from mercer.kernels import Kernel
+from mercer.rows.table import n_rows, take
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
@@ -95,7 +96,7 @@ class CandidateColumns:
     @cached_property
     def _dtype(self) -> Any:
         one = self.pool[:1]
-        found = cross(self.kernels[0], self._rows(one), pick(self.kernels[0], self.X, one)).dtype
+        found = cross(self.kernels[0], self._rows(one), self.kernels[0].centers(self.X, one)).dtype
         return np.dtype(np.float32 if found == np.float32 else np.float64)
 
     @property
@@ -109,11 +110,11 @@ class CandidateColumns:
     def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
         """k(x_i, z_j) (u, b), or some of its rows, the diagonal added."""
         j, p = np.asarray(j), self.point(j)
-        X = self.X[rows]
+        X = take(self.X, rows)
         K = np.empty((n_rows(X), len(j)), order="F")
         for g in np.unique(self.kernel_number(j)):
             some = np.flatnonzero(self.kernel_number(j) == g)
-            K[:, some] = cross(self.kernels[g], X, pick(self.kernels[g], self.X, p[some]))
+            K[:, some] = cross(self.kernels[g], X, self.kernels[g].centers(self.X, p[some]))
         if self.diagonal:
             own = p - (rows.start or 0)
             inside = np.flatnonzero((own >= 0) & (own < len(K)))
@@ -122,16 +123,15 @@ class CandidateColumns:
 
     def among(self, i: Indices, j: Indices) -> Array:
         """k(z_i, z_j) (a, b) of the first kernel."""
-        rows, centers = self._rows(self.point(i)), pick(self.kernels[0], self.X, self.point(j))
+        rows, centers = self._rows(self.point(i)), self.kernels[0].centers(self.X, self.point(j))
         return np.asarray(cross(self.kernels[0], rows, centers), dtype=np.float64)
 
     def own(self, j: Indices) -> Array:
         """k(z_j, z_j) (b,) of the first kernel."""
         p = self.point(j)
-        if self.kernels[0].takes == "values":
+        if self.kernels[0].takes_values:
             return np.asarray(self.X[p, p], dtype=np.float64)
         return np.asarray(self_similarity(self.kernels[0], self._rows(p)), dtype=np.float64)
 
     def _rows(self, p: Indices) -> Any:
-        kernel = self.kernels[0]
-        return self.X[p] if kernel.takes == "values" else take(kernel, self.X, p)
+        return take(self.X, p)

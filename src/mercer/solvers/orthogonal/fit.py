@@ -8,8 +8,8 @@ import numpy as np
 import scipy.linalg
 
 from mercer.errors import NumericalError
-from mercer.gram.blocks import n_rows, take
 from mercer.kernels import Kernel
+from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.orders import Order, SelectionRule, Sums, choose_order
 from mercer.solvers.orthogonal.path import (
@@ -134,7 +134,7 @@ class SparseTask:
             return self
         chosen = np.sort(chosen)
         part, rows = self.observations.at_points(chosen)
-        X = take(kernel, self.X, chosen)
+        X = kernel.subset(self.X, chosen)
         return replace(self, X=X, observations=part, judge_for=lambda some, t: self.judge_for(rows[some], t))
 
     def for_targets(self, targets: list[int]) -> "SparseTask":

@@ -8,8 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import BLOCK_SIZE, check_size, n_rows
+from mercer.gram.blocks import BLOCK_SIZE, check_size
 from mercer.linalg import supervised_pivots
+from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.reestimate import Estimate, reestimate
