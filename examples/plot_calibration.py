@@ -2,14 +2,15 @@
 Probabilities without a second fit
 ==================================
 
-Reliability of probabilities from leave-one-out scores, beside a calibrated ``SVC``.
+Reliability of probabilities from leave-one-out scores, compared with a calibrated ``SVC``.
 
 ``predict_proba`` is calibrated on leave-one-out outputs, which come with the fit. A support vector machine
 has to be fitted again for its probabilities: ``CalibratedClassifierCV`` does so in an inner cross-validation.
 Here are both, each fitted on 400 rows of the waveform problem and evaluated on 10,000 new ones.
 
-A point on the diagonal says: of the rows to which the model gave 30 %, 30 % were of the class. Both give too
-little between 0.2 and 0.6: the logistic curve they share is a little too simple for these classes.
+A point on the diagonal means that of the rows with a predicted probability of 30 %, 30 % belong to the class. Both
+models predict too low a probability between 0.2 and 0.6: the logistic curve (Platt scaling) they share is slightly
+too simple for these classes.
 """
 
 import matplotlib.pyplot as plt
@@ -39,8 +40,8 @@ ax.set(xlabel="predicted probability of class 1, mean of a bin", ylabel="share o
 plt.show()
 
 # %%
-# Labels and probabilities of ``KernelFisherClassifier`` agree by construction; those of a calibrated
-# support vector machine and of the machine itself need not.
+# Labels and probabilities of ``KernelFisherClassifier`` agree by construction; the labels of a support vector
+# machine and its calibrated probabilities need not.
 
 machine = SVC().fit(X, y)
 calibrated = models["SVC, calibrated by 5-fold CV"]

@@ -2,16 +2,16 @@
 Which rows become centers
 =========================
 
-Four ways to select 16 centers, and the classifier that each of them gives.
+Four ways to select 16 centers (Nyström landmarks), and the resulting classifiers.
 
-A model with few centers is fast to evaluate, and which centers it has matters. The
-two classes are interleaved spirals, dense inside and thin outside. The kernel is the same for all, and so
-is the fit: least squares on the 16 kernel functions, with alpha by leave-one-out.
+A model with few centers is fast to evaluate, and its accuracy depends on how they are selected. The two classes
+are interleaved spirals, dense inside and sparse outside. The kernel is the same for all, and so is the fit:
+penalized least squares on the 16 kernel functions, with alpha chosen by leave-one-out.
 
-* ``Uniform`` draws rows, most of them where most rows are.
-* ``KMeans`` spreads means evenly over the rows, whatever their class.
-* ``RPCholesky`` draws rows that the centers so far cannot represent: far ones, too.
-* ``ForwardSelection`` looks at the labels, and adds the row or the mean that lowers the squared error most. Here
+* ``Uniform`` draws rows at random, most of them where rows are dense.
+* ``KMeans`` spreads cluster means evenly over the rows, regardless of their class.
+* ``RPCholesky`` draws rows that the previous centers cannot represent, including outlying ones.
+* ``ForwardSelection`` uses the labels, and adds the row or cluster mean that lowers the squared error most. Here
   it covers one arm, and leaves the other to the intercept.
 """
 
@@ -38,7 +38,7 @@ sample = CandidateRows(X, np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(y)), 
 kernel = RBF(gamma=0.2)
 
 # %%
-# Shares are those of new rows; the dots are some of the rows, in the color of their class.
+# Accuracies are on new rows; the dots are some of the training rows, colored by class.
 
 fig, axes = plt.subplots(2, 2, figsize=(9, 9), layout="constrained", sharex=True, sharey=True)
 for ax, selector in zip(axes.flat, [Uniform(), KMeans(), RPCholesky(), ForwardSelection()]):

@@ -5,8 +5,8 @@ First steps
 Two classes that no line can separate, and a classifier with default settings.
 
 ``KernelFisherClassifier`` needs no parameters: the width of the kernel and the penalty are chosen by exact
-leave-one-out while it is fitted. The colors are the probabilities of ``predict_proba``; the black line is
-where ``predict`` changes from one class to the other.
+leave-one-out during the fit. The colors show the probabilities of ``predict_proba``; the black line is where
+``predict`` changes from one class to the other.
 """
 
 import matplotlib.pyplot as plt
@@ -20,11 +20,11 @@ model = KernelFisherClassifier().fit(X, y)
 print(model.report_)
 
 # %%
-# The leave-one-out accuracy beside that of new rows. With 300 rows the standard error of the first number is
-# 0.017, and since the model was chosen by leave-one-out it is a little optimistic.
+# The leave-one-out accuracy and the accuracy on new rows. With 300 rows the standard error of the first number is
+# 0.017, and since the model was chosen by leave-one-out, it is slightly optimistic.
 
 X_new, y_new = make_banana(5000, random_state=1)
-print(f"left out {model.loo_score_:.3f}, new rows {model.score(X_new, y_new):.3f}")
+print(f"leave-one-out {model.loo_score_:.3f}, new rows {model.score(X_new, y_new):.3f}")
 
 # %%
 # scikit-learn's own display draws the probabilities.

@@ -2,16 +2,15 @@
 Where the linear discriminant fails
 ===================================
 
-A few far rows ruin the linear discriminant, and leave the kernel discriminant alone.
+A few outliers ruin the linear discriminant, but do not affect the kernel discriminant.
 
-All rows of class +1 lie above the line x2 = 0 and all of class -1 below it. Five in a hundred rows of each
-class lie far away, and they alone decide the means and the scatter that Fisher's discriminant works with. It
-then errs on more than 40 % of the rows, wherever it is cut (Devroye, Györfi and Lugosi 1996, Problem 4.9;
-Mika 2002, section 3.2.3). A Gaussian kernel looks at neighbors instead, and the far rows are nobody's
-neighbors.
+All rows of class +1 lie above the line x2 = 0 and all of class -1 below it. Five in a hundred rows of each class
+lie far away, and they alone determine the means and the scatter on which Fisher's discriminant is based. It then
+misclassifies more than 40 % of the rows, whatever the threshold (Devroye, Györfi and Lugosi 1996, Problem 4.9;
+Mika 2002, section 3.2.3). A Gaussian kernel depends on neighbors instead, and the outliers are nobody's neighbors.
 
-The picture shows the bulk of the rows on the regions of the predicted classes; the far rows are outside, up
-to 200,000 units away.
+The picture shows the bulk of the rows and the regions of the predicted classes; the outliers are outside, up to
+200,000 units away.
 """
 
 import matplotlib.pyplot as plt

@@ -2,17 +2,17 @@
 The same rows, four kernels
 ===========================
 
-How sums, products and one width for each feature change the boundary.
+How sums, products and a separate width for each feature change the boundary.
 
 A row is of class 1 if sin(4 x1) + x2 is positive, up to noise: a wave in one feature, a trend in the other.
 Kernels are added with ``+``, multiplied with ``*`` and scaled by a number, and a ``gamma`` for each feature
-says how fast the function may change along it.
+controls how fast the function may vary along it.
 
-* ``Linear()`` sees the trend and misses the wave.
+* ``Linear()`` captures the trend and misses the wave.
 * ``RBF()`` has one width for both features.
-* ``RBF(gamma=[4, 0]) * RBF(gamma=[0, 0.2])`` is fast along x1 and slow along x2: the same as
+* ``RBF(gamma=[4, 0]) * RBF(gamma=[0, 0.2])`` varies fast along x1 and slowly along x2: it equals
   ``RBF(gamma=[4, 0.2])``.
-* ``RBF(gamma=[4, 0]) + Linear()`` says what is known: a function of x1 plus a trend.
+* ``RBF(gamma=[4, 0]) + Linear()`` expresses prior knowledge: a function of x1 plus a trend.
 """
 
 import matplotlib.pyplot as plt

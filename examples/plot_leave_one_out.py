@@ -2,12 +2,12 @@
 What training outputs hide
 ==========================
 
-Training outputs are too good; leave-one-out outputs of the same rows are what new rows get.
+Training outputs are too optimistic; leave-one-out outputs of the same rows behave like those of new rows.
 
-The output of a training row has seen the label of that row. With a small penalty training outputs crowd
-around the targets -1 and +1, and training accuracy promises too much. The rows are two crescents, with the
-kernel that leave-one-out chose and three penalties. Mika (2002), Figures 5.6 and 5.7, compares outputs on
-training and test rows in this way; here no test rows are needed.
+The output for a training row depends on the label of that row. With a small penalty, training outputs cluster
+around the targets -1 and +1, and training accuracy is too high. The classes are two crescents, fitted with the
+kernel chosen by leave-one-out and three penalties. Mika (2002), Figures 5.6 and 5.7, compares outputs on training
+and test rows in this way; here no test rows are needed.
 """
 
 import matplotlib.pyplot as plt

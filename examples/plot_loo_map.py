@@ -7,8 +7,8 @@ What ``fit`` compared: the leave-one-out criterion of 15 x 35 pairs of kernel wi
 One eigendecomposition of a kernel matrix gives the exact leave-one-out outputs for every penalty alpha.
 Fifteen widths of the kernel make a map of 15 x 35 models, drawn from a single call of ``fit``.
 
-The valley shows what can be exchanged: a wider kernel (smaller gamma) with a smaller penalty does almost as
-well, up to a point.
+The valley shows a trade-off: a wider kernel (smaller gamma) with a smaller penalty does almost as well, up to a
+point.
 """
 
 import matplotlib.pyplot as plt

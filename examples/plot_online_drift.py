@@ -1,13 +1,13 @@
 """
-A stream that turns
-===================
+A rotating stream
+=================
 
-A model that learns row by row and forgets follows classes that move.
+A model that learns row by row with forgetting tracks moving classes (concept drift).
 
-Two crescents turn once around while 20,000 rows go by. :class:`~mercer.OnlineFisherClassifier` learns them in
-blocks of 200 with at most 60 centers, once remembering all rows alike and once with ``forget=0.997``, which
-remembers about the last 300. Each row is predicted before it is learned; ``recent_error_`` is the share of
-wrong labels among the last 500 rows.
+Two crescents make one full turn over 20,000 rows. :class:`~mercer.OnlineFisherClassifier` learns them in blocks of
+200 with at most 60 centers, once with equal weight for all rows and once with ``forget=0.997``, which remembers
+about the last 300. Each row is predicted before it is learned; ``recent_error_`` is the error rate on the last 500
+rows.
 """
 
 import matplotlib.pyplot as plt
@@ -60,5 +60,6 @@ axes["errors"].legend()
 plt.show()
 
 # %%
-# Below, the model that forgets, a quarter, half and three quarters of the way around: its probabilities, the last
-# 200 rows, and its centers as dots. Centers that are no longer needed are exchanged for new rows every 256 rows.
+# The lower panels show the model with forgetting after a quarter, half and three quarters of the turn: its
+# probabilities, the last 200 rows, and its centers as dots. Every 256 rows, centers that are no longer needed are
+# replaced by new rows.

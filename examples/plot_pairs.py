@@ -2,14 +2,14 @@
 Pairs of classes
 ================
 
-One discriminant for each pair of classes, and the probabilities that agree with all of them.
+One discriminant for each pair of classes (one-vs-one), and the coupled probabilities.
 
-``PairwiseClassifier`` fits one discriminant to each pair of classes. A pair that is asked about a row of the
-third class has to answer, too: it knows nothing of it, and its answer means little there. Coupling finds the
-probabilities of the three classes that agree with all pairs best.
+``PairwiseClassifier`` fits one discriminant to each pair of classes. A discriminant also returns probabilities for
+rows of the third class, on which it was not trained, and these mean little. Coupling finds the probabilities of
+the three classes that agree best with all pairs.
 
-Here a ring surrounds a small cloud, and the third class lies to the right. The first three maps are what the
-pairs say, each with a kernel width of its own; the last one is what they agree on.
+Here a ring surrounds a small cloud, and the third class lies to the right. The first three maps show the pairs,
+each with its own kernel width; the last one shows the coupled probabilities.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ Rows along their discriminant directions: one for two classes, k - 1 for k class
 
 ``transform`` maps a row to its discriminant variates, and ``DiscriminantDisplay`` draws them, here for rows
 that were not used in training. On the left, ringnorm: a small ball of class -1 inside a wide cloud of class
-+1, in 20 dimensions. One number tells them apart. The densities cross near the threshold, where both classes
++1, in 20 dimensions. One number separates them. The densities cross near the threshold, where both classes
 are equally probable. On the right, ten kinds of scanned digits along the first two of nine variates.
 """
 
@@ -24,7 +24,7 @@ rings = KernelFisherClassifier().fit(X[:300], y[:300])
 digits, label = load_digits(return_X_y=True)
 train, test, label_train, label_test = train_test_split(digits, label, train_size=0.4, random_state=0)
 scans = KernelFisherClassifier().fit(train, label_train)
-print(f"digits left out: {scans.loo_score_:.3f} right, new digits: {scans.score(test, label_test):.3f}")
+print(f"accuracy on digits: leave-one-out {scans.loo_score_:.3f}, new {scans.score(test, label_test):.3f}")
 
 # %%
 # The means of the classes are marked, each with its name beside it.

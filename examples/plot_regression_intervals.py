@@ -2,7 +2,7 @@
 Intervals for predictions
 =========================
 
-Two answers to how far a new observation may lie from its prediction.
+Two measures of how far a new observation may lie from its prediction.
 
 ``return_std`` of ``KernelRidgeRegressor`` is the standard deviation under a Gaussian process with the same
 kernel: it grows where there are no rows. ``predict_interval`` is the jackknife+ of Barber, Candès, Ramdas and
@@ -41,7 +41,7 @@ ax.legend(ncols=2)
 plt.show()
 
 # %%
-# How many new observations fall into the interval where rows were seen?
+# The share of new observations inside the interval, where there were training rows:
 
 X_new, y_new = make_sinc(5000, random_state=1)
 seen = (X_new[:, 0] < 2) | (X_new[:, 0] > 5)

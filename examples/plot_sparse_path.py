@@ -2,11 +2,11 @@
 How many centers
 ================
 
-The error over the number of centers, and where the model stops.
+The error by the number of centers, and where the selection stops.
 
-A sparse model chooses rows as centers one after another, and one triangular factor knows the fit with every
-number of them. A row that is left out takes its center along: the curve of left-out rows then follows the
-test error, while the sum of squares of the fit only falls.
+A sparse model selects rows as centers one after another (forward selection), and one triangular factor gives the
+fit for every number of centers. When a row is held out, its center is removed as well: the leave-one-out curve
+then follows the test error, while the residual sum of squares of the fit only decreases.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -27,7 +27,7 @@ test = [100 * np.mean(labels != y_new) for labels in whole.staged_predict(X_new)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
 numbers = np.arange(1, len(whole.path_) + 1)
-left.plot(numbers, whole.path_.loo, color="#D55E00", label="rows left out with their center")
+left.plot(numbers, whole.path_.loo, color="#D55E00", label="leave-one-out (row and center)")
 left.plot(numbers, whole.path_.rss / len(y), color="#0072B2", label="fit")
 left.set(xscale="log", xlabel="centers", ylabel="mean squared residual")
 right.plot(numbers, test, color="black", label="test rows")
@@ -39,7 +39,7 @@ for ax in (left, right):
 plt.show()
 
 # %%
-# The centers are rows where the classes meet, and a few that span the rest.
+# The centers are rows where the classes meet, and a few that cover the rest.
 
 fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
 xx, yy = np.meshgrid(np.linspace(-3.2, 3.2, 200), np.linspace(-3.2, 3.2, 200))

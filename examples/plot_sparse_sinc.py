@@ -2,10 +2,10 @@
 Noisy sinc with few centers
 ===========================
 
-Three rules to choose the centers of a regression, on fifty noisy values of sin(x)/x.
+Three rules for selecting the centers of a regression, on fifty noisy values of sin(x)/x.
 
-The rules for the next center: the largest decrease of the objective, the row of
-the largest residual, and orthogonal least squares, whose penalty is estimated anew at every step.
+The next center is the one with the largest decrease of the objective, the row with the largest residual, or the
+choice of orthogonal least squares, whose penalty is re-estimated at every step.
 """
 
 import matplotlib.pyplot as plt

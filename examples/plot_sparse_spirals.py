@@ -4,8 +4,8 @@ Two spirals with ninety centers
 
 A sparse discriminant separates 194 rows with 90 centers; a support vector machine needs more.
 
-All rows are on the right side with at most 90 centers: Andelić (2007), section 5.1. An ``SVC`` with the same
-width of the kernel takes four fifths of the rows as support vectors.
+At most 90 centers suffice to classify all rows correctly (Andelić 2007, section 5.1). An ``SVC`` with the same
+kernel width needs four fifths of the rows as support vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ rows = np.column_stack([xx.ravel(), yy.ravel()])
 
 
 def draw(ax, model, centers, title):
-    """The predicted classes, the rows, and those that carry the model."""
+    """Draw the predicted classes, the rows, and the centers."""
     ax.contourf(xx, yy, model.predict(rows).reshape(xx.shape), levels=1, cmap="RdBu_r", alpha=0.3)
     ax.scatter(*X.T, c=np.where(y > 0, "#D55E00", "#0072B2"), s=10)
     ax.scatter(*centers.T, s=45, facecolors="none", edgecolors="black", lw=0.8)
