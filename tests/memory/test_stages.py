@@ -41,7 +41,7 @@ def no_search(monkeypatch):
         raise AssertionError("work began")
 
     for module in ("exact", "one_pass"):
-        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "search", fail)
+        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "search_exact", fail)
 
 
 @pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])

@@ -1,6 +1,7 @@
 """What leave-one-out minimizes: one number for each alpha, from the outputs of the rows left out."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,9 +9,21 @@ from mercer.scores.logistic import PIECE, Logits, fit_logits, softmax0
 from mercer.scores.relative import relative
 from mercer.types import Array, Floats, Indices
 
-# From outputs (a, n, q) to one number for each alpha (a,), and to the losses of rows (a, n).
-Criterion = Callable[[Array], Array]
+# From outputs (a, n, q) to the losses of rows (a, n).
 Losses = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """From outputs (a, n, q) to one number for each alpha (a,): the sum of ``losses`` with shares (n,) of rows."""
+
+    losses: Losses
+    share: Array
+
+    def __call__(self, outputs: Floats) -> Array:
+        return np.asarray(self.losses(np.asarray(outputs, dtype=np.float64)) @ self.share)
+
+
 # The criterion for some of the rows, by their numbers.
 CriterionFor = Callable[[Indices], Criterion]
 
@@ -36,8 +49,7 @@ def classification_criterion(name: str, label: Indices, weight: Array, Y: Array)
 
 def mean_loss(losses: Losses, weight: Array) -> Criterion:
     """The mean of losses under weights (n,)."""
-    share = weight / weight.sum()
-    return lambda outputs: np.asarray(losses(outputs) @ share)
+    return Criterion(losses, weight / weight.sum())
 
 
 def squared_losses(Y: Array, weight: Array) -> Losses:

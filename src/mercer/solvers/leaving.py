@@ -1,7 +1,7 @@
-"""One more pass over the rows: the output of each for the model without it, for every alpha."""
+"""One more pass over rows: the output of each for the model with m centers fitted without it, for every alpha."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,13 +9,18 @@ import numpy as np
 
 from mercer.gram.blocks import check_finite, evaluator, overflow
 from mercer.gram.moments import columns, pieces
+from mercer.gram.products import combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
-from mercer.types import Array, Floats
+from mercer.solvers.spectrum import Coefficients
+from mercer.types import Array, Floats, Indices
 
 # Rows whose kernel values and coordinates exist at a time.
 PIECE = 2048
+
+# The sum of fold(block) over the blocks of rows in memory.
+Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,78 @@ def leaving_weight(block: Block) -> Array:
     if block.weight is None:
         return np.ones(block.n_rows)
     return block.weight if block.unit is None else block.unit
+
+
+@dataclass(frozen=True)
+class MomentFit:
+    """Fits with m centers from the moments of all rows, and a sample of the rows, to be left out of them.
+
+    ``reduce`` goes over rows in memory. ``fold`` (n,) names the rows of the sample that are left out together, and
+    ``without`` gives the spectrum without a fold. ``doubt`` (n,) are the units if weights meant the other thing.
+    ``blur`` is an error of outputs beside rounding, ``cells`` the kernel values held while outputs are computed.
+    """
+
+    kernel: Kernel
+    centers: Any
+    spectrum: MomentSpectrum
+    sample: Block
+    reduce: Reduce
+    cells: int
+    fold: Indices | None = None
+    without: Callable[[int], MomentSpectrum] | None = None
+    doubt: Array | None = None
+    blur: float = 0.0
+
+    @property
+    def unit(self) -> float:
+        return self.spectrum.trace
+
+    @property
+    def rank(self) -> int:
+        return self.spectrum.rank
+
+    @property
+    def negative(self) -> float:
+        return self.spectrum.negative
+
+    @property
+    def doubted(self) -> "MomentFit | None":
+        """Rows left out one by one, with what would leave if weights meant the other thing."""
+        if self.doubt is None:
+            return None
+        return replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
+
+    def left_out(self, alphas: Array) -> Floats:
+        if self.fold is not None and self.without is not None:
+            return self._folds_left_out(alphas, self.fold, self.without)
+        return self._outputs(self.spectrum, alphas, self.sample)
+
+    def solve(self, alpha: float) -> Coefficients:
+        return Coefficients(*self.spectrum.solve(alpha))
+
+    def fitted(self, alpha: float) -> Array:
+        coef, intercept = self.spectrum.solve(alpha)
+        outputs: Array = combine(self.kernel, self.sample.X, self.centers, coef, cells=self.cells) + intercept
+        return outputs
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        return self.spectrum.degrees_of_freedom(alphas)
+
+    def error(self, alpha: float, loo: Array) -> float:
+        """The bound of the spectrum, for kernel values as precise as the rows."""
+        single = getattr(self.sample.X, "dtype", None) == np.float32
+        return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
+
+    def _outputs(self, spectrum: MomentSpectrum, alphas: Array, rows: Block) -> Floats:
+        outputs: Floats = self.reduce(rows, LeftOutOf(self.kernel, self.centers, spectrum, alphas)).outputs
+        return outputs
+
+    def _folds_left_out(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:
+        """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
+        outputs = np.empty((len(alphas), self.sample.n_rows, self.sample.y.shape[1]))
+        for f in np.unique(fold):
+            members = np.flatnonzero(fold == f)
+            # These rows are gone already: nothing of them leaves.
+            gone = replace(self.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
+            outputs[:, members] = self._outputs(without(f), alphas, gone)
+        return outputs

@@ -1,13 +1,14 @@
 """Fits with m centers: kernel and centers chosen on a sample, moments of all rows, alpha by leave-one-out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, Given
-from mercer.gram import Budget, check_size, combine, gram, self_similarity
+from mercer.gram import Budget, check_size, gram, self_similarity
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.gram.precision import (
@@ -28,12 +29,14 @@ from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
-from mercer.solvers.leaving import LeftOutOf
+from mercer.solvers.leaving import MomentFit
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.exact import ExactProblem, at_points, search
+from mercer.tuning.alpha import Judge, alpha_path, choose_alpha
+from mercer.tuning.exact import ExactProblem, at_points, search_exact
 from mercer.tuning.memory import PROBE_ROWS, RACE_CENTERS, Sizes, judged_at_once
-from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath, climb
+from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath, joined
+from mercer.tuning.search import climb
 from mercer.types import Array, Floats, Indices
 
 # The moments of the rows of a fold.
@@ -149,7 +152,7 @@ def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
     candidates: CandidateRows | None = None
     task.budget.release()
     if len(kernels) > 1:
-        first = search(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
+        first = search_exact(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
         racers = task.some(kernel, np.sort(order[: sizes.race]))
         among = _prepared(kernel, racers, rng)
         paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, among, rng))
@@ -227,51 +230,48 @@ def finish(
     *,
     judges: Indices | None = None,
     part: PartOf | None = None,
-    at_once: int | None = None,
 ) -> Tuned:
     """Choose alpha by leaving out the rows of the sample, one by one or by folds, from the fit to all rows.
 
     ``judges`` are the rows of the sample at which alphas are compared, None: all; ``part`` gives the moments of a
-    fold, where rows leave together. ``at_once`` alphas are compared in one go, None: as many as there is room for.
+    fold, where rows leave together.
     """
-    kernel, centers = choice.kernel, choice.centers.rows
+    fits = _fits(choice, moments, task, part)
+    return choose_alpha(
+        choice.kernel,
+        fits,
+        _alphas(fits.spectrum, task),
+        _judge(task, judges),
+        at_once=task.sizes.alphas[-1],
+        n_points=task.sample.n_rows,
+        n_centers=n_rows(choice.centers.rows),
+        again=False,
+        paths=choice.paths,
+        release=task.budget.release,
+    )
+
+
+def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
+    """Fits to all rows for every alpha, from which the rows of the sample are left out."""
+
+    def without(f: int) -> MomentSpectrum:
+        assert part is not None
+        return decompose_moments(moments - part(f), choice.factor, intercept=task.intercept)
+
     task.budget.release()
     spectrum = decompose_moments(moments, choice.factor, intercept=task.intercept)
     task.budget.release()
-    alphas = _alphas(spectrum, task)
-
-    def left_out(some: Array) -> Floats:
-        if task.fold is not None and part is not None:
-            return _folds_left_out(choice, moments, some, task, part)
-        return _left_out(kernel, centers, spectrum, some, task)
-
-    steps = [alphas[some] for some in cuts(len(alphas), at_once or task.sizes.alphas[-1])]
-    outputs = left_out(steps[0])
-    scores = _judge(task, outputs, judges)
-    for some in steps[1:]:
-        # Only outputs of one step are held.
-        outputs = np.empty((0, 0, 0))
-        outputs = left_out(some)
-        scores = np.append(scores, _judge(task, outputs, judges))
-    path = TuningPath([kernel], alphas[None], scores[None], task.sample.n_rows, n_centers=n_rows(centers))
-    best = path.best[1]
-    loo = np.array(outputs[best] if len(steps) == 1 else left_out(alphas[best : best + 1])[0], dtype=np.float64)
-    del outputs
-    task.budget.release()
-    coef, intercept = spectrum.solve(float(alphas[best]))
-    return Tuned(
-        kernel=kernel,
-        alpha=float(alphas[best]),
-        coef=coef,
-        intercept=intercept,
-        fitted=combine(kernel, task.sample.X, centers, coef, cells=task.sizes.cells) + intercept,
-        loo=loo,
-        degrees_of_freedom=float(spectrum.degrees_of_freedom(alphas[best : best + 1])[0]),
-        rank=spectrum.rank,
-        negative=spectrum.negative,
-        error=spectrum.error(float(alphas[best]), np.float32 if _in_single(task) else np.float64) + choice.blur,
-        paths=(*choice.paths, path),
-        otherwise=_otherwise(kernel, centers, spectrum, float(alphas[best]), task),
+    return MomentFit(
+        kernel=choice.kernel,
+        centers=choice.centers.rows,
+        spectrum=spectrum,
+        sample=task.sample,
+        reduce=partial(_over, task),
+        cells=task.sizes.cells,
+        fold=None if part is None else task.fold,
+        without=without,
+        doubt=task.doubt,
+        blur=choice.blur,
     )
 
 
@@ -305,30 +305,38 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     )
 
 
-def _race(kernels: list[Kernel], task: Task, candidates: CandidateRows, rng: np.random.RandomState) -> TuningPath:
+def _race(
+    kernels: Sequence[Kernel], task: Task, candidates: CandidateRows, rng: np.random.RandomState
+) -> TuningPath:
     """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
     most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
-    tried = [_lap(kernel, task, candidates, most, rng) for kernel in kernels]
-    alphas, scores = (np.array([lap[part] for lap in tried]) for part in (0, 1))
-    return TuningPath(kernels, alphas, scores, task.sample.n_rows, n_centers=tried[0][2])
+    # One after the other: passes over the sample have threads of their own.
+    return joined([_lap(kernel, task, candidates, most, rng) for kernel in kernels])
 
 
 def _lap(
     kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.RandomState
-) -> tuple[Array, Array, int]:
-    """Alphas, their scores, and the number of centers for one kernel."""
+) -> TuningPath:
+    """The criterion for one kernel and every alpha."""
     chosen = _centers(kernel, task, candidates, n_centers, rng)
     fold = MomentsOf(kernel, chosen.rows)
-    moments = _over(task, task.sample, fold)
-    path = finish(
-        Choice(kernel, chosen, _factor(kernel, chosen.rows, task, DEPENDENT), (), ""),
-        moments,
-        replace(task, doubt=None),
-        judges=enough(chosen.unseen),
-        part=lambda f: _over(task, task.sample.take(np.flatnonzero(task.fold == f)), fold),
+    choice = Choice(kernel, chosen, _factor(kernel, chosen.rows, task, DEPENDENT), (), "")
+
+    def part(f: int) -> Moments:
+        return cast(Moments, _over(task, task.sample.take(np.flatnonzero(task.fold == f)), fold))
+
+    fits = _fits(choice, _over(task, task.sample, fold), task, part)
+    path = alpha_path(
+        kernel,
+        fits,
+        _alphas(fits.spectrum, task),
+        _judge(task, enough(chosen.unseen)),
         at_once=task.sizes.alphas[1],
-    ).paths[-1]
-    return path.alphas[0], path.scores[0], n_rows(chosen.rows)
+        n_points=task.sample.n_rows,
+        n_centers=n_rows(chosen.rows),
+    )
+    task.budget.release()
+    return path
 
 
 def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> CandidateRows:
@@ -418,40 +426,15 @@ def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
     return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
 
 
-def _left_out(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alphas: Array, task: Task) -> Floats:
-    """Outputs (a, n, q) of the rows of the sample for the models without them."""
-    outputs: Floats = _over(task, task.sample, LeftOutOf(kernel, centers, spectrum, alphas)).outputs
-    return outputs
-
-
-def _otherwise(kernel: Kernel, centers: Any, spectrum: MomentSpectrum, alpha: float, task: Task) -> Array | None:
-    """Left-out outputs (n, q) of the sample under the other reading of weights, where it is in doubt."""
-    if task.doubt is None:
-        return None
-    fold = LeftOutOf(kernel, centers, spectrum, np.array([alpha]))
-    doubted = _over(task, replace(task.sample, unit=task.doubt), fold)
-    return np.asarray(doubted.outputs[0], dtype=np.float64)
-
-
-def _folds_left_out(choice: Choice, moments: Moments, alphas: Array, task: Task, part: PartOf) -> Floats:
-    """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
-    n, fold = task.sample.n_rows, np.asarray(task.fold)
-    outputs = np.empty((len(alphas), n, task.sample.y.shape[1]))
-    for f in np.unique(fold):
-        members = np.flatnonzero(fold == f)
-        spectrum = decompose_moments(moments - part(f), choice.factor, intercept=task.intercept)
-        # These rows are gone already: nothing of them leaves.
-        block = replace(task.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
-        fold_out = LeftOutOf(choice.kernel, choice.centers.rows, spectrum, alphas)
-        outputs[:, members] = _over(task, block, fold_out).outputs
-    return outputs
-
-
-def _judge(task: Task, outputs: Floats, judges: Indices | None) -> Array:
+def _judge(task: Task, judges: Indices | None) -> Judge:
     """The criterion (a,) of outputs (a, n, q), at some of the rows."""
-    if judges is not None:
-        outputs = outputs[:, judges]
-    judge = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
-    parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
-    with limit_threads(1):
-        return np.concatenate([judge(np.asarray(part, dtype=np.float64)) for part in parts])
+
+    def judge(outputs: Floats) -> Array:
+        if judges is not None:
+            outputs = outputs[:, judges]
+        criterion = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
+        parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
+        with limit_threads(1):
+            return np.concatenate([criterion(part) for part in parts])
+
+    return judge

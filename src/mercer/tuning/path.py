@@ -1,11 +1,11 @@
 """What was tried and what was chosen, whoever tried it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mercer.kernels.base import Composition, Kernel
+from mercer.kernels.base import Kernel
 from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array
 
@@ -22,7 +22,7 @@ FINALISTS = 3
 class TuningPath:
     """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points.
 
-    ``n_centers`` is the number of centers where not every point was one.
+    ``n_centers`` is the number of centers where not every point was one, of several kernels the largest.
     """
 
     kernels: list[Kernel]
@@ -43,9 +43,34 @@ class TuningPath:
         chosen = np.lexsort((g, -a))[0]
         return int(g[chosen]), int(a[chosen])
 
+    @property
+    def least(self) -> Array:
+        """The least score of each kernel (g,), infinite where none is a number."""
+        least: Array = np.where(np.isnan(self.scores), np.inf, self.scores).min(axis=1)
+        return least
+
     def leaders(self) -> set[int]:
         """Positions of the best few kernels."""
-        return {int(g) for g in np.argsort(self.scores.min(axis=1), kind="stable")[:FINALISTS]}
+        return {int(g) for g in np.argsort(self.least, kind="stable")[:FINALISTS]}
+
+    def single(self) -> "list[TuningPath]":
+        """One path for each kernel."""
+        return [
+            replace(self, kernels=[kernel], alphas=self.alphas[g : g + 1], scores=self.scores[g : g + 1])
+            for g, kernel in enumerate(self.kernels)
+        ]
+
+
+def joined(paths: Sequence[TuningPath]) -> TuningPath:
+    """One path of several with as many alphas, tried on as many points."""
+    centers = [path.n_centers for path in paths if path.n_centers is not None]
+    return replace(
+        paths[0],
+        n_centers=max(centers, default=None),
+        kernels=[kernel for path in paths for kernel in path.kernels],
+        alphas=np.concatenate([path.alphas for path in paths]),
+        scores=np.concatenate([path.scores for path in paths]),
+    )
 
 
 @dataclass(frozen=True)
@@ -71,19 +96,3 @@ class Tuned:
     paths: tuple[TuningPath, ...]
     otherwise: Array | None = None
     without: Mapping[int, Coefficients] = field(default_factory=dict)
-
-
-def climb(kernels: list[Kernel], start: set[int], search: Callable[[list[Kernel]], TuningPath]) -> TuningPath:
-    """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
-    tried: dict[int, tuple[Array, Array]] = {}
-    # Candidates of a sum or product are a grid of several dimensions: their numbers are no neighbors.
-    in_line = not isinstance(kernels[0], Composition)
-    wanted = start
-    while wanted:
-        path = search([kernels[g] for g in sorted(wanted)])
-        tried |= dict(zip(sorted(wanted), zip(path.alphas, path.scores)))
-        best = min(tried, key=lambda g: tried[g][1].min())
-        wanted = {g for g in (best - 1, best + 1) if 0 <= g < len(kernels)} - tried.keys() if in_line else set()
-    order = sorted(tried)
-    alphas, scores = (np.array([tried[g][part] for g in order]) for part in (0, 1))
-    return TuningPath([kernels[g] for g in order], alphas, scores, path.n_points, path.n_centers)

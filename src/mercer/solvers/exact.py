@@ -1,0 +1,64 @@
+"""Every row a center: fits and left-out outputs for every alpha from one spectrum."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.solvers.left_out import leave_out
+from mercer.solvers.spectrum import (
+    Coefficients,
+    Observations,
+    Spectrum,
+    degrees_of_freedom,
+    fitted,
+    output_error,
+    solve,
+)
+from mercer.types import Array, Indices
+
+
+@dataclass(frozen=True)
+class SpectrumFit:
+    """What was observed at the points of a spectrum; ``fold`` (n,) names the rows that are left out together."""
+
+    spectrum: Spectrum
+    observations: Observations
+    fold: Indices | None = None
+
+    @property
+    def unit(self) -> float:
+        return self.spectrum.trace
+
+    @property
+    def rank(self) -> int:
+        return self.spectrum.rank
+
+    @property
+    def negative(self) -> float:
+        return self.spectrum.negative
+
+    @property
+    def doubted(self) -> "SpectrumFit | None":
+        """Rows left out one by one, with what would leave if weights meant the other thing."""
+        doubted = self.observations.doubted
+        return None if doubted is None else SpectrumFit(self.spectrum, doubted)
+
+    def left_out(self, alphas: Array) -> Array:
+        return leave_out(self.spectrum, self.observations, alphas, self.fold)
+
+    def solve(self, alpha: float) -> Coefficients:
+        return solve(self.spectrum, self.observations, alpha)
+
+    def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
+        """The model without a fold: the fit to targets that are, for rows of the fold, their left-out outputs."""
+        own = np.where((np.asarray(self.fold) == f)[:, None], loo, self.observations.Y)
+        return solve(self.spectrum, replace(self.observations, Y=own), alpha)
+
+    def fitted(self, alpha: float) -> Array:
+        return fitted(self.spectrum, self.observations, alpha)
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        return degrees_of_freedom(self.spectrum, alphas)
+
+    def error(self, alpha: float, loo: Array) -> float:
+        return output_error(self.spectrum, self.observations, loo, alpha)
