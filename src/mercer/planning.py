@@ -1,4 +1,4 @@
-"""What a fit with m centers will cost, before it is paid: time, memory, network."""
+"""The cost of a fit with m centers, estimated before it is run: time, memory, network."""
 
 import os
 import time
@@ -19,18 +19,19 @@ from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.engine import PART_BLOCKS
 from mercer.tuning.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
 
-# Seconds that each probe may take, and how often it is run at least.
+# Seconds that each probe may take, and the minimum number of runs.
 PATIENCE = 0.3
 LEAST_RUNS = 3
-# Largest probe: beyond it rates do not change.
+# Size of the largest probe: rates do not change beyond it.
 LARGEST_M, LARGEST_EIGEN = 1000, 500
-# What Python with NumPy, SciPy, scikit-learn and pyarrow takes before it holds any rows.
+# Memory of Python with NumPy, SciPy, scikit-learn and pyarrow, before any rows are loaded.
 PROCESS = 250e6
 # Matrices (m, m) that a core of a worker holds: the moments, and two of the sum.
 MATRICES_ON_WORKER = 3
-# Rows of the sample on which alpha is chosen, by default, and values of exp that judging one of its outputs takes.
+# Rows of the sample on which alpha is chosen, by default, and evaluations of exp that scoring one of its outputs
+# takes.
 SAMPLE, JUDGED = 10_000, 35 * 300
-# Decompositions that a solution is worth: its own, and as much for roots, bases and probes.
+# Cost of a solution in decompositions: one of its own, and as much for roots, bases and tests.
 DECOMPOSITIONS = 2
 GIGABIT = 125e6
 ENGINES = ("memory", "dask", "ray", "spark")
@@ -58,9 +59,9 @@ class Plan:
     """Seconds and bytes that a fit will take; as a string, a table.
 
     ``seconds`` are the pass over the rows on all cores, the solution for all alphas, and the network.
-    ``worker_bytes`` are held by one core of a worker, ``driver_bytes`` by the process that fits, and
-    ``network_bytes`` are sent in the pass altogether. ``stages`` are those of the fit with the bytes of each; the
-    largest decides ``fit_bytes``, what the fit takes beside the rows and the process itself.
+    ``worker_bytes`` is the memory of one core of a worker, ``driver_bytes`` that of the process that fits, and
+    ``network_bytes`` the total traffic of the pass. ``stages`` are those of the fit with the bytes of each; the
+    largest determines ``fit_bytes``, the memory of the fit besides the rows and the process itself.
     """
 
     n: int
@@ -83,7 +84,7 @@ class Plan:
 
     @property
     def largest(self) -> Stage:
-        """The stage that takes most memory."""
+        """The stage that needs the most memory."""
         return max(self.stages, key=lambda stage: stage.n_bytes)
 
     @property
@@ -127,33 +128,34 @@ def plan(
     """What a pass over n rows of d features costs with m centers and a Gaussian kernel, and the solution after it.
 
     A pass takes 2nm(d + 2) operations and nm exponentials for K = k(rows, centers), 2nm² for K'K, 2nm(q + 1)
-    for K'Y. The solution takes O(m³), and O(m²) for each of 10,000 rows that leave, on one core wherever the rows
-    are. Sums are sent as if there were one link. Rates are measured here and now, for about two seconds. Not in
-    the plan: reading files, the time of the search for a kernel width, and workers on other machines.
+    for K'Y. The solution takes O(m³), and O(m²) for each of 10,000 leave-one-out predictions, on one core wherever
+    the rows are. Sums are assumed to be sent over a single link. Rates are measured during the call, for about two
+    seconds. The plan does not include reading files, the time of the search for a kernel width, and differences in
+    speed between machines.
 
-    Memory is that of the same stages that a fit checks before its search, at the sizes that ``max_memory`` leaves
-    them; where a fit would be refused, so is the plan, with the same MemoryBudgetError.
+    Memory is that of the stages that a fit checks before its search, at the sizes that ``max_memory`` allows; if a
+    fit would raise a MemoryBudgetError, so does the plan.
 
     Parameters
     ----------
     n, d, m : int
         Rows, features, centers.
     q : int
-        Targets; one for each class.
+        Number of targets; one for each class.
     cores : int, optional
-        Of all workers together; those of this machine if not given.
+        Cores of all workers together; default: those of this machine.
     engine : "memory", "dask", "ray" or "spark"
         Where the rows are.
     dtype, products : dtype
         Of the rows, and of the products of kernel values.
     network : float
-        Bytes a second between workers; 125e6, a gigabit, if not given.
+        Bytes per second between workers; default: 125e6, one gigabit.
     rates : Rates, optional
-        Measured before with :func:`measure`.
+        Rates measured before with :func:`measure`.
     max_memory : float, optional
-        GiB that the fit may allocate; without bounds if not given.
+        GiB that the fit may allocate; unlimited by default.
     loo_rows : int
-        Rows that are held and left out.
+        Number of rows kept for leave-one-out.
     search : bool
         Whether the kernel width is chosen as well.
 
@@ -243,13 +245,13 @@ def _pass_seconds(n: int, d: int, m: int, q: int, blocks: int, rates: Rates, pro
     """On one core."""
     kernel = 2.0 * n * m * (d + 2) / rates.block + n * m / rates.exp
     products_ = 2.0 * n * m * m / rates.gram + 2.0 * n * m * (q + 1) / rates.side
-    # A block's K cut off at zero, and in the type of the products; its G in float64, and G added to the sum.
+    # A block's K clipped at zero, and in the type of the products; its G in float64, and G added to the sum.
     moved = n * m * (12.0 + np.dtype(products).itemsize) + blocks * m * m * 40.0
     return float(kernel + products_ + moved / rates.copy)
 
 
 def _solve_seconds(rows: int, d: int, m: int, q: int, rates: Rates, products: Any) -> float:
-    """Decompositions, and leaving of some rows: a pass over them, and as much again in another basis."""
+    """Decompositions, and leave-one-out of some rows: a pass over them, and as much again in another basis."""
     leaving = 2.0 * _pass_seconds(rows, d, m, q, ceil(rows / PIECE), rates, products)
     return DECOMPOSITIONS * m**3 / rates.eigen + leaving + rows * q * JUDGED / rates.exp
 
@@ -260,11 +262,11 @@ def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:
 
 
 def _typical(run: Callable[[], Any]) -> float:
-    """Median seconds of several runs, the first of which does not count: a pass is made of typical blocks."""
+    """Median seconds of several runs except the first: a pass consists of typical blocks."""
     run()
     times: list[float] = []
     while len(times) < LEAST_RUNS or sum(times) < PATIENCE:
-        # Of this thread, not of the clock: what others do on the machine now is not the rate of its cores.
+        # CPU time of this thread, not wall time: other load on the machine does not change the speed of its cores.
         start = time.thread_time()
         run()
         times.append(time.thread_time() - start)
@@ -274,9 +276,9 @@ def _typical(run: Callable[[], Any]) -> float:
 def _check(n: int, d: int, m: int, engine: str) -> None:
     for name, value in (("n", n), ("d", d), ("m", m)):
         if value < 1:
-            raise ValueError(f"{name} is {value}; a plan needs at least 1")
+            raise ValueError(f"{name}={value}; it must be at least 1")
     if engine not in ENGINES:
-        raise ValueError(f"engine={engine!r}; it is one of {', '.join(ENGINES)}")
+        raise ValueError(f"engine={engine!r}; it must be one of {', '.join(ENGINES)}")
 
 
 def _time(seconds: float) -> str:

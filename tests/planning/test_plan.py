@@ -68,16 +68,14 @@ def test_the_table_has_the_total():
     assert f"together                       {planned().seconds:.1f} s" in str(planned())
 
 
-@pytest.mark.parametrize(
-    ("sizes", "said"), [((0, 1, 1), "n is 0"), ((1, 1, 0), "m is 0"), ((1, -2, 1), "d is -2")]
-)
+@pytest.mark.parametrize(("sizes", "said"), [((0, 1, 1), "n=0"), ((1, 1, 0), "m=0"), ((1, -2, 1), "d=-2")])
 def test_sizes_below_one_are_refused(sizes, said):
     with pytest.raises(ValueError, match=said):
         plan(*sizes, rates=RATES)
 
 
 def test_an_unknown_engine_is_named_with_those_there_are():
-    with pytest.raises(ValueError, match="engine='mpi'; it is one of memory, dask, ray, spark"):
+    with pytest.raises(ValueError, match="engine='mpi'; it must be one of memory, dask, ray, spark"):
         planned(engine="mpi")
 
 

@@ -90,7 +90,7 @@ def test_log_odds_beyond_the_range_of_numbers_are_no_trouble():
 
 
 def test_pairs_must_be_of_opposite_sign(rng):
-    with pytest.raises(ValueError, match="add to zero"):
+    with pytest.raises(ValueError, match="add up to zero"):
         couple_odds(np.abs(antisymmetric(rng, 2, 3, 1.0)))
     with pytest.raises(ValueError, match=r"\(n, k, k\)"):
         couple_least_squares(np.zeros((3, 3)))

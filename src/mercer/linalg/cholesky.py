@@ -31,7 +31,7 @@ class CholeskyFactor:
 
 
 def factor_spd(A: Array) -> CholeskyFactor:
-    """Factor A (n, n); where rounding has made it indefinite, the least of a few tiny shifts that works."""
+    """Factor A (n, n); if rounding has made it indefinite, with the smallest of a few tiny shifts that works."""
     unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max(initial=0.0))
     for shift in (0.0, unit, 1e2 * unit, 1e4 * unit, 1e6 * unit):
         try:

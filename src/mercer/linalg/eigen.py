@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values of matrices that should be positive semidefinite, and the proof."""
+"""Eigenvalues and singular values of matrices that should be positive semidefinite, with their rank and errors."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class SymmetricEigen:
     """A = U diag(values) U' with values >= 0 in ascending order.
 
     ``rank`` counts the values above the error of A; the others are set to zero. ``indefinite`` (n,)
-    marks those too far below zero for that error, ``negative`` is the worst of them in units of the
+    marks those too far below zero for that error, ``negative`` is the most negative of them in units of the
     largest value.
     """
 
@@ -30,7 +30,7 @@ class SymmetricEigen:
 def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
     """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` is the norm of independent errors in A.
 
-    Errors that rows and columns share may be sqrt(n) times as large: below that nothing is called indefinite.
+    Errors shared by rows and columns may be sqrt(n) times as large: up to that size no value counts as indefinite.
     Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
     """
     if A.shape[0] == 0:

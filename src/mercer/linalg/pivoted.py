@@ -1,4 +1,4 @@
-"""Partial Cholesky factorizations whose pivots are chosen on the way: by targets, or at random."""
+"""Partial Cholesky factorizations with pivots chosen during the elimination: by targets, or at random."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.types import Array, Indices
 
-# Rows of the factor allocated at first; doubled whenever they are used up.
+# Rows of the factor allocated initially; doubled when full.
 FIRST_ROWS = 64
 
 
@@ -14,9 +14,9 @@ def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
     """Indices j in the order in which forward selection adds them to S, to maximize tr C_S' H_SS^-1 C_S.
 
     For symmetric H (c, c) and C (c, q). With the partial Cholesky factor of the pivots so far, d the diagonal
-    of the Schur complement of H and R what elimination leaves of C, adding j gains sum_q R_jq² / d_j: the
-    pivot is where this is largest. Ends when d_j <= floor_j for all j that are left. The i-th pivot costs
-    O(c (i + q)), m of them O(c m (m + q)): Mika (2002), section 3.4.3, for all candidates at once.
+    of the Schur complement of H and R the rest of C after elimination, adding j gains sum_q R_jq² / d_j: the pivot
+    maximizes this. Ends when d_j <= floor_j for all remaining j. The i-th pivot costs O(c (i + q)), m of them O(c
+    m (m + q)): Mika (2002), section 3.4.3, for all candidates at once.
     """
     L = np.empty((FIRST_ROWS, len(H)))
     d, R, floor = H.diagonal().copy(), C.copy(), floor.copy()
@@ -42,12 +42,12 @@ def _best(d: Array, R: Array, floor: Array) -> int | None:
 
 
 def rejection_cholesky(H: Array, floor: Array, rng: np.random.Generator) -> tuple[Indices, Array]:
-    """Those of b proposed pivots that are accepted, and the Cholesky factor (a, a) of H at them.
+    """The accepted ones of b proposed pivots, and the Cholesky factor (a, a) of H at them.
 
-    H (b, b) is a residual matrix at proposals drawn in proportion to its diagonal. One after another is
-    accepted with the odds of what the accepted before it have left of its diagonal, never below ``floor``
-    (b,): then the accepted are distributed like pivots drawn one at a time. O(b³). Epperly, Tropp, Webber
-    (2024), "Embrace rejection", Algorithm 2.1.
+    H (b, b) is a residual matrix at proposals drawn in proportion to its diagonal. Each in turn is accepted with a
+    probability equal to the fraction of its diagonal that remains after eliminating the previously accepted ones,
+    never below ``floor`` (b,): then the accepted ones are distributed like pivots drawn one at a time. O(b³).
+    Epperly, Tropp, Webber (2024), "Embrace rejection", Algorithm 2.1.
     """
     H, proposed = H.copy(), H.diagonal().copy()
     L, accepted = np.zeros_like(H), []

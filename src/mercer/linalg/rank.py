@@ -1,4 +1,4 @@
-"""Cholesky factors with complete pivoting: how many columns a semidefinite matrix really has, and which."""
+"""Cholesky factors with complete pivoting: the numerical rank of a semidefinite matrix, and which rows span it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from mercer.types import Array, Indices
 
-# Rows are not pivoted if none comes so close to the tolerance.
+# Rows are not pivoted if no diagonal comes within this factor of the tolerance.
 FAR = 100.0
 
 
@@ -20,9 +20,9 @@ class RankFactor:
 
 
 def rank_factor(A: Array, *, tolerance: float) -> RankFactor:
-    """Rows of A (m, m) until what is left of the diagonal is below ``tolerance`` times its largest; O(m r²).
+    """Eliminate rows of A (m, m) until the remaining diagonal is below ``tolerance`` times its maximum; O(m r²).
 
-    Where that is far from happening in the order of the rows, they are kept in it: ten times faster.
+    If the diagonal stays far above that in the given order, the rows are not pivoted, which is ten times faster.
     """
     if len(A) == 0:
         return RankFactor(A, np.arange(0))

@@ -1,4 +1,4 @@
-"""Householder reflection that carries one given vector onto the first axis."""
+"""Householder reflection that maps a given vector onto the first axis."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from mercer.types import Array
 class Reflector:
     """The symmetric orthogonal matrix H = I - 2 v v' with H s parallel to e_1.
 
-    Its columns 2 … n are an orthonormal basis of the complement of s: an exact way to
-    project s out, where subtracting s s' leaves a null vector for an eigensolver to mix.
+    Its columns 2 … n are an orthonormal basis of the orthogonal complement of s: an exact way to project s out,
+    whereas subtracting s s' leaves a null vector that an eigensolver mixes with others.
     """
 
     v: Array
@@ -31,7 +31,7 @@ class Reflector:
         p = 2.0 * p - 2.0 * (v @ p) * v
         if len(A) == 1:
             return np.zeros((0, 0), order="F")
-        # A symmetric matrix in row order is one in column order: this copy is a plain one.
+        # A symmetric matrix in row-major order is also column-major: this is a plain copy.
         B = np.array(A[1:, 1:].T, order="F")
         return np.asarray(blas.dsyr2(-1.0, v[1:], p[1:], a=B, lower=1, overwrite_a=1))
 

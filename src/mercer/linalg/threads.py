@@ -1,4 +1,4 @@
-"""How many threads linear algebra takes, and independent pieces of it side by side."""
+"""How many threads linear algebra uses, and independent computations in parallel."""
 
 import sys
 import threading
@@ -13,18 +13,18 @@ from threadpoolctl import ThreadpoolController
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Matrices of up to so many rows are factored on one thread: several of them fit the cache side by side.
+# Matrices with up to this many rows are factored on one thread: several of them fit into the cache.
 SMALL = 600
-# Items taken from a stream for every thread: one is worked on, one is ready.
+# Items taken from a stream per thread: one in progress, one ready.
 AHEAD = 2
-# Seconds between looks at the keyboard, for systems where waiting for a lock does not notice Ctrl-C.
+# Seconds between checks for Ctrl-C, for systems on which waiting for a lock cannot be interrupted.
 PATIENCE = 0.2
 
 
 class _Limits:
-    """The limits of BLAS threads in force: the first to begin notes what was before, the last to end restores it.
+    """The limits on BLAS threads in force: the first to start records the previous state, the last restores it.
 
-    Threads that note and restore each for themselves would restore the limits of each other.
+    If each thread recorded and restored on its own, they would restore each other's limits.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _Limits:
                     library.set_num_threads(threads)
 
     def libraries(self) -> list[Any]:
-        """Every BLAS of the process; looked for again, in milliseconds, once modules were imported."""
+        """All BLAS libraries of the process; searched again, in milliseconds, after new imports."""
         with self._lock:
             n_modules, found = self._found
             if n_modules != len(sys.modules):
@@ -75,11 +75,11 @@ def blas_threads() -> int:
 
 @contextmanager
 def limit_threads(threads: int | None) -> Iterator[None]:
-    """At most so many BLAS threads; None changes nothing.
+    """At most this many BLAS threads; None changes nothing.
 
-    NumPy and SciPy come with a BLAS each, whose idle threads wait in a loop and take the cores from each other:
-    one thread for all, and more around a single factorization, is faster than more for all. The limit is that of
-    the process: of limits set by several threads at once the latest counts, in whatever order they end.
+    NumPy and SciPy each bring their own BLAS, whose idle threads spin and take cores from each other: one thread
+    in general, and more around a single factorization, is faster than more everywhere. The limit is per process:
+    if several threads set limits at once, the latest counts, in whatever order they end.
     """
     if threads is None:
         yield
@@ -93,13 +93,13 @@ def limit_threads(threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def at_most(threads: int) -> Iterator[None]:
-    """No more than so many BLAS threads, and no more than now."""
+    """At most this many BLAS threads, and no more than at present."""
     with limit_threads(min(threads, blas_threads())):
         yield
 
 
 def threads_each(n: int) -> int:
-    """BLAS threads that a factorization of n rows is worth while others run beside it."""
+    """BLAS threads for a factorization of n rows when others run in parallel."""
     return min(1 if n <= SMALL else 2, blas_threads())
 
 
@@ -108,14 +108,14 @@ def map_in_threads(
 ) -> list[Result]:
     """[function(item) for item in items], several at once, in order; ``most`` limits how many.
 
-    ``each`` are the BLAS threads that a function takes for its factorization; as many run side by side as
-    there are threads for.
+    ``each`` is the number of BLAS threads that a function uses for its factorization; as many functions run in
+    parallel as there are threads for.
     """
     workers = min(max(blas_threads() // each, 1), len(items), most or len(items))
     if workers == 1:
         with limit_threads(1):
             return [function(item) for item in items]
-    # A thread can not raise a limit that another has set.
+    # A thread cannot raise a limit that another has set.
     with limit_threads(each), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
 
@@ -123,10 +123,10 @@ def map_in_threads(
 def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
     """function(item) for the items of a stream, several at once, in the order of the items.
 
-    Threads as in :func:`map_in_threads`. At most two items a thread have been taken from the stream and
-    not been given back as a result, so memory does not grow with the stream. The first error of any item
-    is raised at once; after it, after Ctrl-C, and when the generator is closed, no item is started.
-    Close it: one BLAS thread is the limit for the whole process while it is open.
+    Threads as in :func:`map_in_threads`. At most two items per thread have been taken from the stream without
+    their result being returned yet, so memory does not grow with the stream. The first error of any item is raised
+    at once; after it, after Ctrl-C, and when the generator is closed, no further item is started. Close the
+    generator: while it is open, the whole process is limited to one BLAS thread.
     """
     workers = blas_threads()
     pending: deque[Future[Result]] = deque()
@@ -140,12 +140,12 @@ def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item])
             while pending:
                 yield _first_result(pending)
         finally:
-            # What runs now can not be stopped, and is not waited for.
+            # Running items cannot be stopped, and are not waited for.
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _first_result(pending: deque[Future[Result]]) -> Result:
-    """Wait for the oldest result and take it out, or raise the first error of any."""
+    """Wait for the oldest result and remove it, or raise the first error of any item."""
     while not pending[0].done():
         wait([future for future in pending if not future.done()], PATIENCE, FIRST_COMPLETED)
         for future in pending:

@@ -1,7 +1,7 @@
-"""Triangular factors that follow their matrix: rows come in, columns come and go, nothing is factored anew.
+"""Updates of triangular factors when rows are added and columns added or removed, without refactoring.
 
-R is upper triangular with R'R = A'A for the rows of A so far. Orthogonal transformations only, never the
-inverse of a matrix and never A'A itself: errors grow with the condition of A, not with its square.
+R is upper triangular with R'R = A'A for the rows of A so far. Only orthogonal transformations are used, never
+inverses or A'A itself: errors grow with the condition number of A, not with its square.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from mercer.types import Array, Indices
 
-# Columns that LAPACK reflects together; measured best from 200 to 1000 columns.
+# Columns that LAPACK reflects together; found to be fastest for 200 to 1000 columns.
 PANEL = 32
 
 
@@ -28,18 +28,18 @@ def stack_diagonal(R: Array, d: Array) -> Array:
 
 
 def _stacked(R: Array, A: Array, *, triangle: int) -> Array:
-    """QR of R on top of A, the last ``triangle`` rows of which are upper triangular."""
+    """QR of R stacked on A, whose last ``triangle`` rows are upper triangular."""
     width = min(PANEL, len(R))
     if len(A) == 0 or width == 0:
         return R
     stacked, _, _, info = lapack.dtpqrt(triangle, width, np.asfortranarray(R), np.asfortranarray(A))
     if info != 0:
-        raise np.linalg.LinAlgError(f"dtpqrt refuses its argument {-info}")
+        raise np.linalg.LinAlgError(f"LAPACK dtpqrt reports an illegal argument {-info}")
     return np.asarray(stacked)
 
 
 def insert_columns(R: Array, at: int, d: Array) -> Array:
-    """The factor with len(d) more columns before column ``at``: zero but for the values d in rows of their own."""
+    """The factor with len(d) more columns before column ``at``: zero except for the values d in new rows."""
     p, r = len(R), len(d)
     old = np.r_[:at, at + r : p + r]
     grown = np.zeros((p + r, p + r), order="F")
@@ -65,10 +65,10 @@ def keep_columns(R: Array, kept: Indices) -> tuple[Array, Array]:
 
 
 def independent_rows(S: Array, tolerance: Array, most: int) -> tuple[Indices, Array]:
-    """Rows of a Gram matrix S (n, n) that the rows taken before do not span, and coordinates V (n, r).
+    """Rows of a Gram matrix S (n, n) that the previously selected rows do not span, and coordinates V (n, r).
 
-    In the order given, and at most ``most``: row i is taken where what is left of S_ii exceeds tolerance_i.
-    V V' = S on what was taken; rows before the one a coordinate comes from have zero there. O(n² r).
+    In the given order, and at most ``most``: row i is selected if the remainder of S_ii exceeds tolerance_i. V V'
+    = S on the selected rows; rows before the one that introduces a coordinate are zero there. O(n² r).
     """
     S = S.copy()
     taken: list[int] = []
@@ -85,7 +85,7 @@ def independent_rows(S: Array, tolerance: Array, most: int) -> tuple[Indices, Ar
 
 
 def removal_costs(U: Array, Z: Array) -> Array:
-    """What a least-squares objective rises by when coefficient j must be zero, for every j (m,).
+    """Increase of a least-squares objective if coefficient j is forced to zero, for every j (m,).
 
     The minimum is at c = U'Z (m, q), with U (p, m) the dual basis of the columns and Z (p, q) the targets in
     the coordinates of their factor: |c_j|² / |u_j|².
@@ -96,7 +96,7 @@ def removal_costs(U: Array, Z: Array) -> Array:
 
 
 def cheapest_columns(U: Array, Z: Array, count: int) -> tuple[Indices, Array]:
-    """Backward elimination: ``count`` columns, each the cheapest of those left, and their costs; O(p m) each."""
+    """Backward elimination: ``count`` columns, each the cheapest remaining one, and their costs; O(p m) each."""
     U = U.copy()
     gone, costs = np.empty(count, dtype=np.intp), np.empty(count)
     left = np.ones(U.shape[1], dtype=bool)

@@ -1,4 +1,4 @@
-"""From leave-one-out scores to thresholds, probabilities, intervals, and the criteria that choose a model."""
+"""From leave-one-out scores to thresholds, probabilities, intervals, and criteria for model selection."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
 from mercer.scores.intervals import (

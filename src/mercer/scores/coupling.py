@@ -1,11 +1,11 @@
 r"""Probabilities of k classes from probabilities of pairs of classes.
 
-A pair (i, j) says s_ij = log r_ij / r_ji, the log-odds of class i against class j given that it is one of the two.
-Pairs that agree have s_ij = log p_i / p_j for one distribution p, and both rules find it. Pairs that do not:
+The classifier of a pair (i, j) gives s_ij = log r_ij / r_ji, the log-odds of class i against class j given one of
+the two. Consistent pairs have s_ij = log p_i / p_j for one distribution p, and both rules find it. In general:
 
 * :func:`couple_odds` gives p_i proportional to 1 / sum_j r_ji / r_ij = 1 / (1 + sum_{j != i} exp(-s_ij)). It is
   Andelić (2007), Eq. (4.8), p_i = 1 / (sum_{j != i} 1 / r_ij - (k - 2)), with k the number of classes and the
-  result normalized; printed with the number of pairs in place of k, it gives negative values. O(k²) a row.
+  result normalized; as printed, with the number of pairs in place of k, it gives negative values. O(k²) per row.
 * :func:`couple_least_squares` minimizes sum_{i != j} (r_ji p_i - r_ij p_j)² over distributions: the second rule
   of Wu, Lin and Weng (2004). A (k, k) system for each row, O(k³).
 
@@ -27,7 +27,7 @@ def pair_odds(log_scores: Array) -> Array:
 def couple_odds(S: Array) -> Array:
     """Log-probabilities (n, k) from log-odds S (n, k, k) with S_ij = -S_ji: Andelić (2007), Eq. (4.8)."""
     _check_odds(S)
-    # The diagonal is log 1 = 0, the one that stands before the sum.
+    # The diagonal is log 1 = 0, the one in front of the sum.
     return np.asarray(log_softmax(-logsumexp(-S, axis=2), axis=1))
 
 
@@ -35,7 +35,8 @@ def couple_least_squares(S: Array) -> Array:
     """Probabilities (n, k) from log-odds S (n, k, k): the second rule of Wu, Lin and Weng (2004).
 
     min over p of sum_{i != j} (r_ji p_i - r_ij p_j)² = p'Qp with sum p = 1; its solution is positive, and
-    proportional to Q^-1 1 where Q is definite. Where pairs agree Q is singular: Q + 1 1' has the same solution.
+    proportional to Q^-1 1 if Q is definite. If pairs are consistent, Q is singular: Q + 1 1' has the same
+    solution.
     """
     _check_odds(S)
     n, k, _ = S.shape
@@ -46,7 +47,7 @@ def couple_least_squares(S: Array) -> Array:
     Q[:, range(k), range(k)] = squares.sum(axis=2)
     ones = np.ones((n, k, 1))
     P = np.linalg.solve(Q + 1.0, ones)[..., 0]
-    # Exact solutions are nonnegative: what is below zero is rounding.
+    # Exact solutions are nonnegative: negative values are rounding errors.
     P = np.maximum(P, 0.0)
     coupled: Array = P / P.sum(axis=1, keepdims=True)
     return coupled
@@ -54,7 +55,7 @@ def couple_least_squares(S: Array) -> Array:
 
 def _check_odds(S: Array) -> None:
     if S.ndim != 3 or S.shape[1] != S.shape[2]:
-        raise ValueError(f"log-odds of pairs have shape (n, k, k), and these have {S.shape}")
+        raise ValueError(f"log-odds of pairs must have shape (n, k, k), but these have {S.shape}")
     apart = float(np.abs(S + S.transpose(0, 2, 1)).max(initial=0.0))
     if not apart <= 1e-9 * (1.0 + float(np.abs(S).max(initial=0.0))):
-        raise ValueError(f"log-odds of (i, j) and (j, i) must add to zero, and some add to {apart:.2g}")
+        raise ValueError(f"log-odds of (i, j) and (j, i) must add up to zero, but some add up to {apart:.2g}")

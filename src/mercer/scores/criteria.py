@@ -1,4 +1,4 @@
-"""What leave-one-out minimizes: one number for each alpha, from the outputs of the rows left out."""
+"""Criteria that leave-one-out minimizes: one number for each alpha, from leave-one-out outputs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Criterion:
         return np.asarray(self.losses(np.asarray(outputs, dtype=np.float64)) @ self.share)
 
 
-# The criterion for some of the rows, by their numbers.
+# The criterion for a subset of the rows, given by their row numbers.
 CriterionFor = Callable[[Indices], Criterion]
 
 
 def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
-    """Memory that judging outputs (a, n, q) takes beside them: copies of scores, Hessians, targets of rows."""
+    """Memory for evaluating outputs (a, n, q), in addition to them: copies of scores, Hessians, targets."""
     if not classes:
         return 24.0 * a * n * q
     k = q if q > 1 else 2
@@ -63,8 +63,8 @@ def squared_losses(Y: Array, weight: Array) -> Losses:
 def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
     """Losses of that name for class numbers (n,) and their targets Y (n, q).
 
-    "brier" and "log_loss" judge the probabilities that a logistic map of the outputs gives,
-    "error" the labels, "squared" the outputs themselves (PRESS).
+    "brier" and "log_loss" evaluate the probabilities given by a logistic map of the outputs, "error" the labels,
+    "squared" the outputs themselves (PRESS).
     """
     squared = squared_losses(Y, weight)
     if name == "squared":
@@ -74,7 +74,7 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
     def losses(outputs: Array) -> Array:
         R = relative(outputs)
         if name == "error":
-            # Errors are counts: the squared loss decides between equals.
+            # Errors are counts: ties are broken by the squared loss.
             return np.asarray(_error(R, label) + 1e-9 * squared(outputs))
         return judge(R, label, fit_logits(R, label, weight))
 

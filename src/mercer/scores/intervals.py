@@ -1,4 +1,4 @@
-"""Prediction intervals that need no model of the noise, from leave-one-out residuals."""
+"""Prediction intervals from leave-one-out residuals, without a model of the noise."""
 
 from dataclasses import dataclass
 
@@ -29,10 +29,10 @@ def predictive_std(noise: Array, variance: Array, left_out: "LeftOut") -> Array:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the rows left behind when they left: residual (n, q), weight (n,), fold (n,) or None.
+    """Leave-one-out results: residual (n, q), weight (n,), fold (n,) or None.
 
-    ``count`` (n,) is how many rows a row stands for, ``point`` (n,) the center it stands at, ``share`` (n,) the
-    part of the center's weight that leaves with it; both are None where rows are no centers.
+    ``count`` (n,) is the number of rows that a row represents, ``point`` (n,) its center, ``share`` (n,) the part
+    of the center's weight that is held out with it; both are None if rows are not centers.
     """
 
     residual: Array
@@ -43,12 +43,12 @@ class LeftOut:
     fold: Indices | None
 
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
-        """Outputs (n, r) at n rows of the models that left out each of r, from f (n,) and weights L (n, u).
+        """Outputs (n, r) at n rows of the models without each of r rows, from f (n,) and weights L (n, u).
 
-        A row that leaves takes the target y_i - share e_i along: f_-i(x) = f(x) - l_i(x) share_i e_i.
+        Holding out a row is replacing its target by y_i - share_i e_i: f_-i(x) = f(x) - l_i(x) share_i e_i.
         """
         if self.point is None or self.share is None:
-            raise ValueError("rows that are no centers have no weights in the smoother; use residual_intervals")
+            raise ValueError("rows that are not centers have no weights in the smoother; use residual_intervals")
         change = L[:, self.point] * (self.share * self.residual[:, target])
         if self.fold is not None:
             total = np.zeros((len(f), self.fold.max() + 1))
@@ -76,11 +76,11 @@ def residual_intervals(F: Array, left_out: LeftOut, coverage: float) -> Array:
 
 
 def jackknife_plus(outputs: Array, loo_residual: Array, count: Array, coverage: float) -> Array:
-    """Lower and upper ends (n, 2) for outputs (n, r) of the r models that each left one row out.
+    """Lower and upper ends (n, 2) for outputs (n, r) of the r models that each hold out one row.
 
     Barber, Candès, Ramdas and Tibshirani (2021): [q_lo(f_-i(x) - |e_i|), q_hi(f_-i(x) + |e_i|)]
     with the miss rate m = 1 - coverage; covers at least 1 - 2 m of exchangeable rows, and in
-    practice 1 - m. ``count`` (r,) is how many rows each stands for.
+    practice 1 - m. ``count`` (r,) is the number of rows that each represents.
     """
     width = np.abs(loo_residual)
     rank = int((1.0 - coverage) * (count.sum() + 1.0) + 1e-9)
@@ -90,7 +90,7 @@ def jackknife_plus(outputs: Array, loo_residual: Array, count: Array, coverage: 
 
 
 def _from_above(V: Array, count: Array, rank: int) -> Array:
-    """The value of that rank in each row of V (n, r), counted from the largest; rank 0 is infinity."""
+    """The value of the given rank in each row of V (n, r), counted from the largest; rank 0 is infinity."""
     if rank == 0:
         return np.full(len(V), np.inf)
     order = np.argsort(-V, axis=1)

@@ -2,9 +2,9 @@ r"""Logits that are one slope times the scores plus an offset for each class, by
 
     min over a >= 0, b   - sum_i w_i sum_c t_ic log p_ic,    log p_ic / p_i0 = a R_ic + b_c
 
-R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a
-class of n_c rows counts as if one more had been right and one wrong, so that the optimum is finite for
-separable scores and a class of two rows does no harm.
+R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a class of n_c
+rows counts as if it had one more row on the right side and one on the wrong side, so that the optimum is finite
+for separable scores and a class of two rows does no harm.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_ITER = 50
 TOLERANCE = 1e-9
 # A slope of zero would make every threshold infinite.
 LEAST_SLOPE = 1e-6
-# Numbers of one score set whose logits, probabilities and residuals exist at a time: sums are over pieces of rows.
+# Scores of one set that are processed at a time: sums run over pieces of rows.
 PIECE = 2**14
 
 
@@ -45,13 +45,13 @@ def fit_logits(R: Array, label: Indices, weight: Array) -> Logits:
 
 
 def _fit_in_units(R: Array, label: Indices, weight: Array, constant: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread, but for those that are constant."""
+    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread, except for constant ones."""
     T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
     theta = np.zeros((len(R), 1 + R.shape[-1]))
     theta[:, 1:] = _share_odds(label, weight, R.shape[-1] + 1)
     start = theta[:, 1:].copy()
     theta = _newton(theta, R, T, weight)
-    # Leave-one-out scores of a model without signal run against the labels: no slope is better.
+    # Leave-one-out scores of a model without signal are negatively correlated with the labels: no slope is better.
     flat = constant | (theta[:, 0] < LEAST_SLOPE)
     theta[flat, 0], theta[flat, 1:] = LEAST_SLOPE, start[flat]
     return theta[:, 0], theta[:, 1:]
@@ -68,7 +68,7 @@ def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
 
 
 def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
-    """(n, k) target probabilities: (n_c + 1)/(n_c + 2) for the own class, the rest shared by the others."""
+    """(n, k) target probabilities: (n_c + 1)/(n_c + 2) for the row's class, the rest divided among the others."""
     count = np.bincount(label, weight, minlength=n_classes)[label]
     T = np.repeat(1.0 / ((count + 2.0) * (n_classes - 1)), n_classes).reshape(-1, n_classes)
     T[np.arange(len(label)), label] = (count + 1.0) / (count + 2.0)
@@ -94,7 +94,7 @@ def softmax(logits: Array) -> Array:
 
 
 def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
-    """Damped Newton steps, each batch member on its own; those that have converged stand still."""
+    """Damped Newton steps for each member of the batch; converged members are not changed."""
     step = np.ones(len(theta))
     loss, gradient, hessian = _derivatives(theta, R, T, weight)
     for _ in range(MAX_ITER):
@@ -129,7 +129,7 @@ def _derivatives(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array
 
 
 def _of_rows(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """The same of some rows."""
+    """The same for some rows."""
     logits = theta[:, None, :1] * R + theta[:, None, 1:]
     P, log_total = softmax0(logits)
     loss = (log_total - (T * logits).sum(axis=-1)) @ weight

@@ -1,4 +1,4 @@
-"""What is known from rows that were predicted before they were learned: errors and scores, in bounded memory."""
+"""Errors and scores of rows predicted before they were learned (test-then-train), in bounded memory."""
 
 from dataclasses import dataclass, field, replace
 
@@ -11,9 +11,9 @@ from mercer.scores.relative import relative
 from mercer.scores.rule import Rule
 from mercer.types import Array, Indices
 
-# Isotonic and logistic do without rows of a class; normal densities do not.
+# Isotonic and logistic calibration work without rows of a class; normal densities do not.
 ONLINE_CALIBRATIONS = ("logistic", "isotonic")
-# Scores are calibrated anew when this share of the window is new.
+# Scores are recalibrated when this share of the window is new.
 RENEWED = 1 / 16
 
 
@@ -31,7 +31,7 @@ class Prequential:
     total_weight: float = 0.0
 
     def extended(self, loss: Array, weight: Array, window: int) -> "Prequential":
-        """With more rows, of which at most ``window`` are kept one by one."""
+        """With more rows, of which at most ``window`` are stored individually."""
         return Prequential(
             np.concatenate([self.loss, loss])[-window:],
             np.concatenate([self.weight, weight])[-window:],
@@ -41,7 +41,7 @@ class Prequential:
 
     @property
     def error(self) -> float:
-        """Mean loss of all rows; nan before there is one."""
+        """Mean loss of all rows; NaN without rows."""
         return self.total_loss / self.total_weight if self.total_weight > 0 else float("nan")
 
     @property
@@ -52,7 +52,7 @@ class Prequential:
 
 @dataclass(frozen=True)
 class ScoreWindow:
-    """Outputs (w, q), class numbers and weights (w,) of the last rows; ``new`` came since a calibration."""
+    """Outputs (w, q), class numbers and weights (w,) of the last rows; ``new`` of them are not calibrated yet."""
 
     outputs: Array
     label: Indices
@@ -74,20 +74,20 @@ class ScoreWindow:
 
     @property
     def due(self) -> bool:
-        """Whether enough is new for another calibration: its cost is then bounded for each row."""
+        """Whether there are enough new rows to recalibrate, so that the cost per row is bounded."""
         return self.new > 0 and self.new >= RENEWED * len(self.label)
 
     def calibrated(self, method: str, reading: Reading) -> tuple["ScoreWindow", Rule]:
-        """The window with nothing new, and the rule that its scores give, by as much evidence as rows; O(w)."""
+        """The window with no new rows, and the rule from its scores, with as much evidence as rows; O(w)."""
         posterior = calibrate(method, relative(self.outputs), self.label, reading.evidence(self.weight))
         return replace(self, new=0), Rule(None, None, posterior)
 
     def accuracy(self, rule: Rule) -> float:
-        """Share of rows, by weight, that the rule labels as they are."""
+        """Weighted share of rows that the rule labels correctly."""
         return accuracy(rule.probabilities(relative(self.outputs)), self.label, self.weight)
 
 
 def uncalibrated(n_outputs: int) -> Rule:
-    """The rule before any row was predicted: the largest output wins, two outputs that are equal are even."""
+    """The rule before any row was predicted: the largest output wins, and equal outputs are equally probable."""
     k = max(1, n_outputs - 1)
     return Rule(None, None, Posterior(np.eye(k), np.zeros(k)))

@@ -1,8 +1,8 @@
 r"""Posterior probabilities of classes from leave-one-out scores.
 
 A posterior turns scores R (n, k - 1), relative to the first class, into logits against the first
-class. Its map of a binary score is increasing: one threshold, and the ranking of the rows is kept.
-Labels are the class of the largest probability, so they can not disagree with it.
+class. Its map of a binary score is increasing: there is one threshold, and the ranking of the rows is kept. Labels
+are the class with the largest probability, so they cannot disagree with it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,10 +31,10 @@ class StepCurve:
 
 @dataclass(frozen=True)
 class Posterior:
-    """logits(R) = R @ slope + offset, mixed with isotonic ``curves`` (one a class) where there are any.
+    """logits(R) = R @ slope + offset, mixed with isotonic ``curves`` (one per class) if there are any.
 
-    The mixture gives the linear logits the weight ``smooth``: probabilities stay off 0 and 1
-    and rows on one step keep their order.
+    The linear logits have the weight ``smooth`` in the mixture: probabilities stay away from 0 and 1, and rows on
+    one step keep their order.
     """
 
     slope: Array
@@ -67,7 +67,7 @@ class Posterior:
         knots = self.curves[1].knots
         span = 1.0 + float(np.ptp(knots)) + abs(linear)
         low, high = float(knots[0]) - 2.0 * span, float(knots[-1]) + 2.0 * span
-        # The logits increase, with jumps of slope only: bisection can not miss.
+        # The logits are continuous and increasing: bisection cannot fail.
         for _ in range(200):
             middle = 0.5 * (low + high)
             positive = self.logits(np.array([[middle]]))[0, 0] > 0
@@ -83,16 +83,16 @@ class Posterior:
 
 
 def odds_shift(share: Array, priors: Array) -> Array:
-    """What the logits of classes 1 … k - 1 gain where the class shares (k,) become the priors (k,)."""
+    """Shift of the logits of classes 1 … k - 1 if the class shares (k,) are replaced by the priors (k,)."""
     ratio = np.log(priors / share)
     shift: Array = ratio[1:] - ratio[0]
     return shift
 
 
 def calibrate(method: str, R: Array, label: Indices, weight: Array, basis: Array | None = None) -> Posterior:
-    """The posterior of that method from leave-one-out scores R (n, k - 1).
+    """The posterior by the given method from leave-one-out scores R (n, k - 1).
 
-    Where the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
+    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
     """
     if method == "gaussian":
         return _gaussian(R, label, weight, np.eye(R.shape[1]) if basis is None else basis)
@@ -109,20 +109,20 @@ def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:
 
 
 def _gaussian(R: Array, label: Indices, weight: Array, basis: Array) -> Posterior:
-    """Generative: one normal distribution a class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
+    """Generative: one normal distribution per class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
 
-    A variance of its own for each class would turn the rule around far from the data.
+    Separate variances for the classes would reverse the rule far from the data.
     """
     indicator = np.eye(R.shape[1] + 1)[label] * weight[:, None]
     count = indicator.sum(axis=0)
     means = (indicator.T @ R) / count[:, None]
-    # Leave-one-out scores that run against the labels say nothing.
+    # Leave-one-out scores that are negatively correlated with the labels carry no information.
     if basis.shape[1] == 0 or _own_score_gain(means, count) <= 0.0:
         return Posterior(LEAST_SLOPE * np.eye(R.shape[1]), np.log(count[1:] / count[0]))
     basis = basis / _spread(R @ basis, weight)
     within, means = (R - means[label]) @ basis, means @ basis
     covariance = (within * weight[:, None]).T @ within / weight.sum()
-    # A variance far below that of the scores: within classes they may have none.
+    # A variance far below that of the scores: within classes the variance may be zero.
     covariance += 1e-10 * np.eye(len(covariance))
     direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
     constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
@@ -130,14 +130,14 @@ def _gaussian(R: Array, label: Indices, weight: Array, basis: Array) -> Posterio
 
 
 def _own_score_gain(means: Array, count: Array) -> float:
-    """By how much the mean score of a class is higher on its own rows than on all, averaged over rows."""
+    """How much higher the mean score of a class is on its own rows than on all rows, averaged over rows."""
     own = np.concatenate([[0.0], np.diagonal(means[1:])])
     overall = np.concatenate([[0.0], count @ means / count.sum()])
     return float(count @ (own - overall) / count.sum())
 
 
 def _spread(Z: Array, weight: Array) -> Array:
-    """Standard deviations (r,) of scores, 1 where they are constant."""
+    """Standard deviations (r,) of scores, 1 for constant ones."""
     share = weight / weight.sum()
     std = np.sqrt(share @ (Z - share @ Z) ** 2)
     return np.where(std > 0.0, std, 1.0)

@@ -20,5 +20,5 @@ def class_numbers(Y: Array) -> Indices:
 
 
 def relative(outputs: Any) -> Any:
-    """(..., n, k - 1) differences to the first class; the single output of two classes is one already."""
+    """(..., n, k - 1) differences from the first class; the single output of two classes already is one."""
     return outputs if outputs.shape[-1] == 1 else outputs[..., 1:] - outputs[..., :1]

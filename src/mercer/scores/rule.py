@@ -20,8 +20,8 @@ Outputs = Floats
 class Rule:
     """``directions`` (None for two classes: the output is the variate) and the posterior on relative scores.
 
-    The posterior uses only the ``reliable`` ones of the directions, in which leave-one-out variates rise with the
-    scores of the classes; None: all outputs.
+    The posterior uses only the ``reliable`` directions, in which leave-one-out variates increase with the scores
+    of the classes; None: all outputs.
     """
 
     directions: Directions | None
@@ -43,7 +43,7 @@ class Rule:
         return self.log_probabilities(F)
 
     def log_probabilities(self, F: Outputs) -> Outputs:
-        """(n, k), exact where a probability rounds to one or zero."""
+        """(n, k), exact even if a probability rounds to one or zero."""
         logits = self.posterior.logits(scores_in(self.reliable, F))
         logits = np.column_stack([np.zeros(len(logits)), logits])
         top = logits.max(axis=1, keepdims=True)
@@ -60,9 +60,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Scatter:
-    """What is known of a fit F to class targets Y on all rows: F'WY (q, q), Y'w (q,), the total weight.
+    """Statistics of a fit F to class targets Y on all rows: F'WY (q, q), Y'w (q,), the total weight.
 
-    ``error`` (q, q) bounds the rounding errors of F'WY, taken as independent and of the size of its n terms.
+    ``error`` (q, q) bounds the rounding errors of F'WY, assumed independent and of the size of its n terms.
     """
 
     FY: Array
@@ -89,7 +89,7 @@ def _rounding(terms: Array, n: int) -> Array:
 
 @dataclass(frozen=True)
 class ClassFit:
-    """Left-out outputs ``loo`` and targets Y (n, q), class numbers and weights (n,); the scatter of the fit."""
+    """Leave-one-out outputs ``loo`` and targets Y (n, q), class numbers and weights (n,); scatter of the fit."""
 
     loo: Array
     Y: Array
@@ -104,7 +104,7 @@ class ClassFit:
 
 
 def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: str, prior_shift: Array) -> Rule:
-    """Directions from the fit, posterior and threshold from the rows that were left out."""
+    """Directions from the fit, posterior and threshold from the leave-one-out outputs."""
     fit = fit.used()
     directions = reliable = None
     if fit.Y.shape[1] > 1:
@@ -119,11 +119,12 @@ def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: 
 
 
 def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
-    """The directions in which leave-one-out variates Z (n, r) rise with the class scores T = Y theta.
+    """The directions in which leave-one-out variates Z (n, r) increase with the class scores T = Y theta.
 
-    Where a direction has no signal, the fit is the mean of the targets, and the leave-one-out variate of a row of
-    class c is -theta_c / (n - 1): tiny, on the wrong side, and it gives the class away. So cov(T, Z) is negative
-    there. Its eigenvectors separate such directions from the others, whatever basis directions of equal rho² have.
+    If a direction has no signal, the fit is the mean of the targets, and the leave-one-out variate of a row of
+    class c is -theta_c / (n - 1): tiny, on the wrong side, and it reveals the class. So cov(T, Z) is negative
+    there. Its eigenvectors separate such directions from the others, whatever the basis of directions with equal
+    rho².
     """
     Z, T = directions.project(fit.loo), directions.scalings[fit.label]
     share = fit.weight / fit.weight.sum()

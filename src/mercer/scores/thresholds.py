@@ -15,7 +15,7 @@ SOFT_MARGIN_C = 1.0
 
 
 def threshold_at(rule: str, r: Array, y: Array, weight: Array) -> float:
-    """The cut of that rule; "bayes" is not among them: there the posterior decides."""
+    """The cut by the given rule; "bayes" is not among them: it uses the posterior."""
     return THRESHOLDS[rule](r, y, weight)
 
 
@@ -25,18 +25,18 @@ def least_squares(r: Array, y: Array, weight: Array) -> float:
 
 
 def equal_error(r: Array, y: Array, weight: Array) -> float:
-    """The cut at which both classes are missed at the same rate."""
+    """The cut at which both classes have the same error rate."""
     cuts, miss, false = _rates(r, y, weight)
     return float(cuts[np.argmin(np.abs(miss - false))])
 
 
 def least_error(r: Array, y: Array, weight: Array) -> float:
-    """The cut of least weighted error; among equals the one in the widest gap of the scores."""
+    """The cut with the smallest weighted error; ties are resolved in favor of the widest gap between scores."""
     cuts, miss, false = _rates(r, y, weight)
     positive, negative = weight[y > 0].sum(), weight[y < 0].sum()
     error = miss * positive + false * negative
     best = np.flatnonzero(error <= error.min() + 1e-12 * weight.sum())
-    # The outermost cuts lie beyond all scores; their gap is no evidence.
+    # The outermost cuts lie beyond all scores; their gap carries no evidence.
     gap = np.concatenate([[0.0], np.diff(np.unique(r)), [0.0]])
     return float(cuts[best[np.argmax(gap[best])]])
 
@@ -57,7 +57,7 @@ def soft_margin(r: Array, y: Array, weight: Array) -> float:
 
     s = np.exp(minimize_scalar(objective, bounds=(-7.0, 9.0), method="bounded", options={"xatol": 1e-6}).x)
     if s < 1e-2:
-        # No slope is worth its margin: the score is cut where it costs least.
+        # No slope is worth its margin: use the cut with the smallest error.
         return least_error(r, y, weight)
     return float(-_hinge_offset(s * unit, y, weight) / s * scale)
 
