@@ -171,7 +171,7 @@ class ForwardSelection(CenterSelector):
 
     def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
         """The sample with the means that are candidates besides rows: they do not depend on the kernel."""
-        dense = kernel.takes_vectors and isinstance(sample.X, np.ndarray)
+        dense = kernel.averages and isinstance(sample.X, np.ndarray)
         if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
             return sample
         large = self.n_means // LARGE_CLUSTERS

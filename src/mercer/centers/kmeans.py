@@ -89,9 +89,9 @@ def _of_class(pool: Pool, k: int) -> Pool:
 
 def _dense_vectors(kernel: Kernel, X: Any) -> NDArray[Any]:
     """X, if its rows have means."""
-    if not kernel.takes_vectors:
+    if not kernel.averages:
         raise KernelError(
-            f"KMeans needs vectors to average, and {kernel!r} takes {kernel.takes}; "
+            f"KMeans needs vectors to average, and {kernel!r} need not take their means; "
             "use ForwardSelection, RPCholesky or Uniform"
         )
     if not isinstance(X, np.ndarray):

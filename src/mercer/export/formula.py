@@ -137,7 +137,8 @@ def _logits(rule: Any, q: int) -> tuple[Array, Array]:
 def _kernel_formula(kernels: tuple[Kernel, ...]) -> tuple[str, str, Array, Array]:
     """Term, value, factor of each feature (d,) or (1,), factor of each kernel (g,)."""
     term, value = _expressions(kernels[0])
-    gammas = [np.atleast_1d(np.asarray(getattr(kernel, "gamma", 1.0), dtype=np.float64)) for kernel in kernels]
+    widths = [1.0 if kernel.gamma is None else kernel.gamma for kernel in kernels]
+    gammas = [np.atleast_1d(np.asarray(gamma, dtype=np.float64)) for gamma in widths]
     largest = np.array([gamma.max() for gamma in gammas])
     scale = np.where(largest > 0, largest, 1.0)
     return term, value, gammas[0] / scale[0], scale

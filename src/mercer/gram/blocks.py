@@ -28,7 +28,7 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
         K = np.asarray(kernel.block(X, kernel.centers(X)))
     _check_block(kernel, K, (n, n))
     check_size(kernel, K.diagonal())
-    if kernel.takes != "vectors":
+    if not kernel.symmetric:
         _check_symmetric(kernel, K)
     return K
 

@@ -2,11 +2,11 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial, reduce
-from itertools import product
+from itertools import chain, product, repeat
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +15,15 @@ from sklearn.base import BaseEstimator, clone
 from mercer.errors import KernelError
 from mercer.kernels.pairs import Matrix, integer_power
 from mercer.kernels.parameters import integer, nonnegative
-from mercer.rows.distinct import Distinct, distinct_rows, every_row
-from mercer.rows.table import n_rows, take
-from mercer.types import Floats, Indices
+from mercer.kernels.takes import Takes, TakesRows
+from mercer.types import Floats
 
 Parts = list[tuple[str, "Kernel"]]
-Takes = Literal["vectors", "objects", "values"]
+# X -> block(X, Z) for the centers Z of one kernel or several.
+Evaluators = list[Callable[..., Floats]]
 
 
-class Kernel(BaseEstimator, ABC):
+class Kernel(TakesRows, BaseEstimator, ABC):
     """k(x, z) = <phi(x), phi(z)>: the similarity of two objects.
 
     A kernel is its parameters and nothing else: it is never fitted. Parameters may be words, such as
@@ -35,6 +35,14 @@ class Kernel(BaseEstimator, ABC):
 
     # NumPy scalars leave `scalar * kernel` to the kernel.
     __array_ufunc__ = None
+    # The parameter of the width, in kernels that have one.
+    gamma: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class with a block of its own is evaluated by it, not by a faster way to the block of its parent."""
+        super().__init_subclass__(**options)
+        if "block" in vars(cls) and "at" not in vars(cls):
+            cls.at = Kernel.at  # type: ignore[method-assign]
 
     @abstractmethod
     def block(self, X: Matrix, Z: Matrix) -> Floats:
@@ -49,10 +57,7 @@ class Kernel(BaseEstimator, ABC):
 
         ``room`` is an (n, m) array that may become the block, if it is of its type.
         """
-        return partial(self._block_at, Z)
-
-    def _block_at(self, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
-        return self.block(X, Z)
+        return partial(_block_at, self, Z)
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -62,36 +67,19 @@ class Kernel(BaseEstimator, ABC):
     @property
     def settled(self) -> bool:
         """Whether all parameters are numbers."""
-        return True
+        return not isinstance(self.gamma, str)
 
     @property
-    def takes(self) -> Takes:
-        """What a row is: "vectors" of numbers, any "objects", or kernel "values" known already."""
-        return "vectors"
+    def symmetric(self) -> bool:
+        """Whether k(x, z) = k(z, x) by construction; False means: not known."""
+        return self.takes_vectors
 
-    @property
-    def takes_vectors(self) -> bool:
-        """Whether rows are vectors of numbers."""
-        return self.takes == "vectors"
-
-    @property
-    def takes_values(self) -> bool:
-        """Whether X holds kernel values: a row for each row, and a column for each row of the fit."""
-        return self.takes == "values"
-
-    def subset(self, X: Matrix, rows: Indices) -> Matrix:
-        """Some of the rows X of a fit, to be compared among themselves: of kernel values their columns, too."""
-        return X[np.ix_(rows, rows)] if self.takes_values else take(X, rows)
-
-    def centers(self, X: Matrix, rows: Indices | None = None) -> Matrix:
-        """All or some of the rows X of a fit as centers: themselves, or their positions among kernel values."""
-        if self.takes_values:
-            return np.arange(n_rows(X)) if rows is None else rows
-        return X if rows is None else take(X, rows)
-
-    def distinct(self, X: Matrix) -> Distinct:
-        """Which rows are equal, so that one center and one equation do for them; of kernel values none are."""
-        return every_row(n_rows(X)) if self.takes_values else distinct_rows(X)
+    def narrowed(self, factor: float) -> "Kernel":
+        """A copy with ``factor`` times its gamma."""
+        if self.gamma is None or isinstance(self.gamma, str):
+            raise KernelError(f"{self!r} has no gamma to multiply; use a kernel whose gamma is a number")
+        narrow: Kernel = clone(self).set_params(gamma=np.multiply(self.gamma, factor).tolist())
+        return narrow
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "list[Kernel]":
         """Settled kernels to choose from: words replaced by numbers found in the rows X.
@@ -123,26 +111,68 @@ class Kernel(BaseEstimator, ABC):
         return Power(self, int(exponent)) if isinstance(exponent, Integral) else NotImplemented
 
 
-class Composition(Kernel):
+class Composite(Kernel):
+    """A kernel made of others; abstract."""
+
+    @abstractmethod
+    def _kernels(self) -> list[Kernel]:
+        """The kernels inside."""
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return all(kernel.positive_semidefinite for kernel in self._kernels())
+
+    @property
+    def settled(self) -> bool:
+        return all(kernel.settled for kernel in self._kernels())
+
+    @property
+    def symmetric(self) -> bool:
+        return all(kernel.symmetric for kernel in self._kernels())
+
+    @property
+    def averages(self) -> bool:
+        return all(kernel.averages for kernel in self._kernels())
+
+    @property
+    def takes(self) -> Takes:
+        """What all kernels inside take: vectors, where one of them needs vectors and others take any objects."""
+        kinds = {kernel.takes for kernel in self._kernels()}
+        if "values" in kinds and len(kinds) > 1:
+            raise KernelError(
+                f"{self} has parts that take different rows, {', '.join(sorted(kinds))}; they cannot be joined: "
+                "compute the values of all parts, or of none, beforehand"
+            )
+        return "vectors" if "vectors" in kinds else kinds.pop()
+
+
+class Pointwise(Composite):
+    """A function of the values that other kernels have for the same pair; abstract."""
+
+    @abstractmethod
+    def _combined(self, values: Iterable[Floats]) -> Floats:
+        """The values of this kernel from those of the kernels inside, which may be written to."""
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        return self._combined(kernel.block(X, Z) for kernel in self._kernels())
+
+    def diag(self, X: Matrix) -> Floats:
+        return self._combined(np.array(kernel.diag(X)) for kernel in self._kernels())
+
+    def at(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._at, [kernel.at(Z) for kernel in self._kernels()])
+
+    def _at(self, values: Evaluators, X: Matrix, room: Floats | None = None) -> Floats:
+        """The first kernel has the room for its values, with which the others are combined."""
+        rooms = chain([room], repeat(None))
+        return self._combined(at(X, space) for at, space in zip(values, rooms))
+
+
+class Composition(Pointwise):
     """A kernel made of named parts; abstract."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        return all(kernel.positive_semidefinite for _, kernel in self.parts)
-
-    @property
-    def settled(self) -> bool:
-        return all(kernel.settled for _, kernel in self.parts)
-
-    @property
-    def takes(self) -> Takes:
-        kinds = {kernel.takes for _, kernel in self.parts}
-        if len(kinds) > 1:
-            raise KernelError(f"the parts take different rows ({', '.join(sorted(kinds))}); they cannot be joined")
-        return kinds.pop()
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """All combinations of the candidates of the parts; the last part changes fastest."""
@@ -204,11 +234,8 @@ class Sum(Composition):
         same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
         return self if same else Sum(parts)
 
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        return reduce(np.add, (kernel.block(X, Z) for kernel in self._kernels()))
-
-    def diag(self, X: Matrix) -> Floats:
-        return reduce(np.add, (kernel.diag(X) for kernel in self._kernels()))
+    def _combined(self, values: Iterable[Floats]) -> Floats:
+        return reduce(partial(_onto, np.add), values)
 
 
 class Product(Composition):
@@ -227,29 +254,17 @@ class Product(Composition):
                    ('rbf_2', RBF(gamma=2.0))])
     """
 
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        return reduce(np.multiply, (kernel.block(X, Z) for kernel in self._kernels()))
-
-    def diag(self, X: Matrix) -> Floats:
-        return reduce(np.multiply, (kernel.diag(X) for kernel in self._kernels()))
+    def _combined(self, values: Iterable[Floats]) -> Floats:
+        return reduce(partial(_onto, np.multiply), values)
 
 
-class Wrapped(Kernel):
+class Wrapped(Composite):
     """A function of one kernel, whose parameters show through by their own names; abstract."""
 
     kernel: Kernel
 
-    @property
-    def positive_semidefinite(self) -> bool:
-        return self.kernel.positive_semidefinite
-
-    @property
-    def settled(self) -> bool:
-        return self.kernel.settled
-
-    @property
-    def takes(self) -> Takes:
-        return self.kernel.takes
+    def _kernels(self) -> list[Kernel]:
+        return [self.kernel]
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """One for every candidate of the kernel inside."""
@@ -268,7 +283,7 @@ class Wrapped(Kernel):
         return self
 
 
-class Scaled(Wrapped):
+class Scaled(Wrapped, Pointwise):
     """k(x, z) = scale * l(x, z); ``scale * l`` writes it.
 
     Parameters
@@ -293,14 +308,13 @@ class Scaled(Wrapped):
         inner = self.kernel.around(X)
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
 
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        return nonnegative("scale", self.scale) * self.kernel.block(X, Z)
+    def _combined(self, values: Iterable[Floats]) -> Floats:
+        scale = nonnegative("scale", self.scale)
+        (K,) = values
+        return _onto(np.multiply, K, scale)
 
-    def diag(self, X: Matrix) -> Floats:
-        return nonnegative("scale", self.scale) * self.kernel.diag(X)
 
-
-class Power(Wrapped):
+class Power(Wrapped, Pointwise):
     """k(x, z) = l(x, z)^exponent; ``l ** exponent`` writes it.
 
     Parameters
@@ -321,11 +335,10 @@ class Power(Wrapped):
         self.kernel = kernel
         self.exponent = exponent
 
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        return integer_power(self.kernel.block(X, Z), integer("exponent", self.exponent, least=1))
-
-    def diag(self, X: Matrix) -> Floats:
-        return integer_power(self.kernel.diag(X), integer("exponent", self.exponent, least=1))
+    def _combined(self, values: Iterable[Floats]) -> Floats:
+        exponent = integer("exponent", self.exponent, least=1)
+        (K,) = values
+        return integer_power(K, exponent)
 
 
 class Normalized(Wrapped):
@@ -352,7 +365,15 @@ class Normalized(Wrapped):
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         left = self._inverse_norms(X)
         right = left if Z is X else self._inverse_norms(Z)
-        return self.kernel.block(X, Z) * np.outer(left, right)
+        return _onto(np.multiply, self.kernel.block(X, Z), np.outer(left, right))
+
+    def at(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._normalized_at, self.kernel.at(Z), self._inverse_norms(Z))
+
+    def _normalized_at(
+        self, at: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
+    ) -> Floats:
+        return _onto(np.multiply, at(X, room), np.outer(self._inverse_norms(X), right))
 
     def diag(self, X: Matrix) -> Floats:
         norms = self._inverse_norms(X)
@@ -367,6 +388,16 @@ class Normalized(Wrapped):
                 "use a positive semidefinite kernel"
             )
         return np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0)
+
+
+def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
+    return kernel.block(X, Z)
+
+
+def _onto(operation: np.ufunc, K: Floats, other: Floats | float) -> Floats:
+    """operation(K, other), in the memory of K where its type can hold that."""
+    result: Floats = operation(K, other, out=K if K.dtype == np.result_type(K, other) else None)
+    return result
 
 
 def _scaled(kernel: Kernel, scale: float) -> Scaled:

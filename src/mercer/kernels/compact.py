@@ -46,7 +46,7 @@ class Wendland(Stationary):
 
     @property
     def settled(self) -> bool:
-        return self.dimension is not None and not isinstance(self.gamma, str)
+        return self.dimension is not None and super().settled
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """As for every kernel of a distance, with the number of features of X."""

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
-from mercer.kernels.base import Kernel, Takes
+from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import Matrix
+from mercer.kernels.takes import Takes
 from mercer.rows.table import is_sparse, n_rows
 from mercer.types import Floats
 
@@ -17,7 +18,17 @@ from mercer.types import Floats
 Objects = Any
 
 
-class Precomputed(Kernel):
+class Foreign(Kernel):
+    """Values that come from elsewhere: only the user knows whether they are those of a kernel; abstract."""
+
+    psd: bool
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return bool(self.psd)
+
+
+class Precomputed(Foreign):
     """k(x_i, z_j) = X[i, j]: the rows are kernel values already.
 
     To fit, X is the (n, n) Gram matrix and the centers are the positions ``np.arange(n)``; to predict, X is
@@ -37,10 +48,6 @@ class Precomputed(Kernel):
 
     def __init__(self, psd: bool = False) -> None:
         self.psd = psd
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        return bool(self.psd)
 
     @property
     def takes(self) -> Takes:
@@ -72,7 +79,7 @@ class Precomputed(Kernel):
         return np.diagonal(K).copy()
 
 
-class FromCallable(Kernel):
+class FromCallable(Foreign):
     """k(x_i, z_j) = function(X, Z)[i, j].
 
     X and Z reach the function as they come: arrays, or lists of any objects. For a function of two single
@@ -95,10 +102,6 @@ class FromCallable(Kernel):
     def __init__(self, function: Callable[[Objects, Objects], ArrayLike], psd: bool = False) -> None:
         self.function = function
         self.psd = psd
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        return bool(self.psd)
 
     @property
     def takes(self) -> Takes:

@@ -114,7 +114,33 @@ class Linear(DotProduct):
         return G
 
 
-class Polynomial(DotProduct):
+class Affine(DotProduct):
+    """A function of gamma x'z + coef0; abstract."""
+
+    gamma: float | str
+    coef0: float
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """The kernel, or with gamma="scale" its copy with the number."""
+        if not isinstance(self.gamma, str):
+            return [self]
+        if self.gamma != "scale":
+            raise _unknown_word(self, self.gamma, '"scale"')
+        return [clone(self).set_params(gamma=_scale_gamma(X, weight, 2))]
+
+    def _profile(self, G: Floats) -> Floats:
+        if isinstance(self.gamma, str):
+            raise _unsettled(self, self.gamma)
+        G *= nonnegative("gamma", self.gamma)
+        G += finite("coef0", self.coef0)
+        return self._of_affine(G)
+
+    @abstractmethod
+    def _of_affine(self, G: Floats) -> Floats:
+        """Values of the kernel where gamma x'z + coef0 is G; may overwrite G."""
+
+
+class Polynomial(Affine):
     """k(x, z) = (gamma x'z + coef0)^degree: products of features, up to ``degree`` of them.
 
     Mika (2002), Eq. (2.36). ``coef0=0`` compares all monomials of exactly this degree, ``coef0 > 0`` all up to it.
@@ -143,20 +169,11 @@ class Polynomial(DotProduct):
     def positive_semidefinite(self) -> bool:
         return finite("coef0", self.coef0) >= 0
 
-    @property
-    def settled(self) -> bool:
-        return not isinstance(self.gamma, str)
-
-    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        return _scale_candidates(self, self.gamma, X, weight)
-
-    def _profile(self, G: Floats) -> Floats:
-        G *= _scalar_gamma(self, self.gamma)
-        G += finite("coef0", self.coef0)
+    def _of_affine(self, G: Floats) -> Floats:
         return integer_power(G, integer("degree", self.degree, least=1))
 
 
-class Sigmoid(DotProduct):
+class Sigmoid(Affine):
     """k(x, z) = tanh(gamma x'z + coef0), not positive semidefinite in general; Mika (2002), Table 2.2.
 
     Parameters
@@ -180,16 +197,7 @@ class Sigmoid(DotProduct):
     def positive_semidefinite(self) -> bool:
         return False
 
-    @property
-    def settled(self) -> bool:
-        return not isinstance(self.gamma, str)
-
-    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        return _scale_candidates(self, self.gamma, X, weight)
-
-    def _profile(self, G: Floats) -> Floats:
-        G *= _scalar_gamma(self, self.gamma)
-        G += finite("coef0", self.coef0)
+    def _of_affine(self, G: Floats) -> Floats:
         return np.tanh(G, out=G)
 
 
@@ -211,10 +219,6 @@ class Stationary(Kernel):
     @abstractmethod
     def _profile(self, T: Floats) -> Floats:
         """Values of the kernel where gamma times distance is -T; may overwrite T."""
-
-    @property
-    def settled(self) -> bool:
-        return not isinstance(self.gamma, str)
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """One kernel for "median" and "scale", one for every number of the grid for "loo"."""
@@ -256,7 +260,14 @@ class Stationary(Kernel):
         return unit * (GRID if self.gamma == "loo" else np.ones(1))
 
 
-class RBF(Stationary):
+class Exponential(Stationary):
+    """exp(-gamma times a distance); which distance is for the subclass to say."""
+
+    def _profile(self, T: Floats) -> Floats:
+        return np.exp(T, out=T)
+
+
+class RBF(Exponential):
     """k(x, z) = exp(-gamma |x - z|^2), the Gaussian kernel; or exp(-sum_j gamma_j (x_j - z_j)^2).
 
     gamma = 1 / (2 sigma^2) = 1 / c with the c of Mika (2002), Eq. (2.35). O(n m d) for a block: one matrix
@@ -281,11 +292,8 @@ class RBF(Stationary):
     def __init__(self, gamma: Gamma = "loo") -> None:
         self.gamma = gamma
 
-    def _profile(self, T: Floats) -> Floats:
-        return np.exp(T, out=T)
 
-
-class Laplacian(Stationary):
+class Laplacian(Exponential):
     """k(x, z) = exp(-gamma |x - z|_1): with the sum of absolute differences, as scikit-learn's.
 
     With the Euclidean length in the exponent it would be ``Matern(nu=0.5)``.
@@ -307,9 +315,6 @@ class Laplacian(Stationary):
 
     def __init__(self, gamma: Gamma = "loo") -> None:
         self.gamma = gamma
-
-    def _profile(self, T: Floats) -> Floats:
-        return np.exp(T, out=T)
 
 
 class Matern(Stationary):
@@ -474,15 +479,6 @@ def _dense(X: Matrix) -> Floats:
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
-def _scale_candidates(kernel: Kernel, gamma: float | str, X: Matrix, weight: ArrayLike | None) -> list[Kernel]:
-    """The kernel, or with gamma="scale" its copy with the number."""
-    if not isinstance(gamma, str):
-        return [kernel]
-    if gamma != "scale":
-        raise _unknown_word(kernel, gamma, '"scale"')
-    return [clone(kernel).set_params(gamma=_scale_gamma(X, weight, 2))]
-
-
 def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> float:
     """1 / (d s^length_power) with the standard deviation s of all entries, or 1 if they are constant."""
     spread = variance(X, weight) ** (length_power / 2)
@@ -515,12 +511,6 @@ def _in_precision(gamma: Floats, dtype: Any) -> Floats:
             "features to unit scale with a StandardScaler, or pass float64"
         )
     return values
-
-
-def _scalar_gamma(kernel: Kernel, gamma: float | str) -> float:
-    if isinstance(gamma, str):
-        raise _unsettled(kernel, gamma)
-    return nonnegative("gamma", gamma)
 
 
 def _unsettled(kernel: Kernel, word: str) -> KernelError:
