@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import types
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,42 @@ def test_the_picture_of_the_layers_is_the_import_contract():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     picture = section("The layers").split("```")[1].removeprefix("text").strip()
     assert [re.split(r" {2,}", line)[0] for line in picture.splitlines()] == contracts["contracts"][0]["layers"]
+
+
+def test_every_module_has_its_layer_and_only_kernels_lead_to_scikit_learn():
+    """What the import contracts ask for; ``lint-imports`` checks that it is so."""
+    layers, without = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    assert layers["exhaustive"]
+    sources = {"mercer.gate", "mercer.linalg", "mercer.rows", "mercer.gram", "mercer.solvers", "mercer.scores"}
+    assert sources <= set(without["source_modules"])
+    assert without["forbidden_modules"] == ["sklearn"]
+    assert not without.get("allow_indirect_imports", False)
+    assert without["ignore_imports"] == ["mercer.kernels.* -> sklearn"]
+
+
+def classes():
+    """Every class of the package, with the file it is in."""
+    return [(path, node) for path in SOURCES for node in nodes(path, ast.ClassDef)]
+
+
+def methods(node):
+    """The functions that stand in the body of a class."""
+    return [part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def repeated(names):
+    return sorted(name for name, n in Counter(names).items() if n > 1)
+
+
+def test_no_two_classes_have_the_same_name():
+    assert repeated(node.name for _, node in classes()) == []
+
+
+def test_attributes_are_where_they_are_looked_for():
+    hidden = {"__getattr__", "__getattribute__"}
+    assert [node.name for _, node in classes() if hidden & {function.name for function in methods(node)}] == []
 
 
 @every_source
