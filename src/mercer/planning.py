@@ -60,8 +60,9 @@ class Plan:
 
     ``seconds`` are the pass over the rows on all cores, the solution for all alphas, and the network.
     ``worker_bytes`` is the memory of one core of a worker, ``driver_bytes`` that of the process that fits, and
-    ``network_bytes`` the total traffic of the pass. ``stages`` are those of the fit with the bytes of each; the
-    largest determines ``fit_bytes``, the memory of the fit besides the rows and the process itself.
+    ``network_bytes`` the total traffic of the pass. ``stages`` are those of the fit with the bytes of each;
+    ``largest`` needs the most and determines ``fit_bytes``, the memory of the fit besides the rows and the process
+    itself.
     """
 
     n: int
@@ -76,16 +77,12 @@ class Plan:
     worker_bytes: float
     driver_bytes: float
     network_bytes: float
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[Stage, ...]
+    largest: Stage
 
     @property
     def fit_bytes(self) -> float:
         return self.largest.n_bytes
-
-    @property
-    def largest(self) -> Stage:
-        """The stage that needs the most memory."""
-        return max(self.stages, key=lambda stage: stage.n_bytes)
 
     @property
     def seconds(self) -> float:
@@ -199,7 +196,7 @@ def plan(
         item=np.dtype(dtype).itemsize,
         kernels=SEVERAL if search else 1,
     )
-    stages = sizes_within(load, budget).stages
+    sizes = sizes_within(load, budget)
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
     sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
     blocks = ceil(n / PIECE)
@@ -214,9 +211,10 @@ def plan(
         solve_seconds=_solve_seconds(min(n, SAMPLE), d, m, q, rates, products),
         network_seconds=sent / network,
         worker_bytes=PROCESS + work,
-        driver_bytes=PROCESS + max(stage.n_bytes for stage in stages),
+        driver_bytes=PROCESS + sizes.largest.n_bytes,
         network_bytes=sent,
-        stages=stages,
+        stages=sizes.stages,
+        largest=sizes.largest,
     )
 
 

@@ -97,7 +97,7 @@ def test_all_sources_have_the_same_moments(rows, table):
 @pytest.mark.parametrize("n", [1, 50, 1002, 1003, 5000])
 def test_a_sample_has_rows_of_the_table_none_of_them_twice(rows, table, rng, n):
     found = sample(rows, n, rng)
-    assert found.n_rows == min(n, len(table.X))
+    assert len(found.index) == min(n, len(table.X))
     assert (np.diff(found.index) > 0).all()
     assert_array_equal(dense(found.X), table.X[found.index])
     assert_array_equal(found.y, table.y[found.index])

@@ -14,10 +14,10 @@ from mercer.rows.base import BLOCK_ROWS, Block, Rows, check_block_rows, check_le
 from mercer.rows.engine import (
     Carry,
     Counts,
-    EngineRows,
     Item,
     Part,
     Partial,
+    PartRows,
     known_counts,
     open_tuple,
     parquet_parts,
@@ -31,7 +31,7 @@ from mercer.rows.table import is_frame, numbers
 
 
 @dataclass(frozen=True, eq=False)
-class DaskRows(EngineRows):
+class DaskRows(PartRows):
     """Rows in parts that tasks of Dask open; made by :func:`dask_rows` and :func:`parquet_on_dask`.
 
     A pass is one graph: a task for every part, and a tree of sums. It runs on the current client of
@@ -40,14 +40,9 @@ class DaskRows(EngineRows):
     scattered: they can be made again, too. Ctrl-C cancels the pass.
     """
 
-    parts: tuple[Part, ...]
     # Lazy numbers of rows that are cheaper than opening the parts.
     lengths: tuple[Any, ...] | None = None
     _counts: Counts = field(default_factory=Counts, repr=False)
-
-    @property
-    def n_parts(self) -> int:
-        return len(self.parts)
 
     def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
         shared = _as_task(function)

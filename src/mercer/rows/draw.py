@@ -34,10 +34,6 @@ class Sample:
     weight: Array | None
     index: Indices
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.index)
-
 
 @dataclass(frozen=True)
 class Labels:

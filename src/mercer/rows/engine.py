@@ -175,6 +175,17 @@ def run_sum(fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows]
     return read_again(lambda: sum_part(fold, open_(*arguments), first))
 
 
+@dataclass(frozen=True, eq=False)
+class PartRows(EngineRows):
+    """Rows in parts, each opened by tasks of its own; abstract."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def n_parts(self) -> int:
+        return len(self.parts)
+
+
 def run_each(function: Callable[[Rows], Item], open_: Callable[..., Rows], *arguments: Any) -> Item:
     """The task that looks at one part."""
     return read_again(lambda: function(open_(*arguments)))

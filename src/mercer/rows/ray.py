@@ -12,10 +12,10 @@ from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, Rows, check_block_row
 from mercer.rows.engine import (
     Carry,
     Counts,
-    EngineRows,
     Item,
     Part,
     Partial,
+    PartRows,
     block_of_columns,
     check_columns,
     known_counts,
@@ -34,7 +34,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True, eq=False)
-class RayRows(EngineRows):
+class RayRows(PartRows):
     """Rows in parts that tasks of Ray open; made by :func:`ray_rows` and :func:`parquet_on_ray`.
 
     One task without state for every part, and a tree of sums; a few parts a core are under way at a time, so that
@@ -42,12 +42,7 @@ class RayRows(EngineRows):
     result of a task, which Ray can make again. Ctrl-C cancels the pass.
     """
 
-    parts: tuple[Part, ...]
     _counts: Counts = field(default_factory=Counts, repr=False)
-
-    @property
-    def n_parts(self) -> int:
-        return len(self.parts)
 
     def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
         task, shared = _task(_packed_each), _task(_same).remote(function)

@@ -47,9 +47,6 @@ class SparkRows(EngineRows):
     block_rows: int = BLOCK_ROWS
     _counts: Counts = field(default_factory=Counts, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        check_block_rows(self.block_rows)
-
     @property
     def n_parts(self) -> int:
         return len(self.counted())
@@ -87,6 +84,7 @@ class SparkRows(EngineRows):
 def spark_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> SparkRows:
     """Rows of a DataFrame; ``y`` and ``weight`` are names of its columns, and X are all others."""
     check_columns(X.columns, y, weight)
+    check_block_rows(block_rows)
     return SparkRows(X, y, weight, block_rows)
 
 
