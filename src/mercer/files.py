@@ -26,7 +26,7 @@ from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import StepCurve
 from mercer.solvers import Directions
-from mercer.solvers.orthogonal import SparsePath, SparseTrial
+from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.recursive import LabeledRows, StreamState
 from mercer.tuning import Choice, TuningPath
 
@@ -39,7 +39,7 @@ _MODELS = (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-_SPARSE = (SparseReport, SparsePath, SparseTrial, SparseStage)
+_SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
 _PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)

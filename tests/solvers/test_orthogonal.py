@@ -14,8 +14,10 @@ from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import (
     CandidateColumns,
+    DiagonalFit,
     OrthogonalBasis,
     Points,
+    RidgeFit,
     SelectionRule,
     choose_order,
     follow,
@@ -23,11 +25,10 @@ from mercer.solvers.orthogonal import (
     prune,
     solution_at,
 )
-from mercer.solvers.orthogonal.fit import follow_orthogonal
-from mercer.solvers.orthogonal.path import fitted_at, left_out, path_of, state_at, states
+from mercer.solvers.orthogonal.path import fitted_at, follow_orthogonal, left_out, path_of, state_at, states
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
+from mercer.solvers.orthogonal.ridges import surprise
 from mercer.solvers.orthogonal.roots import independent
-from mercer.solvers.orthogonal.search import Question, Ridges, SparseTrial, favorite, search_kernels, surprise
 from mercer.solvers.orthogonal.stop import Judgement, paired_errors
 
 ALPHA = 0.3
@@ -367,17 +368,21 @@ def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constan
         assert_allclose(outputs[0], outputs[1], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("penalty", ["rkhs", "coef", "orthogonal"])
-def test_one_eigendecomposition_gives_the_left_out_outputs_of_every_alpha(problem, penalty):
+@every_penalty
+def test_centers_have_the_left_out_outputs_and_the_gcv_of_every_alpha(problem, penalty):
     candidates, observations = problem
     centers = np.arange(0, 40, 3)
-    ridge = Ridges.of(candidates, observations, centers, SelectionRule(penalty=penalty))
-    for alpha in (1e-3, 1.0, 50.0):
+    if penalty == "diagonal":
+        fits = DiagonalFit(candidates, observations, centers)
+    else:
+        fits = RidgeFit.of(candidates, observations, centers, penalty)
+    alphas = np.array([1e-3, 1.0, 50.0])
+    for alpha, found, gcv in zip(alphas, fits.left_out(alphas), fits.gcv(alphas, 1.5)):
         steps = follow(candidates, observations, centers, alpha, penalty)
         expected = left_out(steps, state_at(steps, len(centers)), observations)
-        assert_allclose(left_out(ridge.steps, ridge.state(alpha), observations), expected, rtol=1e-6, atol=1e-8)
-        path = path_of(steps, observations, 1.0)
-        assert ridge.gcv(np.array([alpha]), observations)[0] == pytest.approx(path.gcv[-1], rel=1e-6)
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+        assert gcv == pytest.approx(path_of(steps, observations, 1.5).gcv[-1], rel=1e-6)
+    assert fits.unit > 0.0
 
 
 def ranked(score, y):
@@ -450,22 +455,6 @@ def test_error_of_a_difference_is_that_of_pairs(rng):
     assert_allclose(paired_errors(parts * copies, counted), expected, rtol=1e-12)
 
 
-def test_kernels_are_compared_at_the_end_of_their_paths(problem):
-    candidates, observations = problem
-    kernels = [RBF(gamma=0.01), RBF(gamma=0.05), RBF(gamma=5.0)]
-
-    def judge(outputs):
-        return ((outputs - observations.Y) ** 2).mean(axis=(1, 2))
-
-    pool = np.arange(60)
-    trials = search_kernels(kernels, candidates.X, observations, Question(SelectionRule(), pool, 30, None, judge))
-    assert len({len(trial.alphas) for trial in trials}) == 1
-    assert min(trials, key=lambda trial: trial.best).kernel.gamma < 5.0
-    found = trials[1]
-    one = Question(SelectionRule(), pool, 30, found.alpha, judge)
-    assert search_kernels(kernels[1:2], candidates.X, observations, one)[0].alphas == [found.alpha]
-
-
 def test_evidence_is_the_likelihood_of_all_contrasts_of_the_rows(problem):
     candidates, observations = problem
     at_row = observations.rows.point
@@ -476,18 +465,6 @@ def test_evidence_is_the_likelihood_of_all_contrasts_of_the_rows(problem):
         C, y = T.T @ (np.eye(65) + K / alpha) @ T, T.T @ observations.Y
         misfit = np.sum(y * np.linalg.solve(C, y), axis=0)
         assert found == pytest.approx(64 * np.log(misfit).sum() + 2 * np.linalg.slogdet(C)[1])
-
-
-def test_evidence_chooses_among_models_that_left_out_rows_do_not_tell_apart():
-    narrow, wide = RBF(gamma=1.0), RBF(gamma=0.1)
-    alphas, n = np.array([1.0, 2.0]), 200
-    trials = [
-        SparseTrial(narrow, alphas, np.array([1.0, 1.5]), np.array([9.0, 1.0])),
-        SparseTrial(wide, alphas, np.array([1.2, 1.09]), np.array([2.0, 5.0])),
-    ]
-    assert favorite(trials, n) == (wide, 2.0)
-    assert favorite(trials, 10**6) == (narrow, 1.0)
-    assert favorite(trials, 2) == (narrow, 2.0)
 
 
 def test_pivots_of_the_gram_matrix_are_those_of_the_columns(problem, rng):

@@ -45,13 +45,12 @@ from mercer.scores import (
     make_rule,
     odds_shift,
 )
-from mercer.scores.criteria import accuracy, classification_losses, squared_losses
+from mercer.scores.criteria import Criterion, accuracy, classification_criterion, squared_criterion
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
-from mercer.solvers.orthogonal.fit import JudgeFor, Settings, SparseFit, SparseTask, fit_sparse
-from mercer.solvers.orthogonal.search import ChosenBy
-from mercer.solvers.orthogonal.stop import Judge
+from mercer.tuning.sparse import SparseFit, tune_sparse
+from mercer.tuning.sparse_problem import ChosenBy, SparseProblem, SparseSettings, TargetCriterion
 from mercer.types import Array, Floats, Indices
 
 PENALTIES = ("rkhs", "coef", "diagonal")
@@ -125,7 +124,7 @@ class SparseModel(KernelModel):
     shared: bool
     widths: Any
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> SparseSettings:
         """The parameters, checked."""
         choice("selection", self.selection, SELECTIONS)
         choice("penalty", self.penalty, PENALTIES)
@@ -144,8 +143,8 @@ class SparseModel(KernelModel):
             "evidence" if chosen_by == "evidence" else "gcv",
             positive("cost", self.cost),
         )
-        return Settings(
-            choice=picked,
+        return SparseSettings(
+            rule=picked,
             stop=cast(Any, self.stop),
             tolerance=nonnegative("tol", self.tol),
             # Squared errors of a regression have long tails, and one standard error is much: a tenth on Boston.
@@ -170,7 +169,7 @@ class SparseModel(KernelModel):
             )
         return tuple(clone(kernel).set_params(gamma=np.multiply(gamma, factor).tolist()) for factor in factors)
 
-    def _fit_sparse(self, training: Training, judge_for: JudgeFor) -> tuple[Array, Array | None]:
+    def _fit_sparse(self, training: Training, criterion: TargetCriterion) -> tuple[Array, Array | None]:
         """Choose and solve, set what every sparse model has; returns outputs (n, q) of rows left out.
 
         The second outputs are those if the weights meant the other thing, where that is in doubt. Rows of weight
@@ -190,13 +189,11 @@ class SparseModel(KernelModel):
         points = kernel.subset(part, rows.first)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
-        n, longest = n_rows(points), settings.longest(n_rows(points))
-        budget.require(settings.n_bytes(n), f"a path of {longest} centers on {n} rows")
-        self._limit = longest if longest < n else None
-        task = SparseTask(
-            points, observations, settings, lambda some, t: judge_for(used[some], t), rng, budget.n_bytes
+        problem = SparseProblem(
+            points, observations, lambda some, targets: criterion(used[some], targets), settings, budget
         )
-        fit = fit_sparse(kernel.candidates(points, observations.point_weight), task)
+        fit = tune_sparse(kernel, problem, rng)
+        self._limit = fit.longest if fit.longest < n_rows(points) else None
         self._store_fit(X, fit, observations, used[rows.first])
         fitted = self._sparse_outputs(X) if len(used) < len(Y) else np.empty_like(Y)
 
@@ -211,7 +208,7 @@ class SparseModel(KernelModel):
         """Centers of all parts, once each, with the coefficients of every part."""
         q, dtype = observations.Y.shape[1], np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         chosen = list(dict.fromkeys(int(j) for part in fit.parts for j in part.solution.order))
-        if len(fit.kernels) > 1:
+        if len(fit.candidates.kernels) > 1:
             chosen.sort(key=lambda j: int(fit.candidates.kernel_number(np.array([j]))[0]))
         position = {j: i for i, j in enumerate(chosen)}
         self.dual_coef_ = np.zeros((len(chosen), q), dtype)
@@ -227,8 +224,8 @@ class SparseModel(KernelModel):
             stages[-1].model(part.m, self.dual_coef_, self.intercept_)
         self.stages_ = tuple(stages)
         numbers = np.array(chosen, dtype=np.intp)
-        self.kernels_ = fit.kernels
-        self.kernel_ = fit.kernels[0]
+        self.kernels_ = fit.candidates.kernels
+        self.kernel_ = fit.candidates.kernels[0]
         self.center_kernel_ = fit.candidates.kernel_number(numbers)
         self.gamma_ = getattr(self.kernel_, "gamma", None)
         warn_of_constant(self.kernel_, X)
@@ -236,7 +233,7 @@ class SparseModel(KernelModel):
         self.support_ = first[fit.candidates.point(numbers)]
         self.X_fit_ = self.kernel_.centers(X, self.support_)
         self.path_ = fit.parts[0].path if len(fit.parts) == 1 else tuple(part.path for part in fit.parts)
-        self.trials_ = tuple(fit.trials)
+        self.trials_ = fit.paths
         self.degrees_of_freedom_ = max(
             float(part.path.degrees_of_freedom[min(part.m, len(part.path)) - 1]) for part in fit.parts
         )
@@ -284,7 +281,7 @@ class SparseModel(KernelModel):
     def _report(self, n: int, criterion: str, loo: str) -> SparseReport:
         paths = self.path_ if isinstance(self.path_, tuple) else (self.path_,)
         longest = max(len(path) for path in paths)
-        tried = len({repr(trial.kernel) for trial in self.trials_}) or 1
+        tried = max((len(path.kernels) for path in self.trials_), default=1)
         return SparseReport(
             n,
             len(self.dual_coef_),
@@ -375,8 +372,9 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     path_ : SparsePath
         Order, objective, rss, degrees of freedom, gcv, bic and left-out error for every number of centers; one
         for each class if ``shared`` is False.
-    trials_ : tuple of SparseTrial
-        Kernels and alphas that were compared.
+    trials_ : tuple of TuningPath
+        Kernels and alphas that were compared: all kernels, the best of them on more rows where there are more
+        than 600, and alphas of the chosen kernel on all rows.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         What was chosen.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
@@ -521,14 +519,14 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         check_classes(self.classes_, self.threshold)
         return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
 
-    def _judge(self, label: Indices, weight: Array, Y: Array) -> JudgeFor:
-        def judge_for(rows: Indices, targets: list[int] | None) -> Judge:
+    def _judge(self, label: Indices, weight: Array, Y: Array) -> TargetCriterion:
+        def criterion(rows: Indices, targets: list[int] | None) -> Criterion:
             w, own, targeted = weight[rows], label[rows], Y[rows]
             if targets is not None:
                 own, targeted = (own == targets[0]).astype(np.intp), targeted[:, targets]
-            return Judge.weighted(classification_losses(self.criterion, own, w, targeted), w)
+            return classification_criterion(self.criterion, own, w, targeted)
 
-        return judge_for
+        return criterion
 
     def _rule_of(self, fit: ClassFit, weight: Array) -> Rule:
         return make_rule(
@@ -650,12 +648,12 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         weight = row_weight(sample_weight, X)
         Y = targets.reshape(len(targets), -1)
 
-        def judge_for(rows: Indices, columns: list[int] | None) -> Judge:
+        def criterion(rows: Indices, columns: list[int] | None) -> Criterion:
             targets = Y[rows] if columns is None else Y[rows][:, columns]
-            return Judge.weighted(squared_losses(targets, weight[rows]), weight[rows])
+            return squared_criterion(targets, weight[rows])
 
         training = Training(X, Y, weight, weight, weight_reading(self.weights, weight), None)
-        loo, otherwise = self._fit_sparse(training, judge_for)
+        loo, otherwise = self._fit_sparse(training, criterion)
         self.loo_score_ = float(r2_score(Y, loo, sample_weight=weight))
         if otherwise is not None:
             score = float(r2_score(Y, otherwise, sample_weight=weight))

@@ -252,6 +252,16 @@ def check_exact(extent: Exact, budget: Budget) -> None:
     raise refusal(stage, budget, [f"centers={_below(m)}"] if m else [], need)
 
 
+def sparse_path_bytes(u: int, m: int, c: int) -> float:
+    """A path of m centers on u points: its columns in the copies that are held, and sums over c candidates."""
+    return 8.0 * (6.0 * u * m + 4.0 * c**2)
+
+
+def sparse_trial_bytes(u: int, c: int) -> float:
+    """A trial of one kernel on u points with c candidates: their columns, sums, and the path's."""
+    return 8.0 * (1.5 * u * c + 2.0 * c * c)
+
+
 def rows_left_out(n: int, q: int) -> int:
     """How many of n rows are left out for q targets: so few that outputs for all alphas can be kept."""
     return min(n, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))

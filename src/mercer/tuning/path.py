@@ -23,6 +23,7 @@ class TuningPath:
     """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points.
 
     ``n_centers`` is the number of centers where not every point was one, of several kernels the largest.
+    ``surprise`` (g, a) is minus twice the log evidence of the models with every point a center, if asked for.
     """
 
     kernels: list[Kernel]
@@ -30,6 +31,7 @@ class TuningPath:
     scores: Array
     n_points: int
     n_centers: int | None = None
+    surprise: Array | None = None
 
     @property
     def best(self) -> tuple[int, int]:
@@ -55,21 +57,27 @@ class TuningPath:
 
     def single(self) -> "list[TuningPath]":
         """One path for each kernel."""
-        return [
-            replace(self, kernels=[kernel], alphas=self.alphas[g : g + 1], scores=self.scores[g : g + 1])
-            for g, kernel in enumerate(self.kernels)
-        ]
+        return [self._only(g) for g in range(len(self.kernels))]
+
+    def _only(self, g: int) -> "TuningPath":
+        one = slice(g, g + 1)
+        surprise = None if self.surprise is None else self.surprise[one]
+        return replace(
+            self, kernels=self.kernels[one], alphas=self.alphas[one], scores=self.scores[one], surprise=surprise
+        )
 
 
 def joined(paths: Sequence[TuningPath]) -> TuningPath:
     """One path of several with as many alphas, tried on as many points."""
     centers = [path.n_centers for path in paths if path.n_centers is not None]
+    surprise = [path.surprise for path in paths if path.surprise is not None]
     return replace(
         paths[0],
         n_centers=max(centers, default=None),
         kernels=[kernel for path in paths for kernel in path.kernels],
         alphas=np.concatenate([path.alphas for path in paths]),
         scores=np.concatenate([path.scores for path in paths]),
+        surprise=np.concatenate(surprise) if surprise else None,
     )
 
 

@@ -5,25 +5,25 @@ from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, Spars
 from mercer.solvers.orthogonal.orders import SELECTIONS, Selection, SelectionRule, choose_order
 from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, follow, solution_at
 from mercer.solvers.orthogonal.prune import prune
-from mercer.solvers.orthogonal.search import SparseTrial, search_kernels
+from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit
 from mercer.solvers.orthogonal.stop import STOPS, number_of_centers
 
 __all__ = [
     "SELECTIONS",
     "STOPS",
     "CandidateColumns",
+    "DiagonalFit",
     "OrthogonalBasis",
     "Points",
+    "RidgeFit",
     "Selection",
     "SelectionRule",
     "SparsePath",
     "SparsePenalty",
     "SparseSolution",
-    "SparseTrial",
     "choose_order",
     "follow",
     "number_of_centers",
     "prune",
-    "search_kernels",
     "solution_at",
 ]

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from mercer.errors import NumericalError
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
@@ -118,6 +119,25 @@ def follow(
     mean = points.weight @ K[:, kept] / points.weight.sum()
     order = order[kept]
     return Steps(order, candidates.point(order), mean, np.full(len(order), alpha), N, V, N.T @ points.target)
+
+
+def follow_orthogonal(
+    candidates: CandidateColumns, observations: Observations, order: Indices, alphas: Array
+) -> Steps:
+    """Fits with the penalty on orthogonal coefficients, whose alpha changes from step to step."""
+    points = Points.of(observations)
+    K = candidates.columns(order)
+    Q, R = np.linalg.qr(points.weighted(K))
+    root = R.diagonal()
+    if not root.all():
+        raise NumericalError(
+            f"column {int(np.flatnonzero(root == 0)[0])} of the chosen centers of {candidates.kernels[0]!r} is a "
+            "combination of those before it; bring the features to one scale, or lower the kernel's parameters"
+        )
+    V = scipy.linalg.solve_triangular(R / root[:, None], np.eye(len(R)), unit_diagonal=True, check_finite=False)
+    N = Q * root
+    mean = points.weight @ K / points.weight.sum()
+    return Steps(order, candidates.point(order), mean, alphas, N, V, N.T @ points.target, root**2)
 
 
 def states(steps: Steps) -> Iterator[State]:

@@ -21,22 +21,6 @@ PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class Judge:
-    """From leave-one-out outputs (a, n, q) to one number each (a,): ``losses`` (a, n) of rows with shares (n,)."""
-
-    losses: Callable[[Array], Array]
-    share: Array
-
-    @classmethod
-    def weighted(cls, losses: Callable[[Array], Array], weight: Array) -> "Judge":
-        """The mean of losses under weights (n,)."""
-        return cls(losses, weight / weight.sum())
-
-    def __call__(self, outputs: Array) -> Array:
-        return np.asarray(self.losses(outputs) @ self.share)
-
-
-@dataclass(frozen=True)
 class Judgement:
     """Numbers of centers (c,), the criterion at each, and the standard error of its difference to the least."""
 
@@ -50,22 +34,23 @@ def checkpoints(p: int) -> Indices:
     return np.unique(np.round(np.geomspace(1, p, min(CHECKPOINTS, p))).astype(np.intp))
 
 
-def judged(steps: Steps, observations: Observations, judge: Judge) -> Judgement:
-    """The criterion of leave-one-out outputs at some numbers of centers."""
+def judged(
+    steps: Steps, observations: Observations, losses_of: Callable[[Array], Array], share: Array
+) -> Judgement:
+    """The criterion of leave-one-out outputs at some numbers of centers.
+
+    ``losses_of`` goes from outputs (a, n, q) to losses (a, n) of rows, which count with their shares (n,).
+    """
     numbers = checkpoints(len(steps.order))
     wanted = set(numbers.tolist())
     losses = np.array(
-        [
-            judge.losses(left_out(steps, state, observations)[None])[0]
-            for state in states(steps)
-            if state.m in wanted
-        ]
+        [losses_of(left_out(steps, state, observations)[None])[0] for state in states(steps) if state.m in wanted]
     )
-    scores = losses @ judge.share
+    scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
     # Losses that are not finite have no error that is.
     with np.errstate(invalid="ignore", over="ignore"):
-        errors = paired_errors((losses - losses[best]) * judge.share, observations)
+        errors = paired_errors((losses - losses[best]) * share, observations)
     return Judgement(numbers, scores, errors)
 
 

@@ -1,0 +1,116 @@
+r"""All alphas for given centers, and the evidence of all points.
+
+With B = A P^-1 and B'B = W diag(l) W', N = B W and V = P^-1 W, each product is divided by l_k + alpha: one
+eigendecomposition for every alpha. The penalty "diagonal" changes the columns and needs a factorization for each.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+
+from mercer.linalg.eigen import symmetric_eigen
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
+from mercer.solvers.orthogonal.path import State, Steps, fitted_at, follow, gcv, left_out, state_at
+from mercer.solvers.orthogonal.reestimate import negative_evidence
+from mercer.solvers.orthogonal.roots import root_of
+from mercer.solvers.spectrum import Observations
+from mercer.types import Array, Indices
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """Fits for every alpha: ``steps`` in the basis W, where only all of them together mean anything."""
+
+    steps: Steps
+    observations: Observations
+
+    @classmethod
+    def of(
+        cls, candidates: CandidateColumns, observations: Observations, order: Indices, penalty: SparsePenalty
+    ) -> "RidgeFit":
+        """O(u m² + m³) for m centers."""
+        points = Points.of(observations)
+        K = candidates.columns(order)
+        A = points.weighted(K)
+        kept, P = root_of(candidates, order, penalty, A)
+        B = scipy.linalg.solve_triangular(P, A[:, kept].T, trans=1, check_finite=False).T
+        values, W = symmetric_eigen(B.T @ B)
+        N, V = B @ W, scipy.linalg.solve_triangular(P, W, check_finite=False)
+        mean = points.weight @ K[:, kept] / points.weight.sum()
+        order, d = order[kept], np.maximum(values, 0.0)
+        zero = np.zeros(len(order))
+        return cls(Steps(order, candidates.point(order), mean, zero, N, V, N.T @ points.target, d), observations)
+
+    @property
+    def unit(self) -> float:
+        return float(np.asarray(self.steps.d).sum())
+
+    def left_out(self, alphas: Array) -> Array:
+        """Rows leave with their centers; O(u m) for each alpha."""
+        return np.array([left_out(self.steps, self._state(float(alpha)), self.observations) for alpha in alphas])
+
+    def gcv(self, alphas: Array, cost: float) -> Array:
+        """Generalized cross-validation (a,) over the rows."""
+        observations, table = self.observations, []
+        for alpha in alphas:
+            state = self._state(float(alpha))
+            residual = observations.Y - fitted_at(self.steps, state, observations)
+            table.append((observations.weight @ (residual**2).sum(axis=1), state.leverage.sum()))
+        rss, trace = np.array(table).T
+        return gcv(rss, 1.0 + cost * trace, observations.n_counted)
+
+    def _state(self, alpha: float) -> State:
+        """The fit at one alpha; O(u m)."""
+        m = len(self.steps.order)
+        return state_at(replace(self.steps, alpha=np.full(m, alpha)), m)
+
+
+@dataclass(frozen=True)
+class DiagonalFit:
+    """Fits for alphas on the diagonal of the centers ``order``: one factorization, O(u m²), for each."""
+
+    candidates: CandidateColumns
+    observations: Observations
+    order: Indices
+
+    @property
+    def unit(self) -> float:
+        """The mean of k(z, z)."""
+        return float(np.abs(self.candidates.own(self.order)).mean())
+
+    def left_out(self, alphas: Array) -> Array:
+        return np.array([left_out(*self._at(float(alpha)), self.observations) for alpha in alphas])
+
+    def gcv(self, alphas: Array, cost: float) -> Array:
+        """Generalized cross-validation (a,) over the points."""
+        target, scores = Points.of(self.observations).target, []
+        for alpha in alphas:
+            _, state = self._at(float(alpha))
+            rss, df = ((target - state.F) ** 2).sum(), 1.0 + cost * state.leverage.sum(keepdims=True)
+            scores.append(gcv(np.array([rss]), df, self.observations.n_counted)[0])
+        return np.array(scores)
+
+    def _at(self, alpha: float) -> tuple[Steps, State]:
+        """The fit at one alpha with all centers."""
+        steps = follow(self.candidates, self.observations, self.order, alpha, "diagonal")
+        return steps, state_at(steps, len(steps.order))
+
+
+def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
+    """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, but for a constant.
+
+    All u points are the candidates; which of them are chosen as centers has no say. O(u³). Rasmussen, Williams
+    (2006), "Gaussian Processes for Machine Learning", Eq. (5.8).
+    """
+    points = Points.of(observations)
+    half = points.weighted(candidates.columns(np.arange(len(candidates))))
+    d, U = symmetric_eigen(points.weighted(half.T))
+    d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
+    n = observations.n_counted
+    total = observations.weight @ (observations.Y - points.mean) ** 2
+    table = [
+        [negative_evidence(d, z, float(all_), n, 1, float(alpha)) for z, all_ in zip(square.T, total)]
+        for alpha in alphas
+    ]
+    return np.asarray(np.sum(table, axis=1))

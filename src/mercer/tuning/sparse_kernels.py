@@ -1,0 +1,150 @@
+"""Kernel and alpha of a sparse fit by leave-one-out of the sparse fit itself, at the end of its path.
+
+Rows are left out with their center. At the end of a long path every row is a center, or is represented by others,
+and the choice of centers tells least about targets: there the criterion is compared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.errors import NumericalError
+from mercer.kernels.base import Kernel
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
+from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
+from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
+from mercer.tuning.alpha import alpha_path
+from mercer.tuning.memory import judged_at_once, sparse_trial_bytes
+from mercer.tuning.path import ALPHAS, TuningPath
+from mercer.tuning.search import climb, search
+from mercer.tuning.sparse_problem import FINAL, SCREEN, SparseProblem
+from mercer.types import Array, Indices
+
+# Multiples of the unit that are tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
+SHARES = ALPHAS[::2]
+DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
+# Kernels side by side, however many threads there are.
+MOST_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class KernelTrial:
+    """What every kernel is tried with: a problem, points (c,) that may become centers, how many do at most."""
+
+    problem: SparseProblem
+    pool: Indices
+    most: int
+    seed: int
+
+    @classmethod
+    def drawn(
+        cls, problem: SparseProblem, rng: np.random.Generator, n_candidates: int | None = None
+    ) -> "KernelTrial":
+        """With all points of the problem as candidates, or some at random."""
+        u = problem.n_points
+        c = u if n_candidates is None else min(n_candidates, u)
+        return cls(
+            problem=problem,
+            pool=np.arange(u) if c == u else np.sort(rng.choice(u, c, replace=False)),
+            most=problem.settings.longest(c),
+            seed=int(rng.integers(2**31)),
+        )
+
+    def search(self, kernels: Sequence[Kernel]) -> TuningPath:
+        """The criterion of every kernel for every alpha."""
+        each = sparse_trial_bytes(self.problem.n_points, len(self.pool))
+        most = int(max(1.0, min(self.problem.budget.n_bytes / each, MOST_AT_ONCE)))
+        return search(
+            kernels, lambda kernel: self(CandidateColumns((kernel,), self.problem.X, self.pool)), most=most
+        )
+
+    def __call__(self, candidates: CandidateColumns, sums: Sums | None = None) -> TuningPath:
+        """The criterion of the longest path for every alpha; O(u c² + c m² + u m²) for c candidates, m centers."""
+        problem, settings = self.problem, self.problem.settings
+        rng, points = np.random.default_rng(self.seed), Points.of(problem.observations)
+        order = choose_order(candidates, points, settings.rule, settings.alpha, self.most, rng, sums)
+        if len(order.centers) == 0:
+            return self._without_columns(candidates.kernels[0])
+        fits = self._fits(candidates, order.centers)
+        alphas = self._alphas(fits, order)
+        path = alpha_path(
+            candidates.kernels[0],
+            fits,
+            alphas,
+            problem.judge,
+            at_once=judged_at_once(len(alphas), *problem.observations.Y.shape),
+            n_points=problem.n_points,
+            n_centers=len(order.centers),
+        )
+        # Scores that overflowed are as good as none: infinite is that of a kernel without columns, and only that.
+        path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
+        if problem.chosen_by == "evidence":
+            return replace(path, surprise=surprise(candidates, problem.observations, alphas)[None])
+        return self._by_gcv(path, fits) if problem.chosen_by == "gcv" and len(alphas) > 1 else path
+
+    @property
+    def _shares(self) -> Array:
+        return DIAGONALS if self.problem.settings.rule.penalty == "diagonal" else SHARES
+
+    def _fits(self, candidates: CandidateColumns, order: Indices) -> RidgeFit | DiagonalFit:
+        penalty = self.problem.settings.rule.penalty
+        if penalty == "diagonal":
+            return DiagonalFit(candidates, self.problem.observations, order)
+        return RidgeFit.of(candidates, self.problem.observations, order, penalty)
+
+    def _alphas(self, fits: RidgeFit | DiagonalFit, order: Order) -> Array:
+        """Alphas (a,) to compare: the one given, the last that was re-estimated, or a grid."""
+        if self.problem.settings.alpha is not None:
+            return np.array([self.problem.settings.alpha])
+        return self._shares * (fits.unit or 1.0) if order.alpha is None else order.alpha[-1:]
+
+    def _by_gcv(self, path: TuningPath, fits: RidgeFit | DiagonalFit) -> TuningPath:
+        """With generalized cross-validation only its favorite alpha is compared to other kernels."""
+        best = [int(np.argmin(fits.gcv(path.alphas[0], self.problem.settings.rule.cost)))]
+        return replace(path, alphas=path.alphas[:, best], scores=path.scores[:, best])
+
+    def _without_columns(self, kernel: Kernel) -> TuningPath:
+        """No column differs from a constant: the last of all choices."""
+        settings, chosen_by = self.problem.settings, self.problem.chosen_by
+        one = settings.alpha is not None or settings.rule.selection == "orthogonal" or chosen_by == "gcv"
+        alphas = np.ones((1, 1 if one else len(self._shares)))
+        worst = np.full(alphas.shape, np.inf)
+        return TuningPath(
+            [kernel], alphas, worst, self.problem.n_points, 0, worst if chosen_by == "evidence" else None
+        )
+
+
+def compare_kernels(
+    kernels: Sequence[Kernel], problem: SparseProblem, rng: np.random.Generator
+) -> tuple[TuningPath, ...]:
+    """All kernels on a part of the points; where that was not all of them, the best on a larger part."""
+    u, (rows, most) = problem.n_points, SCREEN
+    order = np.arange(u) if u <= most else rng.permutation(u)
+    first = KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most).search(kernels)
+    if u <= most:
+        return (first,)
+    rows, most = FINAL
+    then = KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most)
+    return first, climb(kernels, first.leaders(), then.search)
+
+
+def favorite(path: TuningPath, n: float) -> tuple[Kernel, float]:
+    """Kernel and alpha of least criterion, or by evidence where it is known.
+
+    A mean of n squares of normal residuals has a relative standard error of sqrt(2/n): of the models within one
+    of the least criterion, the evidence chooses. Few rows do not tell such models apart, and the least of many
+    noisy criteria is often that of a wild one; evidence alone trusts the normal distribution too much.
+    """
+    if np.isnan(path.scores).all():
+        raise NumericalError(
+            "the criterion of held-out rows is not a number for any kernel and alpha; bring the features to one "
+            "scale with a StandardScaler, or lower the parameters of the kernel"
+        )
+    if not np.isfinite(path.scores).any():
+        return path.kernels[0], float(path.alphas[0, -1])
+    g, a = path.best
+    if path.surprise is not None:
+        close = path.scores <= path.least.min() * (1.0 + np.sqrt(2.0 / n))
+        g, a = divmod(int(np.where(close, path.surprise, np.inf).argmin()), close.shape[1])
+    return path.kernels[g], float(path.alphas[g, a])

@@ -1,0 +1,118 @@
+"""What a sparse fit is made from: points, targets, and how centers, their number, kernel and alpha are chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer.gram import Budget
+from mercer.kernels.base import Kernel
+from mercer.rows.table import n_rows
+from mercer.scores.criteria import Criterion
+from mercer.solvers import Observations
+from mercer.solvers.orthogonal.orders import SelectionRule
+from mercer.solvers.orthogonal.path import SparsePath
+from mercer.solvers.orthogonal.stop import Judgement, Stop, number_of_centers
+from mercer.tuning.memory import sparse_path_bytes, sparse_trial_bytes
+from mercer.types import Indices
+
+ChosenBy = Literal["loo", "gcv", "evidence"]
+# The criterion for some rows and some targets; None: all targets.
+TargetCriterion = Callable[[Indices, list[int] | None], Criterion]
+
+# Kernels are compared on at most so many points with at most so many of them as candidates: all kernels on the
+# first pair, the best and their neighbors on the second; alpha is chosen on all. Rows make the comparison sure and
+# cost little, candidates cost much.
+SCREEN = 3000, 600
+FINAL = 6000, 1500
+# Points that may become centers, unless more than half of them are wanted; and centers, where no number is given.
+POOL = 3000
+MOST_CENTERS = 3000
+# Of the points, the share that becomes centers on the longest path.
+LONGEST = 0.5
+
+
+@dataclass(frozen=True)
+class SparseSettings:
+    """How a sparse fit is made; ``alpha`` None: the best. ``widen`` gives the kernels a center may have.
+
+    ``chosen_by`` "gcv" compares the alphas of one kernel by generalized cross-validation, "evidence" lets the
+    evidence decide between models that left-out rows hardly tell apart.
+    """
+
+    rule: SelectionRule
+    stop: Stop | None
+    tolerance: float
+    standard_errors: float
+    max_centers: int | None
+    alpha: float | None
+    chosen_by: ChosenBy
+    prune: bool
+    shared: bool
+    widen: Callable[[Kernel], tuple[Kernel, ...]]
+
+    def n_bytes(self, u: int) -> float:
+        """Memory of the path, or that of comparing one kernel, where it has more candidates than the path."""
+        path = sparse_path_bytes(u, self.longest(u), self.pool(u))
+        return max(path, *(sparse_trial_bytes(min(u, rows), min(u, c)) for rows, c in (SCREEN, FINAL)))
+
+    def pool(self, u: int, n_kernels: int = 1) -> int:
+        """Points that may become centers: of so many as are wanted, twice as many to choose from."""
+        longest = self.longest(u)
+        return min(u, max(POOL, 2 * longest) if n_kernels == 1 else max(POOL // n_kernels, longest))
+
+    def kept(self, path: SparsePath, judgement: Judgement) -> int:
+        """How many centers of the path are kept."""
+        return number_of_centers(path, self.stop, self.tolerance, judgement, self.standard_errors)
+
+    def longest(self, u: int) -> int:
+        """Centers on the path of u points."""
+        most = min(MOST_CENTERS, int(np.ceil(LONGEST * u))) if self.max_centers is None else self.max_centers
+        return max(1, min(most, u))
+
+
+@dataclass(frozen=True)
+class SparseProblem:
+    """Points X (u rows), what was observed there, how fits are judged and made, and the memory for it."""
+
+    X: Any
+    observations: Observations
+    criterion: TargetCriterion
+    settings: SparseSettings
+    budget: Budget
+
+    @property
+    def n_points(self) -> int:
+        return n_rows(self.X)
+
+    @property
+    def judge(self) -> Criterion:
+        """The criterion for all rows."""
+        return self.criterion(np.arange(len(self.observations.Y)), None)
+
+    @property
+    def chosen_by(self) -> ChosenBy:
+        """Evidence is that of all points as centers, with their kernel as covariance: for few of them."""
+        few = self.n_points <= SCREEN[1] and self.settings.rule.penalty == "rkhs"
+        return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
+
+    def at(self, kernel: Kernel, points: Indices) -> "SparseProblem":
+        """The problem at some of its points, with all rows there."""
+        if len(points) == self.n_points:
+            return self
+        points = np.sort(points)
+        part, rows = self.observations.at_points(points)
+        return replace(
+            self,
+            X=kernel.subset(self.X, points),
+            observations=part,
+            criterion=lambda some, targets: self.criterion(rows[some], targets),
+        )
+
+    def for_targets(self, targets: list[int]) -> "SparseProblem":
+        """The problem for some of the targets."""
+        if len(targets) == self.observations.Y.shape[1]:
+            return self
+        part = replace(self.observations, Y=self.observations.Y[:, targets])
+        return replace(self, observations=part, criterion=lambda rows, _: self.criterion(rows, targets))

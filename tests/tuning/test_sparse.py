@@ -1,0 +1,129 @@
+"""Kernels and alphas of sparse fits are compared at the end of the longest path, by held-out rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.datasets import make_ringnorm
+from mercer.errors import MemoryBudgetError, NumericalError
+from mercer.gram import Budget
+from mercer.kernels import RBF
+from mercer.rows import distinct_rows
+from mercer.scores import squared_criterion
+from mercer.solvers import Observations
+from mercer.solvers.orthogonal import SelectionRule, choose_order, follow
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
+from mercer.solvers.orthogonal.path import left_out, state_at
+from mercer.tuning.path import TuningPath
+from mercer.tuning.sparse import tune_sparse
+from mercer.tuning.sparse_kernels import KernelTrial, favorite
+from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
+
+KERNELS = [RBF(gamma=0.01), RBF(gamma=0.05), RBF(gamma=5.0)]
+SETTINGS = SparseSettings(
+    rule=SelectionRule(),
+    stop="loo",
+    tolerance=0.01,
+    standard_errors=0.0,
+    max_centers=30,
+    alpha=None,
+    chosen_by="loo",
+    prune=False,
+    shared=True,
+    widen=lambda kernel: (kernel,),
+)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y = make_ringnorm(60, random_state=0)
+    Y = np.column_stack([y, X[:, 0] ** 2]).astype(float)
+    rows = distinct_rows(X)
+    observations = Observations(Y, np.ones(60), np.ones(60), rows)
+
+    def criterion(some, targets):
+        return squared_criterion(Y[some] if targets is None else Y[some][:, targets], np.ones(len(some)))
+
+    return SparseProblem(X[rows.first], observations, criterion, SETTINGS, Budget(1e9))
+
+
+def having(problem, **settings):
+    return replace(problem, settings=replace(problem.settings, **settings))
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
+def test_kernels_are_compared_at_the_end_of_their_paths(problem, penalty, rng):
+    problem = having(problem, rule=SelectionRule(penalty=penalty))
+    path = KernelTrial.drawn(problem, rng).search(KERNELS)
+    assert path.alphas.shape == path.scores.shape == (3, 12 if penalty == "diagonal" else 18)
+    assert (path.n_points, path.n_centers) == (60, 30)
+    assert path.kernels[path.best[0]].gamma < 5.0
+    candidates, observations = CandidateColumns((KERNELS[1],), problem.X, np.arange(60)), problem.observations
+    order = choose_order(candidates, Points.of(observations), problem.settings.rule, None, 30, rng)
+    for alpha, score in list(zip(path.alphas[1], path.scores[1]))[::4]:
+        steps = follow(candidates, observations, order.centers, alpha, penalty)
+        outputs = left_out(steps, state_at(steps, len(steps.order)), observations)
+        assert_allclose(score, problem.judge(outputs[None]), rtol=1e-5)
+
+
+def test_an_alpha_that_is_given_is_the_only_one(problem, rng):
+    path = KernelTrial.drawn(having(problem, alpha=0.3), rng).search(KERNELS)
+    assert_array_equal(path.alphas, np.full((3, 1), 0.3))
+
+
+@pytest.mark.parametrize("settings", [{}, {"chosen_by": "gcv"}, {"chosen_by": "evidence"}], ids=str)
+def test_a_kernel_without_columns_is_the_last_choice(problem, settings, rng):
+    problem = having(problem, **settings)
+    # All rows look alike: nothing is left of a column once it is centered.
+    constant = RBF(gamma=1e-300)
+    path = KernelTrial.drawn(problem, rng).search([constant, *KERNELS])
+    assert np.isinf(path.scores[0]).all()
+    assert favorite(path, 60)[0].gamma > 1e-3
+    alone = KernelTrial.drawn(problem, rng).search([constant])
+    assert favorite(alone, 60) == (constant, 1.0)
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    path = TuningPath(KERNELS, np.ones((3, 2)), np.full((3, 2), np.nan), 60)
+    with pytest.raises(NumericalError, match="StandardScaler"):
+        favorite(path, 60)
+
+
+def test_evidence_chooses_among_models_that_left_out_rows_do_not_tell_apart():
+    narrow, wide = RBF(gamma=1.0), RBF(gamma=0.1)
+    path = TuningPath(
+        kernels=[narrow, wide],
+        alphas=np.array([[1.0, 2.0], [1.0, 2.0]]),
+        scores=np.array([[1.0, 1.5], [1.2, 1.09]]),
+        n_points=200,
+        surprise=np.array([[9.0, 1.0], [2.0, 5.0]]),
+    )
+    assert favorite(path, 200) == (wide, 2.0)
+    assert favorite(path, 10**6) == (narrow, 1.0)
+    assert favorite(path, 2) == (narrow, 2.0)
+
+
+def test_gcv_compares_kernels_at_its_own_alpha(problem, rng):
+    every = KernelTrial.drawn(problem, rng).search(KERNELS)
+    best = KernelTrial.drawn(having(problem, chosen_by="gcv"), rng).search(KERNELS)
+    assert best.alphas.shape == (3, 1)
+    for g in range(3):
+        assert best.scores[g] in every.scores[g]
+
+
+def test_targets_share_their_centers_or_have_their_own(problem, rng):
+    shared = tune_sparse(RBF(gamma=0.05), problem, rng)
+    own = tune_sparse(RBF(gamma=0.05), having(problem, shared=False), rng)
+    assert [part.targets for part in shared.parts] == [[0, 1]]
+    assert [part.targets for part in own.parts] == [[0], [1]]
+    assert shared.loo.shape == own.loo.shape == (60, 2)
+    for fit in (shared, own):
+        assert [len(path.kernels) for path in fit.paths] == [1]
+
+
+def test_memory_is_asked_for_before_kernels_are_compared(problem, rng, monkeypatch):
+    monkeypatch.setattr("mercer.tuning.sparse.compare_kernels", lambda *args: pytest.fail("work began"))
+    with pytest.raises(MemoryBudgetError, match="a path of 30 centers on 60 rows"):
+        tune_sparse(RBF(gamma="loo"), replace(problem, budget=Budget(1000.0)), rng)
