@@ -1,7 +1,8 @@
 """Gram matrices and kernel blocks, checked."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,19 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     where those are not finite. Can be pickled.
     """
     return partial(_evaluate, kernel, kernel.at(centers), n_rows(centers))
+
+
+@dataclass(frozen=True)
+class AgainstCenters:
+    """What a fold over blocks of rows needs for their kernel values with the centers; abstract."""
+
+    kernel: Kernel
+    centers: Any
+
+    @cached_property
+    def values(self) -> Callable[..., Floats]:
+        """(X, room=None) -> k(X, centers), as :func:`evaluator` gives it; made once for a pass."""
+        return evaluator(self.kernel, self.centers)
 
 
 def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> Floats:

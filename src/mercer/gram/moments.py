@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import check_finite, evaluator, overflow
+from mercer.gram.blocks import AgainstCenters, check_finite, overflow
 from mercer.gram.coordinates import Coordinates
-from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows
-from mercer.types import Array, Floats, Indices
+from mercer.types import Array, Indices
 
 # Rows of one product: its factor stays near the processor, and the sum of the products costs little.
 PIECE = 4096
@@ -102,7 +101,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class MomentsOf:
+class MomentsOf(AgainstCenters):
     """The fold block -> Moments for these centers; the y of a block are its targets, (b,) or (b, q).
 
     Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
@@ -114,8 +113,6 @@ class MomentsOf:
     that is fetched from the system for every block costs up to a sixth of the pass.
     """
 
-    kernel: Kernel
-    centers: Any
     dtype: Any = np.float64
     coordinates: Coordinates | None = None
 
@@ -185,11 +182,6 @@ class MomentsOf:
     @cached_property
     def _room(self) -> threading.local:
         return threading.local()
-
-    @cached_property
-    def values(self) -> Callable[..., Floats]:
-        """(X, room=None) -> k(X, centers)."""
-        return evaluator(self.kernel, self.centers)
 
 
 def pieces(n: int, size: int) -> list[tuple[int, int]]:

@@ -1,14 +1,12 @@
 """Products with the matrix K = k(rows, centers), of which a few rows exist at a time."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer.gram import blocks
-from mercer.gram.blocks import check_finite, cuts, evaluator, overflow
+from mercer.gram.blocks import AgainstCenters, check_finite, cuts, evaluator, overflow
 from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import Block, Rows
@@ -66,12 +64,13 @@ def apply_transposed(kernel: Kernel, rows: Any, centers: Any, u: Values) -> Arra
 
 @dataclass(frozen=True)
 class Parts:
-    """Arrays of rows, block by block; ``+`` appends those of the other."""
+    """Arrays whose rows, along ``axis``, are those of blocks; ``+`` appends the arrays of the other."""
 
     parts: list[Values]
+    axis: int = 0
 
     def __add__(self, other: "Parts") -> "Parts":
-        return Parts([*self.parts, *other.parts])
+        return Parts([*self.parts, *other.parts], self.axis)
 
     def __iadd__(self, other: "Parts") -> "Parts":
         """Append to the list of this object, which must belong to nobody else."""
@@ -81,15 +80,13 @@ class Parts:
     @property
     def joined(self) -> Values:
         """All rows in one array; a copy."""
-        return np.concatenate(self.parts)
+        return np.concatenate(self.parts, axis=self.axis)
 
 
 @dataclass(frozen=True)
-class ProductOf:
+class ProductOf(AgainstCenters):
     """The fold block -> k(block, centers) @ coef."""
 
-    kernel: Kernel
-    centers: Any
     coef: Values
 
     def __call__(self, block: Block) -> Parts:
@@ -99,18 +96,11 @@ class ProductOf:
             check_finite(self.kernel, K)
         return Parts([product.astype(self.coef.dtype, copy=False)])
 
-    @cached_property
-    def values(self) -> Callable[[Any], Values]:
-        """X -> k(X, centers)."""
-        return evaluator(self.kernel, self.centers)
-
 
 @dataclass(frozen=True)
-class TransposedOf:
+class TransposedOf(AgainstCenters):
     """The fold block -> k(block, centers)' u[block], in float64; u (n, ...) are values for all rows."""
 
-    kernel: Kernel
-    centers: Any
     u: Values
 
     def __call__(self, block: Block) -> Array:
@@ -121,8 +111,3 @@ class TransposedOf:
             check_finite(self.kernel, K)
             raise overflow(self.kernel, K.dtype)
         return product
-
-    @cached_property
-    def values(self) -> Callable[[Any], Values]:
-        """X -> k(X, centers)."""
-        return evaluator(self.kernel, self.centers)

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.gate import same_type
 from mercer.linalg.threads import stream_in_threads
 from mercer.rows.progress import progress
-from mercer.rows.table import join, n_rows, take
+from mercer.rows.table import HasRows, join, n_rows, take
 from mercer.types import Array, Indices
 
 # Sums of blocks cost little beside the blocks themselves: twice the rows of one matrix product.
@@ -21,7 +21,7 @@ BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(HasRows):
     """Some rows in sequence: X (b rows), y (b, ...) or None, weight (b,) or None, the number of the first.
 
     ``unit`` (b,) is the part of its weight that leaves with a row, None: all of it.
@@ -32,10 +32,6 @@ class Block:
     weight: Array | None
     first: int
     unit: Array | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return n_rows(self.X)
 
     def with_weight(self) -> "Block":
         """The same with weights of one where there were none."""

@@ -5,12 +5,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, check_lengths
-from mercer.rows.table import column_names, is_sparse, n_rows, numbers, take, targets, weights
+from mercer.rows.table import HasRows, column_names, is_sparse, numbers, take, targets, weights
 from mercer.types import Indices
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRows(LocalRows):
+class MemoryRows(HasRows, LocalRows):
     """Rows of an array, a memory map, a CSR matrix, a frame of pandas or polars, or a list of objects.
 
     Blocks of arrays are views: nothing is copied, and of a memory map a block is read when it is used. Frames
@@ -46,10 +46,6 @@ class MemoryRows(LocalRows):
         check_lengths(self.X, self.y, self.weight)
         if is_sparse(self.X) and self.X.format != "csr":
             raise ValueError(f"X is a sparse matrix in format {self.X.format!r}; rows are cut from X.tocsr()")
-
-    @property
-    def n_rows(self) -> int:
-        return n_rows(self.X)
 
     @property
     def feature_names(self) -> tuple[Any, ...] | None:

@@ -23,6 +23,16 @@ def n_rows(X: Table) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+class HasRows:
+    """What holds a table of rows X; abstract."""
+
+    X: Table
+
+    @property
+    def n_rows(self) -> int:
+        return n_rows(self.X)
+
+
 def _same_number(n: dict[Any, int]) -> int:
     """The number of rows that all views have."""
     if len(set(n.values())) != 1:

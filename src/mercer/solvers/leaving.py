@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.blocks import check_finite, evaluator, overflow
+from mercer.gram.blocks import AgainstCenters, check_finite, overflow
 from mercer.gram.moments import columns, pieces
-from mercer.gram.products import combine
+from mercer.gram.products import Parts, combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
@@ -24,42 +24,20 @@ Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 
 
 @dataclass(frozen=True)
-class LeftOutputs:
-    """Outputs (a, b, q) of rows left out, block by block; ``+`` appends those of the other."""
-
-    parts: list[Floats]
-
-    def __add__(self, other: "LeftOutputs") -> "LeftOutputs":
-        return LeftOutputs([*self.parts, *other.parts])
-
-    def __iadd__(self, other: "LeftOutputs") -> "LeftOutputs":
-        """Append to the list of this object, which must belong to nobody else."""
-        self.parts.extend(other.parts)
-        return self
-
-    @property
-    def outputs(self) -> Floats:
-        """All of them (a, n, q), in the order of the rows; a copy."""
-        return np.concatenate(self.parts, axis=1)
-
-
-@dataclass(frozen=True)
-class LeftOutOf:
-    """The fold block -> LeftOutputs: exact left-out outputs of its rows (a, b, q) for every alpha.
+class LeftOutOf(AgainstCenters):
+    """The fold block -> Parts: exact left-out outputs of its rows (a, b, q) for every alpha.
 
     A row leaves with the ``unit`` of its weight that the block says. A row of weight zero has its plain output.
     Kernel values in float64 are multiplied in float64, those in float32 in float32 where the spectrum's
     ``noise`` allows it. O(b m (m + a q)): twice the work of the moments.
     """
 
-    kernel: Kernel
-    centers: Any
     spectrum: MomentSpectrum
     alphas: Array
 
-    def __call__(self, block: Block) -> LeftOutputs:
+    def __call__(self, block: Block) -> Parts:
         """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) exist at a time."""
-        return LeftOutputs([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)])
+        return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)], axis=1)
 
     def _piece(self, block: Block) -> Floats:
         K, Y = self.values(block.X), columns(block.y)
@@ -69,11 +47,6 @@ class LeftOutOf:
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
         return outputs
-
-    @cached_property
-    def values(self) -> Callable[[Any], Floats]:
-        """X -> k(X, centers)."""
-        return evaluator(self.kernel, self.centers)
 
     @cached_property
     def _single(self) -> Leaving:
@@ -153,7 +126,7 @@ class MomentFit:
         return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
 
     def _outputs(self, spectrum: MomentSpectrum, alphas: Array, rows: Block) -> Floats:
-        outputs: Floats = self.reduce(rows, LeftOutOf(self.kernel, self.centers, spectrum, alphas)).outputs
+        outputs: Floats = self.reduce(rows, LeftOutOf(self.kernel, self.centers, spectrum, alphas)).joined
         return outputs
 
     def _folds_left_out(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:

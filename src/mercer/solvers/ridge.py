@@ -40,6 +40,7 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor
+from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
 # Eigenvalues of so few rounding errors say nothing: with 1 to 10 no fit blows up, with 100 some lose accuracy.
@@ -49,7 +50,7 @@ MOST_NOISE = 0.1
 
 
 @dataclass(frozen=True)
-class MomentSpectrum:
+class MomentSpectrum(Eigenvalues):
     """Basis B (m, r) with B'GB = diag(values) and B'KB = I, and the moments in that basis.
 
     ``kept`` are the centers that carry the function; ``negative`` is the most negative eigenvalue beyond
@@ -77,11 +78,6 @@ class MomentSpectrum:
     def rank(self) -> int:
         """Directions r in which the moments say more than rounding."""
         return len(self.values)
-
-    @property
-    def trace(self) -> float:
-        """Sum of the eigenvalues: the natural unit of alpha."""
-        return float(self.values.sum())
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """coef (m, q), zero for centers that were dropped, and intercept (q,)."""

@@ -81,8 +81,19 @@ class Observations:
         return Observations(self.Y[rows], self.weight[rows], self.unit[rows], distinct), rows
 
 
+class Eigenvalues:
+    """What a decomposition found: eigenvalues (r,), clipped at zero; abstract."""
+
+    values: Array
+
+    @property
+    def trace(self) -> float:
+        """Sum of the eigenvalues: the natural unit of alpha."""
+        return float(self.values.sum())
+
+
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(Eigenvalues):
     """H S K S H = U diag(values) U' over u points.
 
     ``right`` maps coordinates to coefficients for the penalty c'c; for c'Kc it is S U and not stored.
@@ -98,11 +109,6 @@ class Spectrum:
     negative: float
     noise: float
     has_intercept: bool
-
-    @property
-    def trace(self) -> float:
-        """Sum of the eigenvalues: the natural unit of alpha."""
-        return float(self.values.sum())
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         """coef (u, q) of coordinates (r, q) in the basis U.

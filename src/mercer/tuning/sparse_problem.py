@@ -8,7 +8,6 @@ import numpy as np
 
 from mercer.gram import Budget
 from mercer.kernels.base import Kernel
-from mercer.rows.table import n_rows
 from mercer.scores.criteria import Criterion
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal.orders import SelectionRule
@@ -84,7 +83,7 @@ class SparseProblem:
 
     @property
     def n_points(self) -> int:
-        return n_rows(self.X)
+        return self.observations.rows.n_points
 
     @property
     def judge(self) -> Criterion:
