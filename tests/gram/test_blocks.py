@@ -10,7 +10,8 @@ from scipy import sparse
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, combine, gram, kernel_blocks, self_similarity
-from mercer.kernels import RBF, FromCallable, Polynomial, Precomputed, pairwise
+from mercer.gram.blocks import evaluator, term_evaluators
+from mercer.kernels import RBF, FromCallable, Polynomial, Precomputed, Sum, pairwise
 
 PLENTY = Budget(2.0**30)
 KERNEL = RBF(gamma=0.5)
@@ -91,3 +92,18 @@ def test_kernel_values_that_overflow_are_counted():
     X = np.array([[1e200], [1.0]])
     with np.errstate(over="ignore"), pytest.raises(KernelError, match="3 values that are not finite; scale"):
         gram(Polynomial(degree=3), X, budget=PLENTY)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "names"),
+    [
+        (2.0 * RBF(gamma=0.5) + Polynomial(degree=2) + RBF(gamma=2.0), ["rbf", "polynomial", "rbf_2"]),
+        (Sum([("shape", RBF(gamma=0.5)), ("size", 3.0 * Polynomial())]), ["shape", "size"]),
+        (RBF(gamma=0.5) * Polynomial(), ["product"]),
+        (2.0 * RBF(gamma=0.5), ["rbf"]),
+    ],
+)
+def test_terms_of_a_kernel_add_up_to_it(kernel, names, X):
+    terms = term_evaluators(kernel, X[:5])
+    assert list(terms) == names
+    assert_array_equal(sum(values(X) for values in terms.values()), evaluator(kernel, X[:5])(X))

@@ -111,3 +111,28 @@ def test_products_that_overflow_are_an_error(rows):
     X, Y, _ = rows
     with np.errstate(over="ignore"), pytest.raises(KernelError, match="too large for float32"):
         MomentsOf(1e25 * KERNEL, X[:6].astype(np.float32), np.float32)(Block(X.astype(np.float32), Y, None, 0))
+
+
+def test_moments_without_targets_are_those_of_no_columns(rows):
+    X, Y, w = rows
+    for weight in (None, w):
+        found, expected = moments(X, None, weight, X[:6]), moments(X, Y, weight, X[:6])
+        assert found.C.shape == (6, 0)
+        assert found.V.shape == (0, 0)
+        assert_same(found, moments(X, np.empty((50, 0)), weight, X[:6]), rtol=0.0)
+        for part in ("n", "s", "G", "n_rows"):
+            # One product more or less in a sum may be rounded differently.
+            assert_allclose(getattr(found, part), getattr(expected, part), rtol=1e-14)
+
+
+def test_moments_without_targets_add_and_are_centered(rows):
+    X, _, w = rows
+    whole = moments(X, None, w, X[:6])
+    summed = MemoryRows(X, None, w, block_rows=7).reduce(MomentsOf(KERNEL, X[:6]))
+    assert_same(summed, whole, rtol=1e-13)
+    assert_same(whole - moments(X[:20], None, w[:20], X[:6]), moments(X[20:], None, w[20:], X[:6]), atol=1e-12)
+    K = KERNEL.block(X, X[:6])
+    K = K - w @ K / w.sum()
+    G, C, V = whole.scaled(2.0).restricted(np.arange(6)).centered()
+    assert_allclose(G, 2.0 * (K.T * w) @ K, atol=1e-12)
+    assert (C.shape, V.shape) == ((6, 0), (0, 0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Sum, named_parts
 from mercer.rows.table import n_rows, take
 from mercer.types import Floats
 
@@ -79,6 +79,11 @@ class AgainstCenters:
     def values(self) -> Callable[..., Floats]:
         """(X, room=None) -> k(X, centers), as :func:`evaluator` gives it; made once for a pass."""
         return evaluator(self.kernel, self.centers)
+
+
+def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Floats]]:
+    """X -> k_p(X, centers) for every term k_p of a sum k = sum_p k_p, by its name; see :func:`evaluator`."""
+    return {name: evaluator(term, centers) for name, term in named_parts(kernel, Sum)}
 
 
 def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> Floats:

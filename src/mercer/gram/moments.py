@@ -140,7 +140,7 @@ class MomentsOf(AgainstCenters):
         K = self._in_precision(self._values_in_room(block))
         if self.coordinates is not None:
             K = self.coordinates.of_rows(K, lambda shape: self._space("strip", shape, self.dtype))
-        Y = columns(block.y)
+        Y = target_columns(block)
         w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
         WY = Y if block.weight is None else w[:, None] * Y
         if block.weight is None:
@@ -189,7 +189,9 @@ def pieces(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)] or [(0, 0)]
 
 
-def columns(y: Any) -> Array:
-    """Targets (b,) or (b, q) as a float64 array (b, q)."""
-    Y = np.asarray(y, dtype=np.float64)
+def target_columns(block: Block) -> Array:
+    """Targets (b,) or (b, q) of a block as a float64 array (b, q); without targets q is 0."""
+    if block.y is None:
+        return np.empty((block.n_rows, 0))
+    Y = np.asarray(block.y, dtype=np.float64)
     return Y[:, None] if Y.ndim == 1 else Y

@@ -156,8 +156,7 @@ def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: A
 def _moments(kernel: Kernel, centers: Any, X: Any, dtype: Any) -> Moments:
     """Sums over rows X without targets."""
     fold = MomentsOf(kernel, centers, dtype)
-    pieces = [take(X, rows) for rows in cuts(n_rows(X), BLOCK_ROWS)]
-    return reduce(add, (fold(Block(piece, np.zeros((n_rows(piece), 0)), None, 0)) for piece in pieces))
+    return reduce(add, (fold(Block(take(X, rows), None, None, 0)) for rows in cuts(n_rows(X), BLOCK_ROWS)))
 
 
 def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:

@@ -407,12 +407,16 @@ def _scaled(kernel: Kernel, scale: float) -> Scaled:
     return Scaled(kernel, scale)
 
 
+def named_parts(kernel: Kernel, kind: type[Composition]) -> Parts:
+    """The parts of a sum, or a product; a kernel of another kind is the only part of itself."""
+    return kernel.parts if isinstance(kernel, kind) else [(_name(kernel), kernel)]
+
+
 def _joined(kind: type[Composition], *kernels: Kernel) -> Parts:
     """The parts of all kernels under different names; a composition of the same kind is opened."""
     parts: dict[str, Kernel] = {}
     for kernel in kernels:
-        inner = kernel.parts if isinstance(kernel, kind) else [(_name(kernel), kernel)]
-        for name, part in inner:
+        for name, part in named_parts(kernel, kind):
             parts[_free_name(name, parts)] = part
     return list(parts.items())
 

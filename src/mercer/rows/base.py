@@ -24,6 +24,7 @@ BLOCK_ROWS = 8192
 class Block(HasRows):
     """Some rows in sequence: X (b rows), y (b, ...) or None, weight (b,) or None, the number of the first.
 
+    X is a table of rows, or a dict of tables that are views of the same rows; see :mod:`mercer.rows.table`.
     ``unit`` (b,) is the part of its weight that leaves with a row, None: all of it.
     """
 
@@ -158,10 +159,11 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def check_lengths(X: Any, y: Any, weight: Any, *, where: str = "") -> None:
-    """y and weight, where given, have a value for every row of X."""
+    """y and weight, where given, have a value for every row of X, and all views of X the same rows."""
+    n = n_rows(X)
     for name, values in (("y", y), ("weight", weight)):
-        if values is not None and n_rows(values) != n_rows(X):
-            raise ValueError(f"{name} has {n_rows(values)} values for {n_rows(X)} rows{where}")
+        if values is not None and n_rows(values) != n:
+            raise ValueError(f"{name} has {n_rows(values)} values for {n} rows{where}")
 
 
 def check_block_rows(block_rows: int) -> None:

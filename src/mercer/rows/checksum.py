@@ -55,7 +55,10 @@ def _factors(numbers: Words, seed: int) -> Words:
 
 
 def _content(values: Any) -> Words:
-    """sum_j a_j g(v_ij) (b,) of every row."""
+    """sum_j a_j g(v_ij) (b,) of every row; of several views the sum over all, with a factor for each name."""
+    if isinstance(values, dict):
+        views = [_content(view) * np.uint64(_digest(name) | 1) for name, view in values.items()]
+        return np.asarray(np.sum(views, axis=0), dtype=np.uint64)
     if is_sparse(values):
         return _content_of_sparse(values.tocsr())
     array = np.asarray(values) if hasattr(values, "__array__") else _digests(values)

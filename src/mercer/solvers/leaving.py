@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.blocks import AgainstCenters, check_finite, overflow
-from mercer.gram.moments import columns, pieces
+from mercer.gram.moments import pieces, target_columns
 from mercer.gram.products import Parts, combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
@@ -40,7 +40,7 @@ class LeftOutOf(AgainstCenters):
         return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)], axis=1)
 
     def _piece(self, block: Block) -> Floats:
-        K, Y = self.values(block.X), columns(block.y)
+        K, Y = self.values(block.X), target_columns(block)
         leaving = self._single if K.dtype == np.float32 else self._double
         outputs = leaving(K, Y, leaving_weight(block))
         if not np.isfinite(outputs).all():
