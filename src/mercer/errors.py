@@ -7,7 +7,7 @@ import numpy as np
 
 
 class MercerError(Exception):
-    """Base of all errors raised on purpose by the library."""
+    """Base class of all errors raised deliberately by the library."""
 
 
 class MemoryBudgetError(MercerError, MemoryError):
@@ -15,11 +15,11 @@ class MemoryBudgetError(MercerError, MemoryError):
 
 
 class KernelError(MercerError, ValueError):
-    """A parameter of a kernel is not allowed, or its values have the wrong shape, are not finite, or are lost."""
+    """Invalid kernel parameters, or kernel values of the wrong shape, not finite, or out of range."""
 
 
 class NumericalError(MercerError, np.linalg.LinAlgError):
-    """A matrix could not be factored, or every criterion is infinite or not a number; a ``ValueError``, too."""
+    """A matrix could not be factored, or every criterion is infinite or NaN; also a ``ValueError``."""
 
 
 class NumericalWarning(UserWarning):
@@ -27,15 +27,15 @@ class NumericalWarning(UserWarning):
 
 
 class WeightWarning(UserWarning):
-    """Weights can be read in two ways, as counts of rows or as importance, and the leave-one-out score differs."""
+    """Weights can be read as counts of rows or as importance, and the leave-one-out score depends on it."""
 
 
 class ScaleWarning(UserWarning):
-    """Features differ so much in scale that a distance sees only a few of them."""
+    """Features differ so much in scale that distances depend on only a few of them."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, and point to the line outside the library that led here."""
+    """Issue a warning that points to the calling line outside the library."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mercer":
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""Fitted models in files: the types that a safe loader must be told to trust."""
+"""Fitted models in files: the types to declare as trusted to a safe loader."""
 
 from scipy.sparse import csr_array, csr_matrix
 
@@ -63,8 +63,8 @@ _MATRICES = (csr_matrix, csr_array)
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``. Loading one of these stores attributes and runs nothing else:
 # models, dataclasses, kernels and selectors are made without their constructor, and CSR matrices are read without
-# pickle. Models check the indices of their CSR rows. No functions are on the list: a kernel that is a function of
-# yours needs the name of that function.
+# pickle. Models check the indices of their CSR rows. The list contains no functions: for a kernel that is your own
+# function, add the name of that function.
 TRUSTED_TYPES = sorted(
     f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS, *_MATRICES)
 )

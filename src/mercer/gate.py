@@ -1,8 +1,8 @@
-"""The gate for values that users pass in: finite numbers, no masks, no dates as numbers, labels of one type.
+"""Validation of user input: finite numbers, no masked entries, no dates as numbers, labels of one type.
 
-Every error names the thing, the value and the remedy. Nothing is converted in silence where that could change what
-a value means: masked entries are not read, dates do not become numbers, and labels of different types do not
-become strings.
+Every error states the name, the value and the remedy. Nothing is converted silently if this could change its
+meaning: masked entries are not read, dates do not become numbers, and labels of different types do not become
+strings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mercer.types import Array
 
-# Types of labels, and what they are called; truth values are whole numbers to Python, so they come first.
+# Types of labels and their names; Booleans come first, because they are integers in Python.
 FAMILIES: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
     (np.bool_, "bool"),
@@ -26,15 +26,16 @@ FAMILIES: tuple[tuple[type, str], ...] = (
     (np.datetime64, "datetime64"),
     (np.timedelta64, "timedelta64"),
 )
-# Types that mark a missing value: None, and those of pandas by their names, as pandas is not imported.
+# Types of missing values: None, and those of pandas by name, since pandas is not imported.
 MISSING = ("NoneType", "NAType", "NaTType")
-# Whole numbers up to here are exact in float64.
+# Integers up to here are exact in float64.
 EXACT = 2.0**53
 # Sizes of targets whose squares float64 can hold, with room for sums of them and for small residuals, by the type
 # in which coefficients are stored: float32 must hold the targets themselves.
 SAFE = {np.dtype(np.float64): (1e-130, 1e130), np.dtype(np.float32): (1e-30, 1e30)}
-# Positive weights of rows: squares of weights, and squares of such targets times weights, are not lost. Rows may
-# have less than a whole fit, whose weights must reach the second number; factors of classes lie within its range.
+# Positive sample weights: squares of weights, and squares of such targets times weights, do not underflow or
+# overflow. Single rows may have less weight than a whole fit, whose total must reach the second number; class
+# weights lie between the second and the third.
 LEAST_WEIGHT, LEAST_TOTAL, MOST_WEIGHT = 1e-100, 1e-30, 1e30
 
 
@@ -49,7 +50,7 @@ def number(
     most: float = np.inf,
     error: type[ValueError] = ValueError,
 ) -> float:
-    """A finite number with above < value < below and least <= value <= most; ``allowed`` says that in words."""
+    """A finite number with above < value < below and least <= value <= most; ``allowed`` describes the range."""
     found = _as_float(value)
     if not (np.isfinite(found) and above < found < below and least <= found <= most):
         raise error(f"{name}={_shown(value)}; it must be {allowed}")
@@ -57,7 +58,7 @@ def number(
 
 
 def whole(name: str, value: Any, allowed: str, *, least: int, error: type[ValueError] = ValueError) -> int:
-    """A whole number of at least ``least``, of an integer type; ``allowed`` says that in words."""
+    """An integer of at least ``least``; ``allowed`` describes the range."""
     scalar = _scalar(value)
     if _is_truth(scalar) or not isinstance(scalar, Integral) or int(scalar) < least:
         raise error(f"{name}={_shown(value)}; it must be {allowed}")
@@ -77,12 +78,12 @@ def _is_truth(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> Any:
-    """What an array without axes holds; anything else as it is."""
+    """The content of a zero-dimensional array; anything else unchanged."""
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def _as_float(value: Any) -> float:
-    """The number, or nan where it is not one: truth values are not numbers."""
+    """The number, or NaN if it is not one: Booleans are not numbers."""
     scalar = _scalar(value)
     if _is_truth(scalar) or not isinstance(scalar, Real):
         return np.nan
@@ -98,7 +99,7 @@ def _shown(value: Any) -> str:
 
 
 def unmasked(name: str, values: Any) -> Any:
-    """The values; masked entries are refused, and a masked array without any becomes an ordinary one."""
+    """The values; masked entries raise an error, and a masked array without any becomes an ordinary one."""
     if isinstance(values, np.ma.MaskedArray):
         _refuse_masked(name, [values])
         return np.asarray(values.data)
@@ -111,23 +112,23 @@ def _refuse_masked(name: str, parts: Sequence[Any]) -> None:
     masked = sum(int(np.count_nonzero(np.ma.getmaskarray(part))) for part in parts)
     if masked:
         raise ValueError(
-            f"{name} has {masked} masked entries, and what is under a mask is not read; fill them, "
-            f"{name}.filled(...), or drop their rows"
+            f"{name} has {masked} masked entries, which are not read; fill them with {name}.filled(...), or drop "
+            "their rows"
         )
 
 
 def not_dates(name: str, values: Any) -> None:
-    """Refuse dates and times where numbers are needed: as numbers they depend on a unit nobody has chosen."""
+    """Reject dates and times where numbers are needed: as numbers they depend on an arbitrary unit."""
     dates = [dtype for dtype in _types_of_columns(values) if _is_date(dtype)]
     if dates:
         raise ValueError(
-            f"{name} is of type {getattr(dates[0], '__name__', dates[0])}; numbers are needed: subtract a date "
+            f"{name} is of type {getattr(dates[0], '__name__', dates[0])}, but must be numeric; subtract a date "
             f"and divide by a unit, such as ({name} - {name}.min()) / np.timedelta64(1, 'D')"
         )
 
 
 def _types_of_columns(values: Any) -> Iterable[Any]:
-    """The types of a frame's columns, of an array or a series; of objects the types of all of them."""
+    """The types of a data frame's columns, of an array or a series; for objects, the types of all of them."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
         return list(values.dtypes)
     if isinstance(values, list | tuple):
@@ -142,47 +143,47 @@ def _of_objects(values: Any) -> bool:
 
 
 def _types(values: Iterable[Any]) -> list[type]:
-    """The types that occur, in an order of their own."""
+    """The types that occur, sorted by name."""
     return sorted(set(map(type, values)), key=lambda kind: kind.__name__)
 
 
 def _is_date(dtype: Any) -> bool:
     if isinstance(dtype, type):
         return issubclass(dtype, date | timedelta | np.datetime64 | np.timedelta64) or dtype.__name__ == "NaTType"
-    # Types of polars have no kind, and know whether they are dates.
+    # Types of polars have no kind, but a method that identifies dates.
     is_temporal = getattr(dtype, "is_temporal", None)
     return getattr(dtype, "kind", "") in ("M", "m") or bool(is_temporal is not None and is_temporal())
 
 
 def rows_in(name: str, X: Any) -> Any:
-    """Rows of numbers as they were given, without masks and without dates."""
+    """Numeric rows unchanged, if they have no masked entries and no dates."""
     X = unmasked(name, X)
     not_dates(name, X)
     return X
 
 
 def real(name: str, values: Any) -> Array:
-    """An array of float64 from anything that holds numbers; they need not be finite."""
+    """A float64 array from any container of numbers, which need not be finite."""
     values = rows_in(name, values)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise ValueError(f"{name} holds values that are missing or not numbers; fill or drop them") from problem
+        raise ValueError(f"{name} contains values that are missing or not numeric; fill or drop them") from problem
 
 
 def labels(name: str, y: Any) -> NDArray[Any]:
-    """Class labels, an array of the shape they were given in: numbers, strings, truth values or dates of one type.
+    """Class labels as an array of their original shape: numbers, strings, Booleans or dates of one type.
 
-    Whole and other numbers are of one type: 1 and 1.0 are one label. Numbers and truth values that are given as
-    objects become arrays of their type.
+    Integers and floats count as one type: 1 and 1.0 are the same label. Numbers and Booleans given as objects
+    become arrays of their type.
     """
     if y is None:
         raise ValueError(
-            f"the rows carry no labels: a classifier requires y to be passed, but the target {name} is None"
+            f"the rows have no labels: a classifier requires y to be passed, but the target {name} is None"
         )
     y = unmasked(name, y)
     if isinstance(y, list | tuple):
-        # NumPy makes strings of numbers that stand beside strings.
+        # NumPy converts numbers to strings if there are strings among them.
         _one_type(name, [label for row in y for label in (row if isinstance(row, list | tuple) else (row,))])
     array = np.asarray(y)
     if _of_objects(array) and _one_type(name, array.ravel().tolist()) in ("bool", "int", "float"):
@@ -195,49 +196,49 @@ def label_column(name: str, y: Any) -> NDArray[Any]:
     """Class labels (b,), also from one column (b, 1)."""
     array = labels(name, y)
     if array.ndim != 1 and array.shape[1:] != (1,):
-        raise ValueError(f"labels have shape {array.shape}; a classifier takes one label for each row")
+        raise ValueError(f"labels have shape {array.shape}; pass one label for each row")
     return array.reshape(-1)
 
 
 def same_type(name: str, one: NDArray[Any], other: NDArray[Any]) -> None:
-    """Refuse labels of two sets of rows that are of different types, or that one array cannot hold exactly."""
+    """Reject labels of two sets of rows that differ in type, or that one array cannot hold exactly."""
     if one.size == 0 or other.size == 0 or (one.dtype == other.dtype and not _of_objects(one)):
         return
     _one_type(name, [*_examples(one), *_examples(other)])
     if np.result_type(one, other).kind == "f" and (_beyond_float(one) or _beyond_float(other)):
         raise ValueError(
             f"{name} is of type {one.dtype} in some rows and {other.dtype} in others, and has labels beyond 2^53, "
-            "which are not exact as float64; convert them to one type of integers, or to strings"
+            "which are not exact in float64; convert them to one integer type, or to strings"
         )
 
 
 def joined(name: str, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Targets of several blocks one below the other, where they are of one type."""
+    """Targets of several blocks, stacked, if they are of one type."""
     for part in parts[1:]:
         same_type(name, parts[0], part)
     return np.concatenate(parts)
 
 
 def _examples(y: NDArray[Any]) -> list[Any]:
-    """Values of all types that occur: of an array that holds no objects, one."""
+    """Values of all types that occur: one for an array without objects."""
     return y.ravel().tolist() if _of_objects(y) else [y.ravel()[0]]
 
 
 def _beyond_float(y: NDArray[Any]) -> bool:
-    """Whether there are whole numbers that float64 cannot hold."""
+    """Whether there are integers that float64 cannot represent."""
     return y.dtype.kind in "iu" and bool((np.abs(y.astype(np.float64)) > EXACT).any())
 
 
 def _one_type(name: str, values: Sequence[Any]) -> str:
-    """What the values are, in one word; values of two types, and missing ones, are refused."""
+    """The type of the values, in one word; mixed types and missing values raise an error."""
     words = {kind: _word(kind) for kind in _types(values)}
     for kind, word in words.items():
         if word in MISSING:
             raise _missing(name, str(_first(values, kind)))
         if word not in dict(FAMILIES).values():
             raise ValueError(
-                f"Unknown label type: {name} holds {_shown(_first(values, kind))}, of type {word}; give numbers, "
-                "strings, truth values or dates"
+                f"Unknown label type: {name} contains {_shown(_first(values, kind))}, of type {word}; pass "
+                "numbers, strings, Booleans or dates"
             )
     found = sorted(set(words.values()))
     if len(found) > 1 and found != ["float", "int"]:
@@ -246,20 +247,20 @@ def _one_type(name: str, values: Sequence[Any]) -> str:
 
 
 def _word(kind: type) -> str:
-    """What a label's type is called: one word for all whole numbers, one for all other numbers."""
+    """The name of a label's type: one word for all integers, one for all other numbers."""
     if kind.__name__ in MISSING:
         return kind.__name__
     return next((word for family, word in FAMILIES if issubclass(kind, family)), kind.__name__)
 
 
 def _mixture(name: str, values: Sequence[Any], words: dict[type, str]) -> ValueError:
-    """The error for labels of several types; nan among strings marks what is missing."""
+    """The error for labels of several types; NaN among strings means a missing label."""
     if any(isinstance(value, float) and np.isnan(value) for value in values):
         return _missing(name, "nan")
     examples = {word: _shown(_first(values, kind)) for kind, word in words.items()}
     both = " and ".join(f"{word} ({example})" for word, example in examples.items())
     return ValueError(
-        f"{name} holds labels of type {both}; convert all of them to one type, such as {name}.astype(str)"
+        f"{name} contains labels of type {both}; convert all of them to one type, such as {name}.astype(str)"
     )
 
 
@@ -268,11 +269,11 @@ def _first(values: Sequence[Any], kind: type) -> Any:
 
 
 def _missing(name: str, value: str) -> ValueError:
-    return ValueError(f"{name} holds {value}, which is not a label; fill these labels or drop their rows")
+    return ValueError(f"{name} contains {value}, which is not a label; fill these labels or drop their rows")
 
 
 def _refuse_missing(name: str, y: NDArray[Any]) -> None:
-    """No label is nan, infinite, or not a time."""
+    """Reject labels that are NaN, infinite or NaT."""
     if y.dtype.kind in "Mm" and np.isnat(y).any():
         raise _missing(name, "NaT")
     if y.dtype.kind != "f" or np.isfinite(y).all():
@@ -283,36 +284,36 @@ def _refuse_missing(name: str, y: NDArray[Any]) -> None:
 
 
 def not_too_large(name: str, Y: Array, dtype: Any = np.float64) -> None:
-    """Refuse targets whose squares overflow, or that ``dtype``, in which coefficients are stored, cannot hold."""
+    """Reject targets whose squares overflow, or that ``dtype``, the type of the coefficients, cannot represent."""
     _, most = _safe(dtype)
     largest = float(np.abs(Y).max(initial=0.0))
     if largest > most:
         raise ValueError(
-            f"{name} has values up to {largest:.1e}; beyond {most:.0e} squares, or coefficients in the type of X, "
-            f"overflow: divide {name} by a constant"
+            f"{name} has values up to {largest:.1e}; beyond {most:.0e}, squares, or coefficients in the type of "
+            f"X, overflow; divide {name} by a constant"
         )
 
 
 def in_range(name: str, Y: Array, dtype: Any = np.float64) -> None:
-    """Refuse targets (n, ...) that are too large, or columns so small that their squares, or they, are zero."""
+    """Reject targets (n, ...) that are too large, or columns so small that they or their squares underflow."""
     not_too_large(name, Y, dtype)
     least, _ = _safe(dtype)
     largest = np.abs(Y).max(axis=0, initial=0.0)
     small = largest[(largest > 0) & (largest < least)]
     if small.size:
         raise ValueError(
-            f"{name} has no value beyond {small.min():.1e}; below {least:.0e} squares, or coefficients in the "
-            f"type of X, are lost: multiply {name} by a constant"
+            f"{name} has no value larger than {small.min():.1e}; below {least:.0e}, squares, or coefficients in "
+            f"the type of X, underflow; multiply {name} by a constant"
         )
 
 
 def _safe(dtype: Any) -> tuple[float, float]:
-    """Least and largest size of targets; integers and objects are computed with in float64."""
+    """Smallest and largest size of targets; integers and objects are processed in float64."""
     return SAFE[np.dtype(np.float32 if dtype == np.float32 else np.float64)]
 
 
 def weights_in_range(name: str, weight: Array) -> None:
-    """Refuse weights (n,) that are negative, not finite, or too large or small for sums; zero is allowed."""
+    """Reject weights (n,) that are negative, not finite, or too large or small for sums; zero is allowed."""
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError(
             f"{name} spans {weight.min()} to {weight.max()}; weights must be finite, nonnegative and not all zero"
@@ -320,29 +321,29 @@ def weights_in_range(name: str, weight: Array) -> None:
     largest = float(weight.max(initial=0.0))
     if largest > MOST_WEIGHT:
         raise ValueError(
-            f"{name} has values up to {largest:.1e}; beyond {MOST_WEIGHT:.0e} weighted squares overflow: divide "
+            f"{name} has values up to {largest:.1e}; beyond {MOST_WEIGHT:.0e}, weighted squares overflow; divide "
             "all weights by a constant"
         )
     small = weight[(weight > 0) & (weight < LEAST_WEIGHT)]
     if small.size:
         raise ValueError(
-            f"{name} has {small.size} positive values down to {small.min():.1e}; below {LEAST_WEIGHT:.0e} "
-            "weighted squares are lost: set them to zero, or multiply all weights by a constant"
+            f"{name} has {small.size} positive values down to {small.min():.1e}; below {LEAST_WEIGHT:.0e}, "
+            "weighted squares underflow; set them to zero, or multiply all weights by a constant"
         )
 
 
 def enough_weight(name: str, total: float) -> None:
-    """Refuse rows whose weights sum to zero, or to so little that weighted squares of targets may be lost."""
+    """Reject rows whose weights sum to zero, or to so little that weighted squares of targets may underflow."""
     if total == 0:
         raise ValueError(f"{name} is zero for all rows; weights must be finite, nonnegative and not all zero")
     if total < LEAST_TOTAL:
         raise ValueError(
-            f"{name} sums to {total:.1e}; below {LEAST_TOTAL:.0e} weighted squares are lost: multiply all weights "
-            "by a constant"
+            f"{name} sums to {total:.1e}; below {LEAST_TOTAL:.0e}, weighted squares underflow; multiply all "
+            "weights by a constant"
         )
 
 
 def class_factor(name: str, value: Any) -> float:
-    """The factor of the weights of a class: positive, and of a size at which weights keep theirs."""
+    """The weight of a class: positive, and of a size that keeps sample weights in range."""
     allowed = f"a positive, finite number between {LEAST_TOTAL:.0e} and {MOST_WEIGHT:.0e}"
     return number(name, value, allowed, least=LEAST_TOTAL, most=MOST_WEIGHT)

@@ -62,7 +62,7 @@ def test_a_missing_array_is_named(tmp_path):
 
 @pytest.mark.parametrize("read", [read_ida, read_digits])
 def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path, read):
-    with pytest.raises(ValueError, match="no data set 'iris'; choose one of"):
+    with pytest.raises(ValueError, match="name='iris' is not a data set; it must be one of"):
         read(tmp_path, "iris")
 
 

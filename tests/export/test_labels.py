@@ -213,7 +213,7 @@ HOSTILE_NAMES = [
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=repr)
 def test_a_name_that_is_not_an_identifier_is_refused(name):
-    with pytest.raises(ValueError, match="is not a C identifier; take letters, digits and underscores"):
+    with pytest.raises(ValueError, match="is not a C identifier; use letters, digits and underscores"):
         to_c(model_of(["a", "b"]), name=name)
 
 

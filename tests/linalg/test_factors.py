@@ -63,9 +63,9 @@ def test_matrices_without_eigenvalues_are_refused_with_a_remedy(monkeypatch):
 
     for name in ("eigh", "svd"):
         monkeypatch.setattr(scipy.linalg, name, failing)
-    with pytest.raises(NumericalError, match=r"eigenvalues of a matrix of shape \(2, 2\).*one scale"):
+    with pytest.raises(NumericalError, match=r"eigenvalues of a matrix of shape \(2, 2\).*scale the features"):
         eigen_psd(np.eye(2))
-    with pytest.raises(NumericalError, match=r"singular values of a matrix of shape \(2, 2\).*one scale"):
+    with pytest.raises(NumericalError, match=r"singular values of a matrix of shape \(2, 2\).*scale the features"):
         singular(np.eye(2), noise=0.0)
 
 

@@ -349,7 +349,7 @@ def test_dates_may_be_labels_but_none_may_be_missing(rows, model):
     model.fit(X, dates)
     assert set(model.predict(X)) <= set(DATES[:2])
     dates[3] = np.datetime64("NaT")
-    with pytest.raises(ValueError, match="y holds NaT, which is not a label"):
+    with pytest.raises(ValueError, match="y contains NaT, which is not a label"):
         model.fit(X, dates)
 
 
@@ -377,7 +377,9 @@ def test_labels_of_two_types_are_refused_with_both(rows, model, y, words):
     X, _ = rows
     calls = [model.fit, model.partial_fit] if hasattr(model, "partial_fit") else [model.fit]
     for call in calls:
-        with pytest.raises(ValueError, match=r"y holds labels of type .* and .*; convert .* one type") as caught:
+        with pytest.raises(
+            ValueError, match=r"y contains labels of type .* and .*; convert .* one type"
+        ) as caught:
             call(X, y)
         for word in words:
             assert word.replace("int64 (np.int64(1))", "int (") in str(caught.value)
@@ -388,9 +390,7 @@ def test_labels_of_two_types_are_refused_with_both(rows, model, y, words):
 @pytest.mark.parametrize("y", [["a", "b"] * (N // 2), [0, 1] * (N // 2)], ids=["strings", "numbers"])
 def test_missing_labels_are_refused(rows, model, y, missing):
     X, _ = rows
-    with pytest.raises(
-        ValueError, match=r"y (holds|contains) .*, which is not a label; fill these labels or drop"
-    ):
+    with pytest.raises(ValueError, match=r"y contains .*, which is not a label; fill these labels or drop"):
         model.fit(X, with_first(y, missing))
 
 
@@ -409,9 +409,9 @@ def test_labels_of_another_type_in_a_later_batch_are_refused(rows, name, first, 
     X, y = rows
     model = CLASSIFIERS[name].__class__(**CLASSIFIERS[name].get_params(deep=False))
     model.partial_fit(X, np.array(first)[y])
-    with pytest.raises(ValueError, match=r"y holds labels of type .* and .*; convert"):
+    with pytest.raises(ValueError, match=r"y contains labels of type .* and .*; convert"):
         model.partial_fit(X, np.array(second)[y])
-    with pytest.raises(ValueError, match=r"y holds labels of type .* and .*; convert"):
+    with pytest.raises(ValueError, match=r"y contains labels of type .* and .*; convert"):
         CLASSIFIERS[name].__class__(**CLASSIFIERS[name].get_params(deep=False)).partial_fit(
             X, np.array(first)[y], classes=second
         )
@@ -422,14 +422,14 @@ def test_labels_of_another_type_in_a_later_batch_are_refused(rows, name, first, 
 def test_labels_of_another_type_in_a_later_block_are_refused(rows, first, second, repeats):
     X, y = (np.concatenate([part] * repeats) for part in rows)
     blocks = [(X, np.array(first)[y]), (X, np.array(second)[y])]
-    with pytest.raises(ValueError, match=r"y holds labels of type .* and .*; convert"):
+    with pytest.raises(ValueError, match=r"y contains labels of type .* and .*; convert"):
         KernelFisherClassifier(**FIXED, centers=5).fit(blocks)
 
 
 def test_labels_of_another_type_cannot_be_removed(rows):
     X, y = rows
     model = KernelFisherClassifier(**FIXED, centers=5).fit(X, y)
-    with pytest.raises(ValueError, match=r"y holds labels of type .* and .*; convert"):
+    with pytest.raises(ValueError, match=r"y contains labels of type .* and .*; convert"):
         model.remove(X[:2], y[:2].astype(str))
 
 
@@ -462,5 +462,5 @@ def test_labels_that_are_no_labels_are_refused(rows, model, label):
     X, y = rows
     labels = np.empty(N, dtype=object)
     labels[:] = [label, *y[1:].tolist()]
-    with pytest.raises(ValueError, match=r"Unknown label type: y holds .*; give numbers, strings"):
+    with pytest.raises(ValueError, match=r"Unknown label type: y contains .*; pass numbers, strings"):
         model.fit(X, labels)

@@ -156,9 +156,9 @@ def test_counts_that_are_none_are_refused(noise, model):
     X, y, t, _ = noise
     target = t if hasattr(model, "predict_interval") or "Regressor" in type(model).__name__ else y
     refused = clone(model).set_params(weights="counts")
-    with pytest.raises(ValueError, match=r"sample_weight holds 1\.25, .* whole numbers"):
+    with pytest.raises(ValueError, match=r"sample_weight contains 1\.25, .* integers"):
         refused.fit(X, target, sample_weight=np.append(np.ones(149), 1.25))
-    with pytest.raises(ValueError, match=r"sample_weight holds 9007199254740992\.0, "):
+    with pytest.raises(ValueError, match=r"sample_weight contains 9007199254740992\.0, "):
         refused.fit(X, target, sample_weight=np.append(np.ones(149), 2.0**53))
     with pytest.raises(
         ValueError, match="weights='copies' is not known; it must be one of 'auto', 'counts', 'imp"
@@ -213,7 +213,7 @@ def test_decay_leaves_no_counts(noise):
         ValueError, match=r'decay=0.5 leaves parts of rows, which are not counts; use weights="auto"'
     ):
         model.partial_fit(X, t, decay=0.5)
-    with pytest.raises(ValueError, match=r"sample_weight holds 0.5, "):
+    with pytest.raises(ValueError, match=r"sample_weight contains 0.5, "):
         model.partial_fit(X, t, sample_weight=np.full(150, 0.5))
     assert model.moments_.n_rows == 150
 

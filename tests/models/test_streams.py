@@ -116,9 +116,9 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
-        (lambda X, y: (X[:5] + 0.5, y[:5]), "row 0, with weight 1, is not in the model"),
-        (lambda X, y: (X[:5], -y[:5]), "row 0, with weight 1, is not in the model"),
-        (lambda X, y: (X[:5], y[:5], np.full(5, 2.0)), "row 0, with weight 2, is not in the model"),
+        (lambda X, y: (X[:5] + 0.5, y[:5]), "row 0 with weight 1 is not in the model"),
+        (lambda X, y: (X[:5], -y[:5]), "row 0 with weight 1 is not in the model"),
+        (lambda X, y: (X[:5], y[:5], np.full(5, 2.0)), "row 0 with weight 2 is not in the model"),
         (lambda X, y: (X[np.flatnonzero(y == 1)[np.arange(400) % 300]], np.ones(400, int)), "rows of label 1"),
         (lambda X, y: (np.tile(X, (2, 1)), np.tile(y, 2)), "rows of weight 1200 cannot be taken out"),
     ],
@@ -254,7 +254,9 @@ def test_blocks_with_other_columns_are_refused(banana, as_function):
         blocks = [(frame, y) for frame in frames]
         return (lambda: iter(blocks)) if as_function else blocks
 
-    with pytest.raises(ValueError, match="block 1 of the stream has the columns b, a, and blocks before it a, b"):
+    with pytest.raises(
+        ValueError, match="block 1 of the stream has the columns b, a, but previous blocks have a, b"
+    ):
         classifier().fit(stream(one, two))
     models = classifier().fit(stream(one, one)), classifier().fit(one, y), classifier().partial_fit(one, y)
     for model in models:
@@ -299,9 +301,9 @@ def test_targets_of_another_shape_are_refused(sinc):
     for rows in ((X, Y), ([(X, Y)],)):
         with pytest.raises(ValueError, match=words):
             regressor().fit(X, y).partial_fit(*rows)
-    with pytest.raises(ValueError, match=r"y of some blocks has shape \(b, 2\) and of others \(b,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(b, 2\) in some blocks and \(b,\) in others"):
         regressor().fit([(X, y), (X, Y)])
-    with pytest.raises(ValueError, match=r"X of some blocks has shape \(b, 1\) and of others \(b, 2\)"):
+    with pytest.raises(ValueError, match=r"X has shape \(b, 1\) in some blocks and \(b, 2\) in others"):
         regressor().fit([(X, y), (np.column_stack([X, X]), y)])
 
 

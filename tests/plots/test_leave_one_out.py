@@ -68,7 +68,7 @@ def test_a_pipeline_is_drawn_with_its_scaled_rows(two):
 
 def test_rows_that_were_not_fitted_are_refused(two):
     model, X, y = two
-    with pytest.raises(ValueError, match="give the rows the model was fitted on"):
+    with pytest.raises(ValueError, match="pass the rows on which the model was fitted"):
         LeaveOneOutDisplay.from_estimator(model, X[:50], y[:50])
 
 

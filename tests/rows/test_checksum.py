@@ -188,11 +188,11 @@ def test_changed_content_of_a_memory_map_is_found(tmp_path, table):
     written[-1, -1] = 0.0
     written.flush()
     with pytest.raises(
-        ValueError, match=r"pass 2 over the rows has other values of X in 1003 rows than pass 1 \(count\)"
+        ValueError, match=r"pass 2 over the rows has different values of X in 1003 rows from pass 1 \(count\)"
     ):
         rows.reduce(lambda block: block.n_rows)
 
 
 def test_an_iterator_is_refused():
-    with pytest.raises(ValueError, match="an iterator can be gone through only once"):
+    with pytest.raises(ValueError, match="an iterator can be consumed only once"):
         RepeatedRows(StreamRows(iter([(np.ones((2, 1)),)])))

@@ -151,10 +151,10 @@ def other_content(content):
 
 
 CHANGES = {
-    "values": (other_content, "pass 2 over the rows (moments) has other values of X in 400 rows"),
+    "values": (other_content, "pass 2 over the rows (moments) has different values of X in 400 rows"),
     "labels": (
         lambda content: content.set_column(2, "label", pa.array(content["label"].to_pylist()[::-1])),
-        "has other values of y in 400 rows",
+        "has different values of y in 400 rows",
     ),
     "fewer rows": (lambda content: content[:300], "rows.parquet' has 300 rows now and had 400"),
     "more rows": (
@@ -209,7 +209,7 @@ def test_a_file_without_checksums_is_still_compared_between_passes(tmp_path, con
     rows = RepeatedRows(ParquetRows(path, columns=["a"]))
     rows.reduce(lambda block: block.n_rows, phase="sample")
     path.write_bytes(flipped(data, 1000, 0))
-    with pytest.raises(ValueError, match="pass 2 over the rows has other values of X in 400 rows"):
+    with pytest.raises(ValueError, match="pass 2 over the rows has different values of X in 400 rows"):
         rows.reduce(lambda block: block.n_rows)
 
 

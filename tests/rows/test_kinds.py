@@ -36,7 +36,9 @@ def test_frames_of_mixed_numbers_become_float64(table):
 
 def test_words_in_a_frame_are_refused_by_name():
     pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
-    with pytest.raises(ValueError, match=r"not numbers; select or convert columns of a \(float64\), b \("):
+    with pytest.raises(
+        ValueError, match=r"non-numeric values; fill, convert or drop columns of a \(float64\), b \("
+    ):
         first_block(as_rows(pd.DataFrame({"a": [1.0], "b": ["x"]})))
 
 
@@ -62,7 +64,7 @@ def test_every_row_is_drawn_equally_often(rng):
 def test_sparse_matrices_of_any_format_are_taken(table):
     for X in (sparse.coo_matrix(table.X), sparse.csc_array(table.X)):
         assert_array_equal(first_block(as_rows(X)).X.toarray(), table.X)
-        with pytest.raises(ValueError, match=r"format '(coo|csc)'; rows are cut from X.tocsr\(\)"):
+        with pytest.raises(ValueError, match=r"format '(coo|csc)'; pass X.tocsr\(\)"):
             MemoryRows(X)
 
 
@@ -92,18 +94,18 @@ class Again:
 
 @pytest.mark.parametrize("X", [None, 3.0, np.float64(2.0)])
 def test_other_things_are_refused_with_a_list_of_what_is_taken(X):
-    with pytest.raises(TypeError, match=r"rows cannot be read from .*; give an array, .* Parquet .* or Rows"):
+    with pytest.raises(TypeError, match=r"rows cannot be read from .*; pass an array, .* Parquet .* or Rows"):
         as_rows(X)
 
 
 def test_targets_beside_a_stream_or_rows_are_refused(table):
     for X in (blocks_of(table), MemoryRows(table.X)):
-        with pytest.raises(ValueError, match="carry y and weight in their blocks"):
+        with pytest.raises(ValueError, match="contain y and weight in their blocks"):
             as_rows(X, table.y)
 
 
 def test_targets_of_a_path_are_names(table):
-    with pytest.raises(TypeError, match="y of a Parquet path is the name of a column, not of type ndarray"):
+    with pytest.raises(TypeError, match="y is of type ndarray; for a Parquet path, pass the name of a column"):
         as_rows("rows.parquet", table.y)
 
 
@@ -116,7 +118,7 @@ def test_lengths_are_compared(table):
 
 def test_a_block_has_a_row(table):
     for make in (MemoryRows, lambda X, **options: StreamRows([(X,)], **options)):
-        with pytest.raises(ValueError, match="block_rows=0; a block has at least one row"):
+        with pytest.raises(ValueError, match="block_rows=0; it must be at least 1"):
             make(table.X, block_rows=0)
 
 
@@ -168,7 +170,7 @@ def test_frames_and_sparse_matrices_can_be_streamed(table):
     ("item", "said"), [(np.ones((2, 2)), "of type ndarray"), ((), "a tuple of 0"), ((1, 2, 3, 4), "a tuple of 4")]
 )
 def test_blocks_that_are_no_tuples_are_refused(item, said):
-    with pytest.raises(TypeError, match=f"block 1 of the stream is {said}; give tuples"):
+    with pytest.raises(TypeError, match=f"block 1 of the stream is {said}; pass tuples"):
         list(StreamRows([(np.ones((2, 2)),), item]).blocks())
 
 
@@ -196,7 +198,7 @@ def test_lists_of_numbers_are_arrays_and_other_lists_stay():
 
 
 def test_an_empty_sample_is_refused(table, rng):
-    with pytest.raises(ValueError, match="a sample of 0 rows"):
+    with pytest.raises(ValueError, match="the sample size is 0"):
         sample(MemoryRows(table.X), 0, rng)
 
 

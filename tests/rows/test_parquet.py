@@ -156,7 +156,7 @@ def test_an_unknown_column_is_named_with_those_there_are(file):
 
 
 def test_a_target_is_not_a_feature(file):
-    with pytest.raises(ValueError, match="'label' is target or weight, and in columns too"):
+    with pytest.raises(ValueError, match="'label' is the target or weight and also in columns"):
         ParquetRows(file, columns=["x0", "label"], target="label")
 
 
@@ -169,9 +169,9 @@ def test_nulls_are_counted_and_named(tmp_path):
 
 def test_words_are_not_features(tmp_path):
     path = file_of(tmp_path / "t.parquet", x=[1.0], name=["a"])
-    with pytest.raises(ValueError, match="column 'name' is of type string, not a number"):
+    with pytest.raises(ValueError, match="column 'name' is of type string, which is not numeric"):
         ParquetRows(path)
-    with pytest.raises(ValueError, match="no column left for X"):
+    with pytest.raises(ValueError, match="there are no columns for X"):
         ParquetRows(path, columns=[])
 
 
@@ -194,7 +194,7 @@ def test_the_order_of_columns_may_differ_between_files(tmp_path):
 
 @pytest.mark.parametrize("interval", [(-1, 5), (5, 4), (0, 1004)])
 def test_a_range_outside_the_rows_is_refused(file, interval):
-    with pytest.raises(ValueError, match="has rows 0 to 1002"):
+    with pytest.raises(ValueError, match="within rows 0 to 1002"):
         ParquetRows(file, rows=interval)
 
 
@@ -243,13 +243,11 @@ def test_a_name_that_two_columns_share_is_refused_unless_it_is_left_out(tmp_path
 )
 def test_columns_that_are_not_numbers_are_no_features_and_no_weights(tmp_path, column, kind):
     path = file_of(tmp_path / "t.parquet", x=[1.0, 2.0], other=column)
-    remedy = r"; cast it to float64, or leave it out with columns=\[\.\.\.\]"
-    with pytest.raises(ValueError, match=f"column 'other' is of type {kind}, not a number{remedy}"):
+    remedy = r"; cast it to float64, or exclude it with columns=\[\.\.\.\]"
+    with pytest.raises(ValueError, match=f"column 'other' is of type {kind}, which is not numeric{remedy}"):
         ParquetRows(path)
     if "decimal" not in kind:
-        with pytest.raises(
-            ValueError, match=f"column 'other' is of type {kind}, not a number; cast it to float64"
-        ):
+        with pytest.raises(ValueError, match=f"column 'other' is of type {kind}, which is not numeric; cast it"):
             ParquetRows(path, weight="other")
     assert_array_equal(all_of(ParquetRows(path, columns=["x"])), [[1.0], [2.0]])
 

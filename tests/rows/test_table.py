@@ -114,10 +114,10 @@ def test_lists_of_numbers_are_tables_of_numbers_in_every_view():
 
 def test_views_of_different_rows_are_refused():
     with pytest.raises(
-        ValueError, match="views are of the same rows, at least one of them, and 'a' has 5 rows, 'b' has 4"
+        ValueError, match="views must have the same number of rows, at least one, but 'a' has 5 rows, 'b' has 4"
     ):
         n_rows({"a": A, "b": A[:4]})
     with pytest.raises(ValueError, match="there is none"):
         n_rows({})
-    with pytest.raises(ValueError, match="X of some blocks has the views a, b, and of others different ones"):
+    with pytest.raises(ValueError, match="X has the views a, b in some blocks and different ones in others"):
         join("X", [{"a": A, "b": A}, {"a": A}])

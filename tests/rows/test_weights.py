@@ -45,9 +45,9 @@ def test_importance_is_never_in_doubt(weights):
 
 def test_counts_are_whole_numbers():
     assert reading_of("counts", tally(1, 500, 2.0**53 - 1)) == Reading(True)
-    with pytest.raises(ValueError, match=r'holds 2\.5, and .* round .* use weights="importance"'):
+    with pytest.raises(ValueError, match=r'contains 2\.5, but .* round .* use weights="importance"'):
         reading_of("counts", tally(1, 2.5, 0.5))
-    with pytest.raises(ValueError, match=r"holds 9007199254740992\.0, and"):
+    with pytest.raises(ValueError, match=r"contains 9007199254740992\.0, but"):
         reading_of("counts", tally(1, 2.0**53))
 
 

@@ -1,4 +1,4 @@
-"""Data to try things on: seeded generators with known laws, and readers of benchmark archives."""
+"""Data sets: seeded generators with known distributions, and readers of benchmark archives."""
 
 from mercer.datasets.generators import (
     make_banana,

@@ -1,4 +1,4 @@
-"""Synthetic problems whose laws are known: densities, Bayes errors, noise-free functions."""
+"""Synthetic problems with known distributions: densities, Bayes errors, noise-free functions."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ def make_twonorm(
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Draw x | y ~ N(y a, I) with a = 2/sqrt(d) in every coordinate, y = ±1 with equal odds.
+    """Draw x | y ~ N(y a, I) with a = 2/sqrt(d) in every coordinate, y = ±1 with equal probability.
 
     The means are 4 apart for every d, so the Bayes rule is the sign of ``sum(x)`` and the Bayes
     error is Phi(-2) = 2.28 %. Cost O(n d).
@@ -149,8 +149,8 @@ def make_banana(
     """Draw two interlocking half circles of radius 1 with N(0, noise² I) around them.
 
     With t uniform on (0, pi), class +1 lies around (cos t, sin t) and class -1 around
-    (1 - cos t, 1/2 - sin t). The default noise gives a Bayes error of about 10 %, as the
-    ``banana`` set of the IDA collection has; the rows are not those of that set. Cost O(n).
+    (1 - cos t, 1/2 - sin t). The default noise gives a Bayes error of about 10 %, like that of the ``banana`` set
+    of the IDA collection; the rows are not those of that set. Cost O(n).
 
     Parameters
     ----------
@@ -179,16 +179,16 @@ def make_banana(
 def make_two_spirals(
     n_rows: int = 194, *, noise: float = 0.0, random_state: RandomState = None, dtype: DTypeLike = np.float64
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two spirals of three turns, one the other turned by 180 degrees.
+    """Return two spirals of three turns, one rotated by 180 degrees against the other.
 
     x_i = 6.5 (104 - i)/104 · (sin(i pi/16), cos(i pi/16)) for i from 0 to 96 is class +1, and -x_i
-    class -1. With 194 rows i is an integer and the set is the original one; another number of
-    rows spaces i evenly over the same range. Cost O(n).
+    class -1. With 194 rows i is an integer and the set is the original one; with another number of rows, i is
+    spaced evenly over the same range. Cost O(n).
 
     Parameters
     ----------
     n_rows : int
-        Number of rows n; an odd row goes to class +1.
+        Number of rows n; if n is odd, class +1 has one more row.
     noise : float
         Standard deviation of Gaussian noise added to every coordinate; 0 adds none.
     random_state : int, Generator, RandomState or None
@@ -257,9 +257,9 @@ def make_clusters(
     """Draw x = (c_k, 0) + N(0, I), y = (-1)^k: Gaussian clusters, every other one of class +1.
 
     The centers c_k ~ N(0, separation² I) live in the first ``n_informative`` features, the others
-    are noise; then a share ``flip`` of the labels changes sign, which no rule can foresee. With the
-    defaults a support vector machine on 10^4 rows errs on 2 to 6 % of new rows, depending on the seed.
-    Cost O(n d) time; 10^6 rows of 20 features take 80 MB in float32.
+    are noise; then a random share ``flip`` of the labels changes sign, which no rule can predict. With the
+    defaults, a support vector machine fitted to 10^4 rows misclassifies 2 to 6 % of new rows, depending on the
+    seed. Cost O(n d) time; 10^6 rows of 20 features take 80 MB in float32.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def make_clusters(
     separation : float
         Standard deviation of the coordinates of the centers.
     flip : float
-        Probability that a label is turned around.
+        Probability that a label is flipped.
     random_state : int, Generator, RandomState or None
         Source of the centers and of the rows. Two calls with different seeds are two different
         problems: draw training and test rows in one call and split them.
@@ -312,21 +312,21 @@ def make_fisher_worst_case(
     random_state: RandomState = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return rows in R² split by the line x_2 = 0 on which Fisher's direction is next to useless.
+    """Return rows in R² split by the line x_2 = 0 on which Fisher's direction is almost useless.
 
     With eta = k/(n/2), k = floor(eps n/8), A = 8/eta and B = 64 A/eps, class +1 has
 
-    * k rows at (-A, 1) and k rows at (0, B), the far ones;
+    * k rows at (-A, 1) and k rows at (0, B), the outliers;
     * its bulk at (x, 1), |x| <= 1,
 
-    and class -1 has the far rows mirrored at the origin. The far rows alone decide the class means
-    and the within-class scatter, so w = S_W^{-1} (m_+ - m_-) is about (-1/A, 1/B): the bulk is
-    projected on its x, although its x_2 is what separates it.
+    and class -1 has the outliers mirrored at the origin. The outliers alone determine the class means and the
+    within-class scatter, so w = S_W^{-1} (m_+ - m_-) is about (-1/A, 1/B): the bulk is projected onto its x,
+    although it is separated by its x_2.
 
-    * ``bulk="mixed"``: the bulk of class -1 is (x, -1) with the same x. Every threshold on w'x, and
-      on -w'x, errs on more than 1/2 - eps of the rows.
-    * ``bulk="reversed"``: x > 1/2, and the bulk of class -1 is (-x, -1). Every threshold on w'x errs on
-      more than 1/2 - eps and the least-squares threshold on more than 1 - eps; turning w around repairs it.
+    * ``bulk="mixed"``: the bulk of class -1 is (x, -1) with the same x. Every threshold on w'x, and on -w'x,
+      misclassifies more than 1/2 - eps of the rows.
+    * ``bulk="reversed"``: x > 1/2, and the bulk of class -1 is (-x, -1). Every threshold on w'x misclassifies more
+      than 1/2 - eps and the least-squares threshold more than 1 - eps; flipping the sign of w repairs it.
 
     Parameters
     ----------
@@ -364,19 +364,19 @@ def make_fisher_worst_case(
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:
-    """Return the Generator that a seed, a RandomState or a Generator stands for."""
+    """Return a Generator from a seed, a RandomState or a Generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1, size=4))
     return np.random.default_rng(random_state)
 
 
 def _coin(rng: np.random.Generator, n: int) -> NDArray[Any]:
-    """Return n labels -1 or +1 with equal odds."""
+    """Return n labels -1 or +1 with equal probability."""
     return rng.choice([-1, 1], n)
 
 
 def _normal(rng: np.random.Generator, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
-    """Draw standard normal numbers, in single precision from the start if that is asked for."""
+    """Draw standard normal numbers, directly in single precision if requested."""
     if np.dtype(dtype) == np.float32:
         return rng.standard_normal(shape, dtype=np.float32)
     return rng.standard_normal(shape).astype(dtype)
@@ -404,14 +404,14 @@ def _spiral(n: int) -> NDArray[Any]:
 
 
 def _far_rows(n_rows: int, eps: float) -> NDArray[Any]:
-    """Return the far rows of class +1, (2k, 2): k to the left, k above."""
+    """Return the outliers of class +1, (2k, 2): k to the left, k above."""
     k = int(eps * n_rows / 8)
     left = 8 * (n_rows / 2) / k
     return np.repeat([[-left, 1], [0, 64 * left / eps]], k, axis=0)
 
 
 def _check_worst_case(n_rows: int, eps: float, bulk: str) -> None:
-    """Reject what the construction cannot honor."""
+    """Reject parameters for which the construction fails."""
     if not 0 < eps < 0.5:
         raise ValueError(f"eps is {eps}; it must lie in (0, 1/2)")
     if n_rows % 2 or eps * n_rows < 8:

@@ -1,4 +1,4 @@
-"""Readers of the benchmark archives the literature reports on; the caller says where they are."""
+"""Readers of benchmark archives used in the literature, from a given folder."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ IDA_NAMES = (
     "waveform",
 )
 
-# The customary training part of sets distributed as one table: its first rows.
+# The usual training set of data distributed as one table: its first rows.
 _TRAIN_ROWS = {"optdigits": 3823, "pendigits": 7494, "satimage": 4435, "letter": 16000}
 
 DIGITS_NAMES = ("usps", "mnist", *_TRAIN_ROWS)
@@ -108,9 +108,9 @@ def read_ida(folder: str | PathLike[str], name: str) -> Partitions:
 
     Notes
     -----
-    The archive must hold the arrays ``X`` (n, d), ``y`` (n,) of -1 and +1, ``train`` (p, n_train) and
+    The archive must contain the arrays ``X`` (n, d), ``y`` (n,) of -1 and +1, ``train`` (p, n_train) and
     ``test`` (p, n_test), the last two with row numbers counted from 0. The collection, by G. Rätsch,
-    fixes 100 partitions of each set (20 of image and splice); an archive may hold fewer.
+    fixes 100 partitions of each set (20 of image and splice); an archive may contain fewer.
 
     References
     ----------
@@ -127,7 +127,7 @@ def read_ida(folder: str | PathLike[str], name: str) -> Partitions:
 
 
 def read_digits(folder: str | PathLike[str], name: str, *, dtype: DTypeLike = np.float64) -> Split:
-    """Read a problem of many classes with its customary training and test rows.
+    """Read a problem with many classes and its usual training and test rows.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def read_digits(folder: str | PathLike[str], name: str, *, dtype: DTypeLike = np
 
     Notes
     -----
-    The archives must hold
+    The archives must contain
 
     * usps: ``X_train_milli``, ``y_train``, ``X_test_milli``, ``y_test``, the images in thousandths as
       integers; they are returned in [-1, 1] (7291 and 2007 rows of 16 x 16);
@@ -164,7 +164,7 @@ def read_digits(folder: str | PathLike[str], name: str, *, dtype: DTypeLike = np
 
 
 def _customary_split(path: Path, name: str) -> Split:
-    """Read the archive of one problem and part its rows as the literature does."""
+    """Read the archive of one problem and split its rows as in the literature."""
     if name == "usps":
         X_train, y_train, X_test, y_test = _read_archive(path, _USPS_ARRAYS).values()
         return X_train / 1000, y_train, X_test / 1000, y_test
@@ -180,15 +180,15 @@ def _read_archive(path: Path, expected: Mapping[str, str]) -> dict[str, NDArray[
     """Load the expected arrays of an npz archive, in the order of ``expected``."""
     need = "; ".join(f"{name} {shape}" for name, shape in expected.items())
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; it should be an npz archive with the arrays {need}")
+        raise FileNotFoundError(f"{path} does not exist; it should be an npz archive with the arrays {need}")
     with np.load(path, allow_pickle=False) as archive:
         missing = [name for name in expected if name not in archive.files]
         if missing:
-            raise ValueError(f"{path} lacks the arrays {', '.join(missing)}; it should hold {need}")
+            raise ValueError(f"{path} lacks the arrays {', '.join(missing)}; it should contain {need}")
         return {name: archive[name] for name in expected}
 
 
 def _check_name(name: str, names: tuple[str, ...]) -> None:
     """Reject an unknown data set."""
     if name not in names:
-        raise ValueError(f"there is no data set {name!r}; choose one of {', '.join(names)}")
+        raise ValueError(f"name={name!r} is not a data set; it must be one of {', '.join(names)}")

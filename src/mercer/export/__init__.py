@@ -1,4 +1,4 @@
-"""Fitted models as source code: a C header or a Python module that needs nothing but itself."""
+"""Fitted models as source code: a C header or a Python module without dependencies."""
 
 from mercer.export.c import to_c
 from mercer.export.python import to_python

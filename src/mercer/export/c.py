@@ -12,7 +12,7 @@ from mercer.export.steps import Projection, Step
 def to_c(model: Any, *, name: str = "model") -> str:
     r"""A C header with ``name_outputs(x, f)``, and for classifiers probabilities, classes and labels.
 
-    The header is C99 and C++11, in double precision, allocates nothing and needs O(m d) for a row. It defines
+    The header is C99 and C++11, in double precision, allocates nothing and costs O(m d) per row. It defines
 
     * ``void name_outputs(const double *x, double *f)``: the q predictions of a regressor at the row x, or the
       log-odds of all classes against the first;
@@ -20,18 +20,18 @@ def to_c(model: Any, *, name: str = "model") -> str:
     * ``int name_predict(const double *x)``: the number of the most probable class;
     * ``name_label(int number)``: its label, a UTF-8 string, ``long long`` or ``double``.
 
-    Only numbers, ``name`` and escaped labels become source text. x must hold finite numbers, as many as the
-    model was fitted on and in their order: nothing is checked at run time.
+    Only numbers, ``name`` and escaped labels become source text. x must contain the features on which the model
+    was fitted, as finite numbers in the same order: nothing is checked at run time.
 
     Parameters
     ----------
     model : fitted model of mercer, or Pipeline
-        With an RBF, Laplacian, Matern (nu = 1/2, 3/2, 5/2, inf), Wendland, polynomial or linear kernel; any
-        number of centers, but of use for few. The steps of a pipeline before it may be StandardScaler,
+        With an RBF, Laplacian, Matern (nu = 1/2, 3/2, 5/2, inf), Wendland, polynomial or linear kernel; any number
+        of centers, although few are most useful. The steps of a pipeline before it may be StandardScaler,
         MinMaxScaler, MaxAbsScaler, RobustScaler, PCA, IncrementalPCA, TruncatedSVD, selections of features, and
-        pipelines and ColumnTransformers of them: x is then a row as it goes into the pipeline.
+        pipelines and ColumnTransformers of them: x is then a row as passed to the pipeline.
     name : str
-        What all names of the header begin with, a C identifier.
+        Prefix of all names in the header, a C identifier.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def to_c(model: Any, *, name: str = "model") -> str:
         If the model or a step is not fitted.
     ValueError, TypeError, KernelError
         If a step, a kernel, isotonic probabilities, a label (dates, objects, null characters) or ``name``
-        cannot be exported; the message says what to do instead.
+        cannot be exported; the message suggests what to do instead.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from mercer.models.state import snapshot
 from mercer.scores.relative import relative
 from mercer.types import Array
 
-# What a term adds to s, and the kernel value of s; both in the syntax that C and Python share.
+# The term added to s, and the kernel value as a function of s, in the common syntax of C and Python.
 SQUARE, ABSOLUTE, PRODUCT = (
     "g[j] * (u[j] - z[j]) * (u[j] - z[j])",
     "g[j] * fabs(u[j] - z[j])",
@@ -72,7 +72,8 @@ def formula_of(model: Any) -> Formula:
     if not isinstance(model, KernelModel):
         raise TypeError(
             f"{type(model).__name__} cannot be exported; pass a fitted kernel model of mercer, or a scikit-learn "
-            "Pipeline that ends with one (of a search its best_estimator_, of pairs one of estimators_)"
+            "Pipeline that ends with one (for a search, its best_estimator_; for a PairwiseClassifier, one of "
+            "its estimators_)"
         )
     check_is_fitted(model)
     model = snapshot(model)
@@ -117,18 +118,16 @@ def _expansion(model: Any) -> Formula:
 
 
 def _some(rows: Array) -> Array:
-    """A model without centers has one that counts for nothing: C has no empty tables."""
+    """A model without centers gets one with coefficient zero: C has no empty tables."""
     return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
 
 
 def _logits(rule: Any, q: int) -> tuple[Array, Array]:
     """A (q, k - 1) and b (k - 1,) with logits F A + b of outputs F."""
     if rule.posterior.curves:
-        raise ValueError(
-            'isotonic probabilities are steps, not a formula; fit with calibration="logistic" to export a model'
-        )
+        raise ValueError('a model with isotonic probabilities cannot be exported; fit with calibration="logistic"')
     F = np.vstack([np.zeros(q), np.eye(q)])
-    # Without directions the scores of several classes are relative to the first.
+    # Without directions, the scores of several classes are relative to the first class.
     log_p = rule.log_probabilities(F if rule.directions is not None else relative(F))
     logits = log_p[:, 1:] - log_p[:, :1]
     return logits[1:] - logits[0], logits[0]
@@ -166,5 +165,5 @@ def _expressions(kernel: Kernel) -> tuple[str, str]:
 
 
 def _power(base: str, exponent: int) -> str:
-    """A product where it is short."""
+    """A power, as a product if it is short."""
     return " * ".join([base] * exponent) if exponent <= 8 else f"pow({base}, {exponent}.0)"

@@ -1,4 +1,4 @@
-"""Values and names as source text: every label is an escaped literal of plain ASCII, or refused."""
+"""Values and names as source text: a label becomes an escaped literal in plain ASCII, or raises an error."""
 
 import re
 import string
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 Label = bool | int | float | str
 
-# What stands in a C string as itself; the rest becomes octal, which ends after three digits, and so do trigraphs.
+# Characters written as themselves in a C string; all others, and thus trigraphs, become three-digit octal escapes.
 PLAIN = frozenset((string.ascii_letters + string.digits + " _-.,:;()+=").encode())
-# Compilers must accept string literals of so many bytes (C99, 5.2.4.1), and may refuse longer ones.
+# Compilers must accept string literals of this many bytes (C99, 5.2.4.1), but may reject longer ones.
 MOST_BYTES = 4095
 KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
@@ -25,35 +25,35 @@ KEYWORDS = """
 
 
 def c_name(name: Any) -> str:
-    """``name`` where functions in C and C++ may begin with it."""
+    """``name``, if it is a valid prefix of functions in C and C++."""
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name, re.ASCII) is None:
         raise ValueError(
-            f"name={name!r} is not a C identifier; take letters, digits and underscores, a letter first, such as "
-            '"model"'
+            f"name={name!r} is not a C identifier; use letters, digits and underscores, starting with a letter, "
+            'such as "model"'
         )
     if name in KEYWORDS.split():
-        raise ValueError(f'name="{name}" is a keyword of C or C++; take another, such as "{name}_model"')
+        raise ValueError(f'name="{name}" is a keyword of C or C++; use another name, such as "{name}_model"')
     return name
 
 
 def finite(what: str, values: NDArray[Any]) -> NDArray[Any]:
-    """The numbers, all of which a literal can be."""
+    """The numbers, if all of them can be written as literals."""
     broken = np.count_nonzero(~np.isfinite(values))
     if broken > 0:
         raise ValueError(
-            f"{broken} of {values.size} numbers in the table {what} are infinite or not numbers, and a literal is "
-            "neither; fit the model anew, on scaled features"
+            f"{broken} of {values.size} numbers in the table {what} are infinite or NaN and cannot be written as "
+            "literals; refit the model on scaled features"
         )
     return values
 
 
 def plain_labels(classes: NDArray[Any]) -> list[Label]:
-    """The labels as plain Python values: truth values, whole numbers, finite floats or strings."""
+    """The labels as plain Python values: Booleans, integers, finite floats or strings."""
     return [_plain(label) for label in classes]
 
 
 def _plain(label: Any) -> Label:
-    # A date in nanoseconds would become a whole number.
+    # A date in nanoseconds would become an integer.
     is_date = isinstance(label, np.datetime64 | np.timedelta64)
     value = label.item() if isinstance(label, np.generic) and not is_date else label
     if type(value) in (bool, int, str) or (type(value) is float and np.isfinite(value)):
@@ -81,8 +81,8 @@ def c_labels(labels: list[Label]) -> tuple[str, str]:
         if kinds <= kind:
             return c_type, "{" + ", ".join(map(literal, labels)) + "}"
     raise ValueError(
-        f"class labels of the types {', '.join(sorted(kind.__name__ for kind in kinds))} have no type in common "
-        "in C; fit the model to strings or to numbers"
+        f"class labels of the types {', '.join(sorted(kind.__name__ for kind in kinds))} have no common type in "
+        "C; fit the model to strings or to numbers"
     )
 
 
@@ -92,18 +92,18 @@ def _c_string(label: Any) -> str:
         data = label.encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError(
-            f"the class label {label!a} has surrogate code points, which UTF-8 cannot hold; fit the model to "
-            "other labels"
+            f"the class label {label!a} contains surrogate code points, which UTF-8 cannot encode; fit the model "
+            "to other labels"
         ) from None
     if 0 in data:
         raise ValueError(
-            f"the class label {label!a} has a null character, where a string ends in C; fit the model to "
+            f"the class label {label!a} contains a null character, which ends a string in C; fit the model to "
             "other labels"
         )
     if len(data) > MOST_BYTES:
         raise ValueError(
-            f"a class label has {len(data)} bytes, and C compilers need not take more than {MOST_BYTES}; fit the "
-            "model to shorter labels"
+            f"a class label has {len(data)} bytes, but C compilers need not accept more than {MOST_BYTES}; fit "
+            "the model to shorter labels"
         )
     return '"' + "".join(chr(byte) if byte in PLAIN else f"\\{byte:03o}" for byte in data) + '"'
 
@@ -115,7 +115,7 @@ def _c_integer(label: Any) -> str:
             f"the class label {number} does not fit into the 64 bits of a C long long; fit the model to smaller "
             "numbers"
         )
-    # -9223372036854775808 is minus a number that is too large.
+    # -9223372036854775808 is parsed as minus a number that is too large.
     return f"{number}LL" if number > -(2**63) else f"({number + 1}LL - 1)"
 
 

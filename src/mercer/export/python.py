@@ -10,9 +10,9 @@ from mercer.export.steps import Projection, Step
 def to_python(model: Any) -> str:
     """A Python module with the model: ``outputs(x)``, for classifiers ``probabilities(x)`` and ``predict(x)``.
 
-    x is a sequence of finite numbers, a row as the model or pipeline takes it; nothing but the standard library
-    is imported. ``predict`` returns the label as a plain Python value. For the models, steps and labels of
-    :func:`to_c`; whole numbers of any size, null characters and surrogate code points are literals here, too.
+    x is a sequence of finite numbers, a row as passed to the model or pipeline; only the standard library
+    is imported. ``predict`` returns the label as a plain Python value. Supports the models, steps and labels of
+    :func:`to_c`, and also integers of any size, null characters and surrogate code points in labels.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def to_python(model: Any) -> str:
 
 def _outputs(f: Formula) -> str:
     steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
-    # Of the functions of math.h all but this one go by the same name.
+    # All functions of math.h but this one have the same name in Python.
     value = f.value.replace("fmin(", "min(")
     return _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value)
 

@@ -1,4 +1,4 @@
-"""The affine steps before a model: scalers, projections and selections of columns of scikit-learn."""
+"""The affine steps before a model: scalers, projections and column selections of scikit-learn."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Scaling:
         factor: Any = 1.0,
         offset: Any = 0.0,
     ) -> "Scaling":
-        """With what is not given left out."""
+        """A scaling from some of its parts."""
         index = np.arange(n_in) if take is None else np.asarray(take, dtype=np.intp)
         parts = (np.asarray(part, dtype=np.float64) for part in (shift, scale, factor, offset))
         return cls(n_in, index, *(np.broadcast_to(part, index.shape) for part in parts))
@@ -49,7 +49,7 @@ class Scaling:
         return len(self.take)
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """Names and numbers of what changes anything."""
+        """Names and numbers of the parts that are not the identity."""
         whole = np.array_equal(self.take, np.arange(self.n_in))
         found: dict[str, NDArray[Any]] = {} if whole else {"take": self.take}
         for name, neutral in (("shift", 0.0), ("scale", 1.0), ("factor", 1.0), ("offset", 0.0)):
@@ -67,7 +67,7 @@ class Scaling:
         return value
 
     def between(self, before: int, after: int) -> "Scaling":
-        """The same with so many columns on either side that stay as they are."""
+        """The same, with this many unchanged columns on either side."""
         n_in = before + self.n_in + after
         take = np.concatenate([np.arange(before), before + self.take, np.arange(n_in - after, n_in)])
         sides = (before, after)
@@ -105,7 +105,7 @@ class Projection:
         return f"({u}[j] - {table('mean')}[j]) * {table('matrix')}[j][c]"
 
     def between(self, before: int, after: int) -> "Projection":
-        """The same with so many columns on either side that stay as they are."""
+        """The same, with this many unchanged columns on either side."""
         mean = np.concatenate([np.zeros(before), self.mean, np.zeros(after)])
         return Projection(mean, scipy.linalg.block_diag(np.eye(before), self.W, np.eye(after)))
 
@@ -140,8 +140,8 @@ def _not_affine(name: str, step: Any) -> ValueError:
     return ValueError(
         f'the step "{name}", {type(step).__name__}{clips}, is not an affine map that can be exported; '
         "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA, IncrementalPCA, TruncatedSVD, selections "
-        "of features, and pipelines and ColumnTransformers of them can. Export what follows it, pipeline[k:], and "
-        "apply the steps before to the rows yourself"
+        "of features, and pipelines and ColumnTransformers of them can. Export the part after it, pipeline[k:], "
+        "and apply the steps before it to the rows yourself"
     )
 
 
@@ -218,7 +218,7 @@ def _weighted(steps: list[Step], n_in: int, weight: float) -> list[Step]:
 def _positions(step: Any, columns: Any) -> Indices:
     """The columns of a part of a ColumnTransformer as numbers."""
     if isinstance(columns, slice) and any(isinstance(end, str) for end in (columns.start, columns.stop)):
-        raise ValueError(f"a ColumnTransformer with {columns!r} is not exported; give it a list of columns")
+        raise ValueError(f"a ColumnTransformer with {columns!r} cannot be exported; pass a list of columns to it")
     if not isinstance(columns, slice):
         columns = np.atleast_1d(np.asarray(columns, dtype=None if np.size(columns) else np.intp))
         if columns.dtype.kind in "UO":

@@ -40,6 +40,6 @@ def factor_spd(A: Array) -> CholeskyFactor:
         except np.linalg.LinAlgError:
             continue
     raise NumericalError(
-        f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular; bring the features to one scale, "
-        "use a larger alpha, or a kernel that is positive semidefinite"
+        f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular; scale the features, use a larger "
+        "alpha, or use a positive semidefinite kernel"
     )

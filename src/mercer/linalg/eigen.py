@@ -57,8 +57,8 @@ def symmetric_eigen(A: Array) -> tuple[Array, Array]:
 
 def _not_found(what: str, A: Array) -> NumericalError:
     return NumericalError(
-        f"the {what} of a matrix of shape {A.shape} were not found: its values are not finite, or of sizes too "
-        "different for float64; bring the features to one scale"
+        f"the {what} of a matrix of shape {A.shape} could not be computed: its values are not finite, or differ "
+        "too much in size for float64; scale the features"
     )
 
 

@@ -1,4 +1,4 @@
-"""Pictures of fitted models: Display classes as in scikit-learn; matplotlib comes with ``mercer[plots]``."""
+"""Pictures of fitted models: Display classes as in scikit-learn; matplotlib is installed by ``mercer[plots]``."""
 
 from mercer.plots.leave_one_out import LeaveOneOutDisplay
 from mercer.plots.path import LooPathDisplay

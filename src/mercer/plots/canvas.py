@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, colors that all eyes can tell apart, densities of scores."""
+"""Shared by all displays: axes, colors for all kinds of color vision, densities of scores."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Okabe and Ito (2008), Color universal design, without the yellow that is too pale for lines; then the colors
-# farthest from white and from those before, in CIELAB and as seen without green cones (Machado et al. 2009).
+# Okabe and Ito (2008), Color universal design, without yellow, which is too pale for lines; then the colors
+# farthest from white and from the previous ones, in CIELAB and as seen without green cones (Machado et al. 2009).
 COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#0000FF", "#00D200", "#FF2DFF",
     "#4B0096", "#78001E", "#5A5A00", "#FF005A", "#F0A587", "#69005A", "#0078FF", "#A5C35A", "#2D5A5A", "#C396FF",
@@ -23,16 +23,16 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 KINDS = ("density", "histogram")
 GRID_SIZE = 300
 N_BINS = 30
-# Axes with a legend inside are this much higher than what they show.
+# Axes with a legend inside are higher than their content by this factor.
 HEADROOM = 1.4
-# Free room around points for names, as a share of the range of the points on each side.
+# Margin around points for names on each side, as a share of the range of the points.
 MARGIN = 0.15
-# Inches of a bold letter and of a line, at the usual size of labels.
+# Width of a bold letter and height of a line in inches, at the default size of labels.
 LETTER = np.array([0.1, 0.18])
-# Names are tried in these directions from the mean of a class, and this much further out if there is no room.
+# Names are tried in these directions from the mean of a class, and this much farther out if there is no room.
 ANGLES = 2 * np.pi * np.arange(16) / 16
 STEPS = (0.0, 0.06, 0.12, 0.2)
-# So many points are enough to see where there is room.
+# This many points are enough to find free space.
 N_OBSTACLES = 5000
 
 
@@ -44,12 +44,14 @@ def axes_or_new(ax: Any) -> "Axes":
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("a picture needs matplotlib, which is missing: pip install mercer[plots]") from error
+        raise ImportError(
+            "plotting needs matplotlib, which is not installed: pip install mercer[plots]"
+        ) from error
     return plt.subplots(layout="constrained")[1]
 
 
 def legend_inside(ax: "Axes", *, title: str | None = None) -> None:
-    """A legend in a strip on top that is added to the axes, where it hides nothing."""
+    """A legend in a strip added on top of the axes, where it covers nothing."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, low + HEADROOM * (high - low))
     frame = {"framealpha": 1.0, "edgecolor": "none", "fontsize": "small", "title_fontsize": "small"}
@@ -76,7 +78,9 @@ def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], Indices]:
     """The distinct classes and the class number of every row (n,), one for each of the scores."""
     y = np.asarray(y)
     if len(y) != len(scores):
-        raise ValueError(f"there are {len(y)} labels and {len(scores)} rows of scores; give one for each row")
+        raise ValueError(
+            f"there are {len(y)} labels and {len(scores)} rows of scores; pass one label for each row"
+        )
     classes, label = np.unique(y, return_inverse=True)
     return classes, label
 
@@ -115,7 +119,7 @@ def inches(ax: "Axes") -> Array:
 
 
 def free_spots(Z: Array, label: Indices, names: list[str], size: Array) -> Array:
-    """Where names (k,) hide few points Z (n, 2) and no other name: (k, 2), on axes of this size (2,) in inches."""
+    """Positions (k, 2) where names (k,) cover few points Z (n, 2) and no other name; axes of size (2,) inches."""
     low, span = Z.min(axis=0), np.ptp(Z, axis=0)
     scale = np.where(span > 0, span, 1.0) * (1 + 2 * MARGIN) / size
     points = (Z - low) / scale
@@ -129,7 +133,7 @@ def free_spots(Z: Array, label: Indices, names: list[str], size: Array) -> Array
 
 
 def _free_spot(points: Array, own: Array, half: Array, taken: list[tuple[Array, Array]], top: Array) -> Array:
-    """The middle (2,) of a box of half sizes (2,) beside the own points, in inches: the best of those tried."""
+    """The center (2,) of a box of half sizes (2,) beside the class's own points, in inches: the best one tried."""
     mean = own.mean(axis=0)
     away = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
     reach = np.quantile((own - mean) @ away.T, 0.98, axis=0) + np.abs(away) @ half

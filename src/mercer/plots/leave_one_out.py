@@ -14,37 +14,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# Height of a curve where classes are drawn one above the other.
+# Height of a curve if classes are drawn one above the other.
 RIDGE = 0.85
 
 
 class LeaveOneOutDisplay:
     """Distributions of training scores and of leave-one-out scores of the same rows, class by class.
 
-    Training scores have seen their own label and lie too close to the targets; scores of rows
-    left out are what new rows get. The gap between line and area is the optimism of training
-    outputs: Mika (2002), Figures 5.6 and 5.7, compares training with test rows.
+    Training scores depend on the label of their own row and lie too close to the targets; leave-one-out scores
+    behave like those of new rows. The gap between line and area is the optimism of training outputs: Mika (2002),
+    Figures 5.6 and 5.7, compares training with test rows.
 
-    Two classes share one pair of axes and are scored by their outputs, fitted to -1 and +1. Three
-    and more are drawn one above the other, each curve as high as the others, and scored by
-    their margin, the log-odds of the own class against the best other: a row with a margin
-    below zero gets a wrong label.
+    Two classes share one pair of axes and are scored by their outputs, fitted to -1 and +1. Three or more are
+    drawn one above the other, with curves of equal height, and scored by their margin, the log-odds of the true
+    class against the best other: a row with a margin below zero is misclassified.
 
     Parameters
     ----------
     train_scores, loo_scores : ndarray of shape (n,)
-        Scores of the training rows with themselves in the training set and without.
+        Scores of the training rows from the full fit, and from the fits without the row.
     label : ndarray of shape (n,)
         Class numbers.
     classes : ndarray of shape (n_classes,)
         Names of the classes.
     threshold : float, default=None
-        Where the outputs of two classes are cut; None draws no line.
+        Threshold on the outputs of two classes; None draws no line.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where the picture is.
+        The axes and figure of the picture.
 
     Examples
     --------
@@ -79,7 +78,7 @@ class LeaveOneOutDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, kind: str = "density", ax: Any = None
     ) -> Self:
-        """Draw the scores a fitted model gives to the rows it was fitted on.
+        """Draw the scores of a fitted model for its training rows.
 
         Parameters
         ----------
@@ -88,7 +87,7 @@ class LeaveOneOutDisplay:
         kind : {"density", "histogram"}, default="density"
             How distributions are drawn.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         model = last_step(estimator)
         check_is_fitted(model, "loo_outputs_", msg="%(name)s is no fitted KernelFisherClassifier")
@@ -110,26 +109,26 @@ class LeaveOneOutDisplay:
         kind: str = "density",
         ax: Any = None,
     ) -> Self:
-        """Draw scores that are known already.
+        """Draw given scores.
 
         Parameters
         ----------
         y_true : array of shape (n,)
             Classes.
-        train_scores, loo_scores : array of shape (n,), or (n, n_classes) with three and more classes
-            Outputs of two classes, or log-probabilities of more.
+        train_scores, loo_scores : array of shape (n,), or (n, n_classes) with three or more classes
+            Outputs for two classes, or log-probabilities for more.
         threshold : float, default=None
-            Where the outputs of two classes are cut.
+            Threshold on the outputs of two classes.
         kind : {"density", "histogram"}, default="density"
             How distributions are drawn.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         train, loo = np.asarray(train_scores, dtype=np.float64), np.asarray(loo_scores, dtype=np.float64)
         if train.shape != loo.shape:
             raise ValueError(
-                f"training scores have shape {train.shape}, leave-one-out scores {loo.shape}; "
-                "give the rows the model was fitted on"
+                f"training scores have shape {train.shape}, leave-one-out scores {loo.shape}; pass the rows on "
+                "which the model was fitted"
             )
         classes, label = classes_of(y_true, train)
         if train.ndim == 2:
@@ -172,7 +171,7 @@ class LeaveOneOutDisplay:
         legend_inside(self.ax_, title=_accuracies(self.train_scores, self.loo_scores))
 
     def _pair(self, c: int, span: tuple[float, float], kind: str, prefix: str, base: float | None = None) -> None:
-        """Both curves of one class; with a base they stand on it, each as high as a ridge."""
+        """Both curves of one class; with a base they start from it, each with the height of a ridge."""
         rows = self.label == c
         x, train = curve(self.train_scores[rows], span, kind)
         x, loo = curve(self.loo_scores[rows], span, kind)
@@ -183,7 +182,7 @@ class LeaveOneOutDisplay:
 
 
 def _margins(scores: Array, label: Indices) -> Array:
-    """The score of the own class minus the best of the others (n,), from scores (n, k)."""
+    """The score of the true class minus the best of the others (n,), from scores (n, k)."""
     rows = np.arange(len(label))
     others = scores.copy()
     others[rows, label] = -np.inf
@@ -192,5 +191,5 @@ def _margins(scores: Array, label: Indices) -> Array:
 
 
 def _accuracies(train_margin: Array, loo_margin: Array) -> str:
-    """Shares of rows on the right side, in words."""
+    """Accuracies as text."""
     return f"accuracy: training {(train_margin > 0).mean():.1%}, left out {(loo_margin > 0).mean():.1%}"

@@ -1,4 +1,4 @@
-"""What leave-one-out saw: the criterion over kernels and penalties."""
+"""The leave-one-out criterion over kernels and penalties."""
 
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
@@ -23,32 +23,32 @@ CRITERIA = {
     "error": "Leave-one-out error rate",
     "squared": "Leave-one-out squared error / variance",
 }
-# Where kernels differ in more than one number, they are told apart by their place in ``loo_path_.kernels``.
+# Kernels that differ in more than one number are identified by their position in ``loo_path_.kernels``.
 POSITION = "kernel number"
-# This share of a map gets a color of its own; what is worse has the brightest, so that the valley shows.
+# This share of a map has distinct colors; worse values have the brightest, so that the valley is visible.
 BRIGHT = 0.7
 
 
 class LooPathDisplay:
     """The leave-one-out criterion over the kernel's parameter and alpha, with its minimum marked.
 
-    A map, colored by the criterion, where several kernels and several alphas were tried; a
-    curve where one of the two was given. The minimum is what the model took; if there were too many
-    rows to try every kernel on all of them, it went on from there, and its choice is close by.
+    A map, colored by the criterion, if several kernels and several alphas were tried; a curve if one of the two
+    was given. The minimum is what the model uses; if there were too many rows to try every kernel on all of them,
+    the search continued from there, and its choice is close by.
 
     Parameters
     ----------
     path : TuningPath
         ``loo_path_`` of a fitted model.
     criterion : str, default="Leave-one-out criterion"
-        What the numbers are, for labels.
+        Name of the criterion, for labels.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where the picture is.
+        The axes and figure of the picture.
     colorbar_ : Colorbar or None
-        The scale of a map.
+        The color scale of a map.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class LooPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw what a fitted model tried.
+        """Draw the criterion values of a fitted model.
 
         Parameters
         ----------
         estimator : fitted model of this library, alone or as the last step of a pipeline
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         model = last_step(estimator)
         check_is_fitted(model, "loo_path_")
@@ -94,18 +94,18 @@ class LooPathDisplay:
         criterion: str = "Leave-one-out criterion",
         ax: Any = None,
     ) -> Self:
-        """Draw criterion values that are known already.
+        """Draw given criterion values.
 
         Parameters
         ----------
         kernels : list of g kernels
-        alphas : array of shape (a,), or (g, a) where every kernel has its own
+        alphas : array of shape (a,), or (g, a) if every kernel has its own
         scores : array of shape (g, a)
-            The less the better.
+            Lower is better.
         criterion : str, default="Leave-one-out criterion"
-            What the numbers are, for labels.
+            Name of the criterion, for labels.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         values = np.asarray(scores, dtype=np.float64)
         grid = np.broadcast_to(np.asarray(alphas, dtype=np.float64), values.shape)
@@ -137,7 +137,7 @@ class LooPathDisplay:
         best = self.path.best
         self._minimum(alphas[best], kernel[best], f"{name} = {kernel[best]:.3g}, alpha = {alphas[best]:.3g}")
         self.colorbar_ = self.figure_.colorbar(mesh, ax=self.ax_, label=self.criterion, extend="max")
-        # Large alpha with a wide kernel: as a rule the worst corner, and free.
+        # Large alpha with a wide kernel: usually the worst corner, and free.
         self.ax_.legend(loc="lower right")
 
     def _curve(self, x: Array, scores: Array, best: int, name: str) -> None:
@@ -151,7 +151,7 @@ class LooPathDisplay:
 
 
 def _kernel_axis(kernels: list[Kernel]) -> tuple[str, Array]:
-    """The one number in which the kernels differ, its name and values (g,); else their positions."""
+    """Name and values (g,) of the one number in which the kernels differ; otherwise their positions."""
     params = [kernel.get_params(deep=True) for kernel in kernels]
     numbers = [key for key, value in params[0].items() if isinstance(value, Real)]
     moving = [key for key in numbers if len({p[key] for p in params}) > 1]

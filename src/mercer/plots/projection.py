@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 class DiscriminantDisplay:
     """The discriminant projection: class densities along one variate, or a scatter of the first two.
 
-    With one variate each class is a density whose area is the share of the class, so that for
-    well calibrated scores the densities cross near the threshold. With more variates the first two are
-    drawn as points, with the mean of each class and its name beside its points.
+    With one variate, each class is a density whose area is the share of the class, so that for well-calibrated
+    scores the densities cross near the threshold. With more variates the first two are drawn as points, with the
+    mean of each class and its name beside its points.
 
     Parameters
     ----------
     variates : ndarray of shape (n, r)
-        Discriminant variates, the best first.
+        Discriminant variates, best first.
     label : ndarray of shape (n,)
         Class numbers.
     classes : ndarray of shape (n_classes,)
         Names of the classes.
     threshold : float, default=None
-        Where the projection is cut; None draws no line.
+        Threshold on the projection; None draws no line.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        Where the picture is.
+        The axes and figure of the picture.
 
     Examples
     --------
@@ -84,13 +84,13 @@ class DiscriminantDisplay:
         Parameters
         ----------
         estimator : fitted classifier with ``transform``, alone or as the last step of a pipeline
-        X : rows, seen in training or not
+        X : rows, from the training data or new
         y : array of shape (n,)
             Their classes.
         kind : {"density", "histogram"}, default="density"
             How the distribution along one variate is drawn.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         threshold = getattr(last_step(estimator), "threshold_", None)
         variates = np.asarray(estimator.transform(X))
@@ -106,20 +106,20 @@ class DiscriminantDisplay:
         kind: str = "density",
         ax: Any = None,
     ) -> Self:
-        """Draw variates (n,) or (n, r) that are known already.
+        """Draw given variates (n,) or (n, r).
 
         Parameters
         ----------
         y_true : array of shape (n,)
             Classes.
         variates : array of shape (n,) or (n, r)
-            What ``transform`` gave.
+            Result of ``transform``.
         threshold : float, default=None
-            Where the projection is cut.
+            Threshold on the projection.
         kind : {"density", "histogram"}, default="density"
             How the distribution along one variate is drawn.
         ax : Axes, default=None
-            Where to draw; None makes a new figure.
+            Where to draw; None creates a new figure.
         """
         Z = np.asarray(variates, dtype=np.float64)
         classes, label = classes_of(y_true, Z)
@@ -175,5 +175,5 @@ class DiscriminantDisplay:
 
 
 def _pair(place: Array) -> tuple[float, float]:
-    """A place (2,) as matplotlib's types want it."""
+    """A position (2,) in the type that matplotlib expects."""
     return float(place[0]), float(place[1])

@@ -1,4 +1,4 @@
-"""Where rows come from, and which of them are the same."""
+"""Sources of rows, samples of rows, and rows that are equal."""
 
 from mercer.rows.base import Block, Rows
 from mercer.rows.dask import is_dask, map_rows

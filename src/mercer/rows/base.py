@@ -1,4 +1,4 @@
-"""Rows, wherever they are: something that yields blocks of rows, again and again, and sums over them."""
+"""Rows from any source: an object that yields blocks of rows, as often as needed, and sums over them."""
 
 import operator
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from mercer.rows.progress import progress
 from mercer.rows.table import HasRows, join, n_rows, take
 from mercer.types import Array, Indices
 
-# Sums of blocks cost little beside the blocks themselves: twice the rows of one matrix product.
+# Adding up blocks costs little compared with the blocks themselves: twice the rows of one matrix product.
 BLOCK_ROWS = 8192
 
 
@@ -25,7 +25,7 @@ class Block(HasRows):
     """Some rows in sequence: X (b rows), y (b, ...) or None, weight (b,) or None, the number of the first.
 
     X is a table of rows, or a dict of tables that are views of the same rows; see :mod:`mercer.rows.table`.
-    ``unit`` (b,) is the part of its weight that leaves with a row, None: all of it.
+    ``unit`` (b,) is the part of its weight that is held out with a row, None: all of it.
     """
 
     X: Any
@@ -35,7 +35,7 @@ class Block(HasRows):
     unit: Array | None = None
 
     def with_weight(self) -> "Block":
-        """The same with weights of one where there were none."""
+        """The same, with weights of one if there were none."""
         return self if self.weight is not None else replace(self, weight=np.ones(self.n_rows))
 
     def cut(self, start: int, stop: int) -> "Block":
@@ -51,7 +51,7 @@ class Block(HasRows):
 
 
 class Summable(Protocol):
-    """What can be added up: ``+`` makes a new object, ``+=``, where there is one, may write to the left one."""
+    """Objects that can be summed: ``+`` makes a new object, ``+=``, if defined, may modify the left one."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
@@ -60,22 +60,22 @@ Sum = TypeVar("Sum", bound=Summable)
 
 
 class Rows(ABC):
-    """Blocks of rows that can be gone through any number of times; abstract."""
+    """Blocks of rows that can be read any number of times; abstract."""
 
     @property
     @abstractmethod
     def n_rows(self) -> int | None:
-        """How many rows there are, None if that is not known before they were gone through."""
+        """Number of rows, None if it is not known before the first pass."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """The blocks in the order of the rows; each call starts anew."""
+        """The blocks in the order of the rows; each call starts over."""
 
     @abstractmethod
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
-        """fold(block) summed over all blocks, in the order of the blocks whatever finishes first.
+        """fold(block) summed over all blocks, in the order of the blocks regardless of which finishes first.
 
-        ``fold`` can be pickled. ``phase`` names the pass where ``verbose`` shows progress.
+        ``fold`` must be picklable. ``phase`` names the pass in the progress shown by ``verbose``.
         """
 
 
@@ -89,9 +89,9 @@ class LocalRows(Rows):
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
         """fold(block) summed over all blocks, in threads that have one BLAS thread each.
 
-        As many threads as BLAS may use; the caller's thread reads the blocks and adds up. At most two blocks a
-        thread are held, and the sum is taken in the order of the blocks, so that its bits do not depend on the
-        number of threads. An error in ``fold`` is raised at once, with a note that says in which rows.
+        Uses as many threads as BLAS may use; the calling thread reads the blocks and adds up. At most two blocks
+        per thread are in memory, and the sum is computed in the order of the blocks, so that its bits do not
+        depend on the number of threads. An error in ``fold`` is raised at once, with a note that names the rows.
         """
         results = stream_in_threads(partial(fold_block, fold), self.blocks())
         with progress(phase, self.n_rows, verbose=verbose) as advance, closing(results):
@@ -99,7 +99,7 @@ class LocalRows(Rows):
 
 
 def fold_block(fold: Callable[[Block], Sum], block: Block) -> tuple[int, Sum]:
-    """Rows of the block and fold(block); an error says in which rows."""
+    """Number of rows of the block, and fold(block); an error names the rows."""
     try:
         return block.n_rows, fold(block)
     except Exception as error:
@@ -108,7 +108,7 @@ def fold_block(fold: Callable[[Block], Sum], block: Block) -> tuple[int, Sum]:
 
 
 def add_up(results: Iterable[tuple[int, Sum]], advance: Callable[[int], None]) -> Sum | None:
-    """The sum from left to right, None of nothing; only what this function has made is written to."""
+    """The sum from left to right, None if empty; only objects created here are modified."""
     total: Sum | None = None
     add: Callable[[Sum, Sum], Sum] = operator.add
     for n, part in results:
@@ -128,7 +128,7 @@ def not_empty(total: Sum | None) -> Sum:
 
 
 def regroup(blocks: Iterable[Block], block_rows: int) -> Iterator[Block]:
-    """The same rows in blocks of ``block_rows``, the last of fewer: large blocks are cut, small ones joined."""
+    """The same rows in blocks of ``block_rows``, the last one smaller: large blocks split, small joined."""
     held: list[Block] = []
     missing = block_rows
     for block in blocks:
@@ -159,14 +159,14 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def check_lengths(X: Any, y: Any, weight: Any, *, where: str = "") -> None:
-    """y and weight, where given, have a value for every row of X, and all views of X the same rows."""
+    """y and weight, if given, have one value for each row of X, and all views of X the same rows."""
     n = n_rows(X)
     for name, values in (("y", y), ("weight", weight)):
         if values is not None and n_rows(values) != n:
-            raise ValueError(f"{name} has {n_rows(values)} values for {n} rows{where}")
+            raise ValueError(f"{name} has {n_rows(values)} values for {n} rows{where}; pass one for each row")
 
 
 def check_block_rows(block_rows: int) -> None:
     """At least one row in a block."""
     if block_rows < 1:
-        raise ValueError(f"block_rows={block_rows}; a block has at least one row")
+        raise ValueError(f"block_rows={block_rows}; it must be at least 1")

@@ -1,4 +1,4 @@
-"""Checksums of rows, which add over blocks: they tell whether the rows of two passes are the same."""
+"""Checksums of rows that add over blocks, to verify that two passes read the same rows."""
 
 import math
 from collections.abc import Iterable
@@ -14,23 +14,24 @@ from mercer.rows.table import is_sparse
 
 Words = NDArray[np.uint64]
 
-# Words that are mixed at once: few enough to stay near the processor.
+# Words that are mixed at once: few enough to stay in the cache.
 PIECE = 2**16
-# Where the factors of rows and columns begin in the sequence of SplitMix64: far apart.
+# Starting points of the factors of rows and columns in the sequence of SplitMix64: far apart.
 ROWS, COLUMNS = 0, 2**63
-# Differs from half a word, so that two float32 in one word that change alike do not cancel.
+# Differs from half a word, so that equal changes of two float32 values in one word do not cancel.
 SHIFT = np.uint64(29)
 
 
 def checksums(first: int, *parts: Any) -> list[int]:
-    """Of each part, sum_i r_i sum_j a_j g(v_ij) modulo 2**64 over the 64-bit words v_ij of its rows i.
+    """For each part, sum_i r_i sum_j a_j g(v_ij) modulo 2**64 over the 64-bit words v_ij of its rows i.
 
-    Rows are numbered from ``first`` on; the part None has the checksum 0. The odd factors r_i and a_j follow from
-    the numbers of row and column, and g(v) = v xor (v >> 29) brings the leading bits of a word, all that small
-    whole numbers have, to where no product loses them. So checksums of disjoint rows add, whatever their blocks,
-    and any change of one value is found. Others are missed with a probability of about 2**-29 (multilinear
-    hashing; Lemire and Kaser 2014, Strongly universal string hashing is fast). Values are compared bit by bit;
-    words, numbers, dates, arrays and lists of them by a digest; of other objects only the number counts. O(n d).
+    Rows are numbered from ``first`` on; the part None has the checksum 0. The odd factors r_i and a_j are derived
+    from the row and column numbers, and g(v) = v xor (v >> 29) copies the leading bits of a word, the only ones
+    set in small integers stored as floats, to where no product loses them. So checksums of disjoint rows add,
+    however they are split into blocks, and any change of one value is detected. Other changes are missed with a
+    probability of about 2**-29 (multilinear hashing; Lemire and Kaser 2014, Strongly universal string hashing is
+    fast). Values are compared bit by bit; strings, numbers, dates, arrays and lists of them by a digest; other
+    objects are only counted. O(n d).
     """
     contents = [None if values is None else _content(values) for values in parts]
     n = max((len(content) for content in contents if content is not None), default=0)
@@ -39,7 +40,7 @@ def checksums(first: int, *parts: Any) -> list[int]:
 
 
 def splitmix64(numbers: Words, seed: int) -> Words:
-    """Pseudorandom words for numbers.
+    """Pseudorandom words for integers.
 
     Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators.
     """
@@ -50,7 +51,7 @@ def splitmix64(numbers: Words, seed: int) -> Words:
 
 
 def _factors(numbers: Words, seed: int) -> Words:
-    """Odd words: a product with them loses nothing."""
+    """Odd words: multiplying by them is invertible."""
     return splitmix64(numbers, seed) | np.uint64(1)
 
 
@@ -69,8 +70,8 @@ def _content(values: Any) -> Words:
 
 
 def _content_of_table(table: NDArray[Any]) -> Words:
-    """Of an array (b, k) of values that have a size."""
-    # The extended types have bytes that belong to no digit.
+    """For an array (b, k) of values of fixed size."""
+    # Extended-precision types have padding bytes.
     if table.dtype.char in "gG":
         table = table.astype(np.float64 if table.dtype.char == "g" else np.complex128)
     if table.size == 0:
@@ -89,7 +90,7 @@ def _content_of_table(table: NDArray[Any]) -> Words:
 
 
 def _words(part: NDArray[Any], n_words: int) -> Words:
-    """The bytes of each row as words (b, n_words), with zeros after them."""
+    """The bytes of each row as words (b, n_words), padded with zeros."""
     content = np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1)
     if content.shape[1] < 8 * n_words:
         padded = np.zeros((len(part), 8 * n_words), dtype=np.uint8)
@@ -99,14 +100,14 @@ def _words(part: NDArray[Any], n_words: int) -> Words:
 
 
 def _content_of_sparse(X: Any) -> Words:
-    """Of a CSR matrix: values times the factors of their columns, by differences of running sums modulo 2**64."""
+    """For a CSR matrix: values times the factors of their columns, by differences of running sums modulo 2**64."""
     terms = _content_of_table(X.data[:, None]) * _factors(X.indices.astype(np.uint64), COLUMNS)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], dtype=np.uint64)
 
 
 def _digests(items: Iterable[Any]) -> Words:
-    """One word (b,) for each object; labels repeat, and are looked up."""
+    """One word (b,) for each object; repeated labels are looked up."""
     known: dict[str, int] = {}
     words = []
     for item in items:
@@ -124,7 +125,7 @@ def _digest(item: Any) -> int:
 
 
 def _bytes(item: Any) -> bytes:
-    """The content of an object, in every process the same; nothing of objects that are not known here."""
+    """The content of an object, the same in every process; empty for objects of unknown types."""
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, str):
         return b"s" + item.encode("utf-8", "surrogatepass")

@@ -35,12 +35,12 @@ class DaskRows(PartRows):
     """Rows in parts that tasks of Dask open; made by :func:`dask_rows` and :func:`parquet_on_dask`.
 
     A pass is one graph: a task for every part, and a tree of sums. It runs on the current client of
-    ``distributed``, or without one in threads of this process. Tasks keep no state and no row is tied to a
-    worker, so a lost worker costs its tasks, which run anew elsewhere. The centers are the result of a task, not
-    scattered: they can be made again, too. Ctrl-C cancels the pass.
+    ``distributed``, or in threads of this process if there is none. Tasks keep no state and no row is tied to a
+    worker, so if a worker is lost, only its tasks are rerun on other workers. The centers are the result of a
+    task, not scattered, so that they can be recomputed, too. Ctrl-C cancels the pass.
     """
 
-    # Lazy numbers of rows that are cheaper than opening the parts.
+    # Lazy row counts that are cheaper than opening the parts.
     lengths: tuple[Any, ...] | None = None
     _counts: Counts = field(default_factory=Counts, repr=False)
 
@@ -71,8 +71,8 @@ class DaskRows(PartRows):
 def dask_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> DaskRows:
     """Rows of a dask.array, a dask.dataframe, or a list of delayed tuples (X,), (X, y) or (X, y, weight).
 
-    A chunk, or partition, is a part and has whole rows. ``y`` and ``weight`` of an array are arrays of Dask or
-    NumPy; those of a frame are its columns by name, or series with the same partitions.
+    Each chunk, or partition, is a part and contains whole rows. ``y`` and ``weight`` of an array are Dask or NumPy
+    arrays; those of a data frame are column names, or series with the same partitions.
     """
     check_block_rows(block_rows)
     if isinstance(X, list | tuple):
@@ -102,13 +102,13 @@ def map_rows(
     ----------
     X : dask.array or dask.dataframe
     function : callable
-        From rows in memory (b, d) to an array (b,), or (b, q): the method ``predict`` of a fitted model.
+        From rows in memory (b, d) to an array (b,), or (b, q), such as the method ``predict`` of a fitted model.
     q : int, optional
-        Columns of the result.
+        Number of columns of the result.
     dtype : dtype
         Type of the result.
     keep_frames : bool
-        Whether ``function`` gets the parts of a frame as frames; else they become arrays.
+        Whether ``function`` receives the parts of a data frame as data frames; otherwise as arrays.
     """
     if _is_frame(X):
         return _map_frame(X, function, q, dtype, keep_frames)
@@ -119,13 +119,13 @@ def map_rows(
 
 
 def is_dask(X: Any) -> bool:
-    """An array or a frame of Dask."""
+    """Whether X is a Dask array or data frame."""
     return type(X).__module__.split(".")[0] == "dask" and (hasattr(X, "map_blocks") or _is_frame(X))
 
 
 def current_client() -> Any:
-    """The client of ``distributed`` that is in use now, None without one."""
-    # Who has a client has imported its package; nobody else waits for the import.
+    """The current client of ``distributed``, or None."""
+    # Whoever has a client has imported the package; nobody else pays for the import.
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -150,19 +150,21 @@ def _of_frame(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
     columns = [_column_alike(values, X, name) for name, values in (("y", y), ("weight", weight))]
     open_ = partial(_open_frame, block_rows=block_rows)
     parts = tuple(Part(open_, arguments) for arguments in zip(X.to_delayed(), *columns))
-    # Of a frame that is read from files, one column is enough to count.
+    # For a data frame read from files, one column is enough to count rows.
     lengths = tuple(map(_lazy(len), X[[X.columns[0]]].to_delayed()))
     return DaskRows(parts, lengths)
 
 
 def _cut_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
-    """y or weight cut as the rows of X are: lazy chunks, parts of an array in memory, or None for all."""
+    """y or weight split like the rows of X: lazy chunks, parts of an array in memory, or None for all."""
     if values is None:
         return [None] * X.numblocks[0]
     if hasattr(values, "to_delayed"):
         return _lazy_chunks(values, X, name)
     if np.isnan(X.chunks[0]).any():
-        raise ValueError(f"{name} is in memory and X does not know its rows; call X.compute_chunk_sizes() before")
+        raise ValueError(
+            f"{name} is in memory, but the chunk sizes of X are unknown; call X.compute_chunk_sizes() first"
+        )
     values = np.asarray(values)
     return np.split(values, np.cumsum(X.chunks[0])[:-1])
 
@@ -177,8 +179,8 @@ def _lazy_chunks(values: Any, X: Any, name: str) -> Sequence[Any]:
         values = values.rechunk({0: X.chunks[0]})
     if values.numblocks[0] != X.numblocks[0]:
         raise ValueError(
-            f"{name} has {values.numblocks[0]} chunks of rows and X has {X.numblocks[0]}, of sizes not known; "
-            "call compute_chunk_sizes() on both before"
+            f"{name} has {values.numblocks[0]} chunks of rows, X has {X.numblocks[0]}, and their sizes are "
+            "unknown; call compute_chunk_sizes() on both first"
         )
     chunks: Sequence[Any] = values.to_delayed().ravel()
     return chunks
@@ -195,19 +197,20 @@ def _column_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
         return [values] * X.npartitions
     if not hasattr(values, "to_delayed"):
         raise TypeError(
-            f"{name} of a frame of Dask is a series of it or the name of a column, not of type "
-            f"{type(values).__name__}"
+            f"{name} is of type {type(values).__name__}; for a Dask data frame, pass a column name or a series of "
+            "the same data frame"
         )
     partitions = list(np.ravel(values.to_delayed()))
     if len(partitions) != X.npartitions:
         raise ValueError(
-            f"{name} has {len(partitions)} partitions and X has {X.npartitions}; take {name} from the same frame"
+            f"{name} has {len(partitions)} partitions and X has {X.npartitions}; take {name} from the same data "
+            "frame"
         )
     return partitions
 
 
 def _check_known_lengths(X: Any, y: Any, weight: Any) -> None:
-    """y and weight have a value for every row, as far as that can be said before a pass."""
+    """y and weight have one value for each row, as far as this is known before a pass."""
     if not np.isnan(X.shape[0]):
         known = [None if v is None or np.isnan(np.shape(v)[0]) else v for v in (y, weight)]
         check_lengths(X, *known)
@@ -215,11 +218,11 @@ def _check_known_lengths(X: Any, y: Any, weight: Any) -> None:
 
 def _check_whole_rows(X: Any, name: str) -> None:
     if X.ndim != 2:
-        raise ValueError(f"{name} has {X.ndim} axes; rows are in an array of 2, (n, d)")
+        raise ValueError(f"{name} has {X.ndim} dimensions; pass an array of shape (n, d)")
     if X.numblocks[1] > 1:
         raise ValueError(
-            f"{name} is cut into {X.numblocks[1]} chunks of columns, {X.chunks[1]}; a chunk has whole rows: "
-            f"pass {name}.rechunk({{1: -1}})"
+            f"{name} is split into {X.numblocks[1]} chunks of columns, {X.chunks[1]}; chunks must contain whole "
+            f"rows: pass {name}.rechunk({{1: -1}})"
         )
 
 
@@ -241,7 +244,7 @@ def _are_words(values: Any) -> bool:
 
 
 def _words(values: Any) -> list[str]:
-    """The names of columns among what may also be values."""
+    """The column names among arguments that may also be values."""
     return [values] if isinstance(values, str) else list(values) if _are_words(values) else []
 
 
@@ -270,17 +273,17 @@ def _dask() -> Any:
     try:
         import dask
     except ImportError as error:
-        raise ImportError("this needs dask, which is missing: pip install mercer[dask]") from error
+        raise ImportError("this needs dask, which is not installed: pip install mercer[dask]") from error
     return dask
 
 
 def _lazy(function: Callable[..., Any]) -> Any:
-    # Every call is a task of its own: hashing its arguments would cost more than it could save.
+    # Every call is a separate task: hashing its arguments would cost more than it could save.
     return _dask().delayed(function, pure=False, traverse=False)
 
 
 def _as_task(value: Any) -> Any:
-    """The value as the result of a task. As bytes: Dask looks into arguments, and need not look into these."""
+    """The value as the result of a task; as bytes, so that Dask does not traverse it."""
     import cloudpickle
 
     return _lazy(cloudpickle.loads)(cloudpickle.dumps(value))
@@ -319,7 +322,7 @@ def _sum_on(client: Any, total: Any, counts: Sequence[Any], advance: Advance) ->
 
 
 def _computed(tasks: Sequence[Any]) -> list[Any]:
-    """The results of lazy tasks, on the cluster or here."""
+    """The results of lazy tasks, computed on the cluster or in this process."""
     client = current_client()
     if client is None:
         return list(_dask().compute(*tasks, scheduler="threads"))
@@ -329,9 +332,9 @@ def _computed(tasks: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def _submitted(client: Any, tasks: Sequence[Any]) -> Iterator[list[Any]]:
-    """Futures of lazy tasks; after an error, and after Ctrl-C, those not done are cancelled."""
+    """Futures of lazy tasks; after an error, and after Ctrl-C, unfinished ones are canceled."""
     with warnings.catch_warnings():
-        # The centers travel in the graph, once, so that they are not lost with a worker.
+        # The centers are sent once, with the graph, so that they are not lost with a worker.
         warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
         futures = client.compute(list(tasks))
     try:

@@ -1,4 +1,4 @@
-"""Merge rows that are equal: one center and one equation for all copies of a row."""
+"""Merge equal rows: one center and one equation for all copies of a row."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mercer.types import Indices
 
 @dataclass(frozen=True)
 class Distinct:
-    """``first`` (u,): where each distinct row first stands; ``point`` (n,): the distinct row of each row."""
+    """``first`` (u,): where each distinct row first occurs; ``point`` (n,): the distinct row of each row."""
 
     first: Indices
     point: Indices
@@ -26,10 +26,10 @@ class Distinct:
 def distinct_rows(X: Any) -> Distinct:
     """Distinct rows of a dense array, a CSR matrix, a list of objects, or several views of them.
 
-    Copies share one kernel column, so merging them changes no fitted function, and removes the
-    exact singularities they would bring. Rows of numbers come in the order of their bytes: a
-    matrix of them does not depend, to the last digit, on how rows were ordered or repeated. Objects
-    come as they first appear. Of several views rows are equal where they are in every view. O(n (d + log n)).
+    Copies share one kernel column, so merging them does not change the fitted function, and removes the exact
+    singularities they would cause. Numeric rows are sorted by their bytes: a matrix of them does not depend, to
+    the last digit, on how rows were ordered or repeated. Objects are kept in the order of first occurrence. Rows
+    with several views are equal if they are equal in every view. O(n (d + log n)).
     """
     if isinstance(X, dict):
         return distinct_rows(np.column_stack([distinct_rows(view).point for view in X.values()]))
@@ -58,7 +58,7 @@ def _as_they_appear(keys: list[Hashable]) -> Distinct:
 
 
 def _dense_keys(X: NDArray[Any]) -> NDArray[Any]:
-    """The bytes of every row; adding zero makes -0.0 and 0.0 the same."""
+    """The bytes of every row; adding zero makes -0.0 and 0.0 equal."""
     X = np.ascontiguousarray(X) + X.dtype.type(0)
     if X.shape[1] == 0:
         return np.zeros(len(X))
@@ -76,7 +76,7 @@ def _sparse_keys(X: Any) -> NDArray[Any]:
 
 
 def _object_key(row: Any) -> Hashable:
-    """The object itself, the content of an array, or for what can not be hashed its identity."""
+    """The object itself, the content of an array, or the identity of an unhashable object."""
     if isinstance(row, np.ndarray):
         return row.shape, row.dtype.str, row.tobytes()
     try:

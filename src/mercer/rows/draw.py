@@ -1,4 +1,4 @@
-"""A random sample of rows, and what the rows are, in one pass that any source can make."""
+"""A random sample of rows, and facts about all rows, in one pass over any source."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,21 +13,21 @@ from mercer.rows.twins import ROUNDING, Twins, check_held, rank_within, weight_o
 from mercer.rows.weights import Tally
 from mercer.types import Array, Indices
 
-# Held parts of blocks are joined when they are this many.
+# Parts of blocks in the sample are joined when there are this many.
 MOST_PARTS = 64
-# Rows beyond the expected number that the first draw lets through, in standard deviations.
+# Rows beyond the expected number that the first draw admits, in standard deviations.
 SLACK = 6.0
 # Rows of every label that are drawn even if the label is rare.
 OF_EACH = 10
-# Rows without weight lose to all others: they have keys as if so much of a row were left.
+# Rows without weight are drawn last: their keys are as if this fraction of a row were left.
 NOTHING = 1e-200
-# Rows of which decay has left less are let go, before their keys overflow.
+# Rows decayed to less than this are dropped, before their keys overflow.
 FORGOTTEN = 1e-100
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the rows, in their order: X, y, weight as in a block, and their numbers ``index``."""
+    """Some of the rows, in order: X, y, weight as in a block, and their row numbers ``index``."""
 
     X: Any
     y: Any
@@ -37,10 +37,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Labels:
-    """Different labels (k,) among rows of positive weight, and the weight (k,) of each.
+    """Distinct labels (k,) among rows of positive weight, and the weight (k,) of each.
 
-    ``bound`` (k,) is the least key of a row of the label that was let go: all rows with lesser keys are held.
-    Rows without labels are all of label 0.
+    ``bound`` (k,) is the smallest key of a dropped row of the label: all rows with smaller keys are in the sample.
+    Rows without labels all have label 0.
     """
 
     values: NDArray[Any]
@@ -57,39 +57,38 @@ class Labels:
         return self._merged(values, *map(np.concatenate, ((self.weight, other.weight), (self.bound, other.bound))))
 
     def without(self, other: "Labels") -> "Labels":
-        """Less the weights of the other; a label stays though its rows are gone."""
+        """Minus the weights of the other; a label stays even if all its rows are removed."""
         gate.same_type("y", self.values, other.values)
         place = np.minimum(self.position(other.values), len(self.values) - 1)
         there = np.where(self.values[place] == other.values, self.weight[place], 0.0)
         for value, less, most in zip(other.values.tolist(), other.weight, there):
             if less > most * (1.0 + ROUNDING):
                 raise ValueError(
-                    f"rows of label {value!r} and weight {less:.6g} cannot be taken out: the model "
-                    f"holds weight {most:.6g} of this label; "
-                    "remove takes rows out that were added, with the weight they still have"
+                    f"cannot remove rows of label {value!r} with weight {less:.6g}: the model contains weight "
+                    f"{most:.6g} of this label; remove only rows that were added before, with their current weight"
                 )
         weight = self.weight.copy()
         weight[place] -= other.weight
         return replace(self, weight=np.maximum(weight, 0.0))
 
     def scaled(self, factor: float) -> "Labels":
-        """With all weights times ``factor``, and keys that are so much larger."""
+        """With all weights multiplied by ``factor``, and keys divided by it."""
         return Labels(self.values, factor * self.weight, self.bound / factor)
 
     def bounded(self, y: NDArray[Any], key: Array) -> "Labels":
-        """After rows with these labels and keys were let go."""
+        """After dropping rows with these labels and keys."""
         bound = self.bound.copy()
         if len(bound):
             np.minimum.at(bound, np.minimum(self.position(y), len(bound) - 1), key)
         return replace(self, bound=bound)
 
     def bound_of(self, y: NDArray[Any]) -> Array:
-        """The bound (b,) of each label; labels that have no weight have none."""
+        """The bound (b,) of each label; infinite for labels without weight."""
         bound: Array = np.append(self.bound, np.inf)[self.position(y)]
         return bound
 
     def position(self, y: NDArray[Any]) -> Indices:
-        """Where labels stand among the values (b,)."""
+        """Positions (b,) of labels among the values."""
         return np.searchsorted(self.values, y)
 
     @classmethod
@@ -102,12 +101,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows still in the draw, parts of blocks with keys (h,) and numbers (h,), and what all rows were.
+    """Rows still in the draw, parts of blocks with keys (h,) and row numbers (h,), and statistics of all rows.
 
-    Of disjoint rows these add: the ``size`` least keys win, and the ``of_each`` least of every label. A key is
-    E / d with E of the exponential distribution and d, in ``faded`` (h,), what decay has left of the row, so that
-    rows are drawn by what is left of them (Efraimidis and Spirakis 2006, Weighted random sampling with a
-    reservoir); without decay all alike.
+    Draws from disjoint rows add: the ``size`` smallest keys are kept, and the ``of_each`` smallest of every label.
+    A key is E / d with E from the exponential distribution and d, in ``faded`` (h,), the decay factor of the row,
+    so that rows are drawn in proportion to d (Efraimidis and Spirakis 2006, Weighted random sampling with a
+    reservoir); uniformly without decay.
     """
 
     size: int
@@ -135,10 +134,10 @@ class Drawn:
         return both.least() if len(both.key) >= 2 * self.size or len(both.parts) > MOST_PARTS else both
 
     def least(self) -> "Drawn":
-        """With the rows of the ``size`` least keys only, in the order in which they came, in one part.
+        """With only the rows of the ``size`` smallest keys, in their original order, in one part.
 
-        After rows were taken out fewer may be left. Rows from the bound of their label on do not take the places:
-        others with their keys were let go.
+        After rows were removed, fewer may be left. Rows with keys from the bound of their label on do not replace
+        them, because other rows with such keys were dropped.
         """
         if not self.parts:
             return self
@@ -153,7 +152,7 @@ class Drawn:
         return self._keep(np.sort(keep), block)
 
     def _keep(self, rows: Indices, block: Block) -> "Drawn":
-        """With some of the held rows, all of which are in the block; the others are let go."""
+        """With some of the rows in the sample, all of which are in the block; the others are dropped."""
         if len(rows) == len(self.key):
             return replace(self, parts=(block,))
         lost = np.ones(len(self.key), dtype=bool)
@@ -170,7 +169,7 @@ class Drawn:
         return np.asarray(block.y) if self.of_each else np.zeros(block.n_rows, dtype=np.intp)
 
     def scaled(self, factor: float) -> "Drawn":
-        """With all weights times ``factor``, and so drawn as much more rarely."""
+        """With all weights multiplied by ``factor``, so that rows are drawn with lower probability."""
         parts = tuple(replace(part, weight=factor * weight_of(part)) for part in self.parts)
         key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
         weaker = replace(self, parts=parts, key=key, faded=faded, tally=self.tally.faded(), labels=labels)
@@ -178,17 +177,17 @@ class Drawn:
         return weaker._keep(kept, join_blocks(parts)) if len(kept) < len(key) else weaker
 
     def probability(self) -> Array:
-        """Of being held (h,), for each row that is, given the keys of all others."""
+        """Probability (h,) that each row of the sample is drawn, given the keys of all others."""
         if not self.parts:
             return np.empty(0)
         held: Array = -np.expm1(-self.faded * self.labels.bound_of(self._label_of(join_blocks(self.parts))))
         return held
 
     def represents(self) -> Array:
-        """The weight of all rows (h,) for which a unit of weight of each row held stands.
+        """The weight of all rows (h,) that a unit of weight of each row in the sample represents.
 
-        One over the probability of being held, in such a unit that every label has the weight it has among all
-        rows (Horvitz and Thompson 1952).
+        One over the probability of being drawn, scaled so that every label has its weight among all rows (Horvitz
+        and Thompson 1952).
         """
         block = join_blocks(self.parts)
         y, factor = self._label_of(block), 1.0 / self.probability()
@@ -198,10 +197,10 @@ class Drawn:
         return represents
 
     def without(self, block: Block, rng: np.random.Generator) -> "Drawn":
-        """Less rows equal to those of the block; what is left without weight is gone.
+        """Without rows equal to those of the block; rows left without weight are dropped.
 
-        Of rows that are equal some may not be held: then each of those held leaves with the probability that it is
-        the one that was taken out.
+        If only some of several equal rows are in the sample, each is dropped with the probability that it is the
+        one that was removed.
         """
         if self.of_each:
             block = replace(block, y=label_column(block.y))
@@ -218,24 +217,26 @@ class Drawn:
         if block.weight is not None or held.weight is not None:
             held = replace(held, weight=weight)
         if np.isinf(self.labels.bound).all():
-            # No row was let go: what stays is known.
+            # No row was dropped: the remaining rows are known.
             tally = Tally.of(weight[keep], len(keep))
         return replace(won._some(keep, held), labels=labels, tally=tally)
 
     def sample(self) -> Sample:
-        """The rows that won."""
+        """The rows that were drawn."""
         won = self.least()
         if not won.parts:
-            raise ValueError("all rows held for leave-one-out were taken out; fit anew, or with a larger loo_rows")
+            raise ValueError(
+                "all rows of the leave-one-out sample were removed; fit again, with a larger loo_rows"
+            )
         block = won.parts[0]
         return Sample(block.X, block.y, block.weight, won.index)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The fold block -> Drawn. Every row has a key from the seed and its number; keys from ``bound`` on lose.
+    """The fold block -> Drawn. Every row has a key from the seed and its number; keys from ``bound`` on drop out.
 
-    Which rows win depends on the seed and the order of the rows, not on their source, its blocks or threads.
+    Which rows are drawn depends on the seed and the order of the rows, not on their source, its blocks or threads.
     """
 
     size: int
@@ -265,15 +266,15 @@ class Draw:
         chosen = np.flatnonzero(key < self.bound)
         if self.labels and self.bound < np.inf:
             values, count = np.unique(y[chosen], return_counts=True)
-            # Of a label with so many rows below the bound the least are among them.
+            # If a label has this many rows below the bound, its smallest keys are among them.
             rest = np.flatnonzero(~np.isin(y, values[count >= OF_EACH]))
             chosen = np.union1d(chosen, rest[_of_each(y[rest], key[rest], OF_EACH)])
-        # A copy also of all rows: whoever gave the block may write to it again.
+        # Always a copy: the caller may overwrite the block.
         return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
 
 def _of_each(y: NDArray[Any], key: Array, n: int) -> Indices:
-    """Positions of the rows with the n least keys of every label."""
+    """Positions of the rows with the n smallest keys of every label."""
     _, label = np.unique(y, return_inverse=True)
     order = np.argsort(key, kind="stable")
     return order[rank_within(label[order]) < n]
@@ -288,7 +289,7 @@ def row_keys(seed: int, first: int, n: int) -> Array:
     """Exponential numbers for n rows from number ``first`` on: -log(1 - u), u from SplitMix64."""
     z = splitmix64(np.arange(first, first + n, dtype=np.uint64), seed)
     u = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    # Above zero: what is left of a row divides its key.
+    # Above zero: keys are divided by the decay factor.
     key: Array = -np.log1p(-np.maximum(u, 2.0**-54))
     return key
 
@@ -299,7 +300,7 @@ def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
     All rows are drawn if there are no more than the size of the sample.
     """
     if draw.size < 1:
-        raise ValueError(f"a sample of {draw.size} rows was asked for; it has at least one")
+        raise ValueError(f"the sample size is {draw.size}; it must be at least 1")
     bounded = replace(draw, bound=_bound(draw.size, rows.n_rows))
     drawn = rows.reduce(bounded, phase="sample", verbose=verbose).least()
     if len(drawn.key) < min(draw.size, drawn.n_rows):
@@ -314,6 +315,6 @@ def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
 
 
 def _bound(n: int, n_rows: int | None) -> float:
-    """A key that more than n of n_rows rows stay below, almost surely."""
+    """A key such that, almost surely, more than n of n_rows rows have smaller keys."""
     share = 1.0 if not n_rows else float(n + SLACK * n**0.5 + SLACK**2) / n_rows
     return float(-np.log1p(-share)) if share < 1.0 else np.inf

@@ -1,4 +1,4 @@
-"""What all engines share: rows in parts, one task for a part, and sums of their results in one order."""
+"""Common code of all engines: rows in parts, one task per part, and sums of the results in a fixed order."""
 
 import time
 from abc import abstractmethod
@@ -22,14 +22,14 @@ Item = TypeVar("Item")
 
 # Blocks of a Parquet file that one task reads: enough work to outweigh sending one sum.
 PART_BLOCKS = 16
-# Times a worker reads anew what it could not read, and seconds before. All other errors would only come again.
+# Number of retries if a worker cannot read a file, and seconds between them. Other errors would only recur.
 RETRIES = 2
 PAUSE = 1.0
 
 
 @dataclass(frozen=True)
 class Partial:
-    """A sum over some rows, and their number; the sum over no rows is None."""
+    """A sum over some rows, and their number; the sum is None without rows."""
 
     n_rows: int
     total: Any
@@ -45,7 +45,8 @@ class Partial:
 class Part:
     """How a task opens some of the rows: ``open(*arguments)`` are Rows.
 
-    The arguments may be what the engine turns into values before the task runs. ``n_rows`` is None if not known.
+    The arguments may be lazy objects that the engine evaluates before the task runs. ``n_rows`` is None if not
+    known.
     """
 
     open: Callable[..., Rows]
@@ -55,14 +56,14 @@ class Part:
 
 @dataclass
 class Counts:
-    """Rows of every part, once they are known."""
+    """Number of rows of every part, once known."""
 
     of_parts: tuple[int, ...] | None = None
 
 
 @runtime_checkable
 class Accumulating(Protocol):
-    """A fold that can add a block to its own sum in place: ``onto(total, block)``, with None before the first."""
+    """A fold that can add a block to its sum in place: ``onto(total, block)``, with None before the first."""
 
     def onto(self, total: Any, block: Block, /) -> Any: ...
 
@@ -70,9 +71,9 @@ class Accumulating(Protocol):
 class EngineRows(Rows):
     """Rows in parts that an engine holds or reads; abstract.
 
-    An engine runs a function on the rows of some parts, and sums over all of them. It moves functions to rows and
-    brings back sums, never rows, except those asked for. Sums are taken block after block in a part, and between
-    parts in a tree that depends on their number only: the same bits whatever worker is fast, slow or lost.
+    An engine runs a function on the rows of some parts, and sums over all of them. It sends functions to the rows
+    and returns sums, never rows, except on request. Sums are computed block by block within a part, and between
+    parts in a tree that depends only on their number: the same bits whichever worker is fast, slow or lost.
     """
 
     _counts: Counts
@@ -86,30 +87,31 @@ class EngineRows(Rows):
     def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
         """function(rows of the part) for the parts with these numbers, in this order, here.
 
-        ``function`` and what it returns can be pickled.
+        ``function`` and its results must be picklable.
         """
 
     @abstractmethod
     def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
         """:func:`sum_part` of all parts, added with neighbors first as :class:`Carry` does.
 
-        ``firsts`` are the numbers of the first rows of the parts; ``advance`` is told the rows of every part done.
+        ``firsts`` are the numbers of the first rows of the parts; ``advance`` is called with the number of rows of
+        every finished part.
         """
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are, None before they were counted."""
+        """Number of rows, None before they are counted."""
         known = self._counts.of_parts
         return None if known is None else sum(known)
 
     def counted(self) -> tuple[int, ...]:
-        """Rows of every part; those that do not know are asked, once."""
+        """Number of rows of every part; counted once if not known."""
         if self._counts.of_parts is None:
             self._counts.of_parts = tuple(self._ask())
         return self._counts.of_parts
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks in order, brought here part by part; of the first part at first its first block only."""
+        """The blocks in order, fetched part by part; of the first part, only the first block at first."""
         firsts = self._firsts()
         filled = [k for k, n in enumerate(self.counted()) if n > 0]
         for i, k in enumerate(filled):
@@ -119,8 +121,8 @@ class EngineRows(Rows):
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
         """fold(block) summed over all blocks, where the rows are.
 
-        Blocks end where parts end. An error in ``fold`` is raised here, with a note that says in which rows. Rows
-        whose number is not known are counted before, once, since blocks know theirs.
+        Blocks end where parts end. An error in ``fold`` is raised here, with a note that names the rows. If the
+        number of rows is not known, they are counted first, once, because blocks need their row numbers.
         """
         one = Partial(0, None)
         if any(self.counted()):
@@ -128,8 +130,9 @@ class EngineRows(Rows):
                 one = self.total(fold, self._firsts(), advance)
         if one.n_rows != self.n_rows:
             raise ValueError(
-                f"the engine counted {self.n_rows} rows, and a pass over them found {one.n_rows}; rows must be "
-                "the same whenever a part is computed: persist() what is drawn at random, shuffled or may change"
+                f"the engine counted {self.n_rows} rows, but a pass found {one.n_rows}; a part must return the "
+                "same rows whenever it is computed: persist() data that are drawn at random, shuffled or may "
+                "change"
             )
         total: Sum | None = one.total
         return not_empty(total)
@@ -141,7 +144,7 @@ class EngineRows(Rows):
         return self.each(count_rows, range(self.n_parts))
 
     def _tail(self, k: int) -> Iterator[Block]:
-        """All blocks of a part but the first; the task runs when they are asked for."""
+        """All blocks of a part but the first; the task runs when they are needed."""
         yield from chain(*self.each(_rest, [k]))
 
 
@@ -187,12 +190,12 @@ class PartRows(EngineRows):
 
 
 def run_each(function: Callable[[Rows], Item], open_: Callable[..., Rows], *arguments: Any) -> Item:
-    """The task that looks at one part."""
+    """The task that evaluates a function on one part."""
     return read_again(lambda: function(open_(*arguments)))
 
 
 def read_again(task: Callable[[], Item]) -> Item:
-    """task(), started anew a few times if a file could not be read: shared disks fail for a moment."""
+    """task(), retried a few times if a file cannot be read: shared disks may fail briefly."""
     for _ in range(RETRIES):
         try:
             return task()
@@ -202,15 +205,15 @@ def read_again(task: Callable[[], Item]) -> Item:
 
 
 def count_rows(rows: Rows) -> int:
-    """How many rows there are, by going through them if there is no other way."""
+    """Number of rows, by a pass over them if there is no other way."""
     return sum(block.n_rows for block in rows.blocks()) if rows.n_rows is None else rows.n_rows
 
 
 class Carry:
     """Sums of neighbors, then of neighboring sums: a counter in base two whose digits are sums.
 
-    Order and pairs depend on the number of parts only. ``add`` may be lazy; at most log2 of the number of parts
-    are held.
+    Order and pairs depend only on the number of parts. ``add`` may be lazy; at most log2 of the number of parts
+    are in memory.
 
     Examples
     --------
@@ -233,7 +236,7 @@ class Carry:
         self._held.append((level, part))
 
     def total(self) -> Any:
-        """The sum of all that was pushed."""
+        """The sum of all values pushed."""
         parts = [part for _, part in self._held]
         total = parts.pop()
         while parts:
@@ -244,7 +247,7 @@ class Carry:
 def open_tuple(item: Any, *, block_rows: int) -> MemoryRows:
     """The rows of a tuple (X,), (X, y) or (X, y, weight)."""
     if not isinstance(item, tuple | list) or not 1 <= len(item) <= 3:
-        raise TypeError(f"a part is of type {type(item).__name__}; give tuples (X,), (X, y) or (X, y, weight)")
+        raise TypeError(f"a part is of type {type(item).__name__}; pass tuples (X,), (X, y) or (X, y, weight)")
     return MemoryRows(*item, block_rows=block_rows)
 
 
@@ -256,7 +259,7 @@ def parquet_parts(rows: ParquetRows) -> Iterator[tuple[int, int]]:
 
 
 def known_counts(parts: Sequence[Part]) -> Counts:
-    """Rows of the parts if all of them say it."""
+    """Number of rows of the parts, if known for all."""
     counts = [part.n_rows for part in parts if part.n_rows is not None]
     return Counts(tuple(counts) if len(counts) == len(parts) else None)
 
@@ -280,9 +283,9 @@ def _labels(target: str | Sequence[str] | None, weight: str | None) -> list[str]
 def block_of_columns(
     columns: dict[str, NDArray[Any]], target: str | Sequence[str] | None, weight: str | None
 ) -> tuple[Any, Any, Any]:
-    """X, y and weight from columns by name: X are those that are neither of the others.
+    """X, y and weight from named columns: X consists of all columns that are neither y nor weight.
 
-    A column (b, c) is c columns of X. X is float32 if all of its columns are, float64 otherwise.
+    A column of shape (b, c) becomes c columns of X. X is float32 if all of its columns are, float64 otherwise.
     """
     check_columns(list(columns), target, weight)
     features = {name: column for name, column in columns.items() if name not in _labels(target, weight)}
@@ -297,10 +300,12 @@ def block_of_columns(
 def _matrix(features: dict[str, NDArray[Any]]) -> NDArray[Any]:
     """The columns side by side."""
     if not features:
-        raise ValueError("there is no column left for X besides target and weight")
+        raise ValueError("there are no columns for X besides target and weight; add at least one feature")
     for name, column in features.items():
         if column.dtype.kind not in "fiub":
-            raise ValueError(f"column {name!r} is of type {column.dtype}, not a number; leave it out")
+            raise ValueError(
+                f"column {name!r} is of type {column.dtype}, which is not numeric; cast it or drop it"
+            )
     dtype = np.float32 if {column.dtype for column in features.values()} == {np.dtype("f4")} else np.float64
     return np.column_stack([column.astype(dtype, copy=False) for column in features.values()])
 

@@ -1,4 +1,4 @@
-"""Rows that leave together."""
+"""Rows that are held out together."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from mercer.types import Indices
 
 
 def fold_members(fold: Indices) -> list[Indices]:
-    """The rows of each fold, for fold numbers (n,) of any integers; every row is in one list."""
+    """The rows of each fold, for integer fold numbers (n,); every row is in exactly one list."""
     order = np.argsort(fold, kind="stable")
     _, starts = np.unique(fold[order], return_index=True)
     return np.split(order, starts[1:])

@@ -11,19 +11,19 @@ from mercer.types import Indices
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows(HasRows, LocalRows):
-    """Rows of an array, a memory map, a CSR matrix, a frame of pandas or polars, or a list of objects.
+    """Rows of an array, a memory map, a CSR matrix, a data frame of pandas or polars, or a list of objects.
 
-    Blocks of arrays are views: nothing is copied, and of a memory map a block is read when it is used. Frames
-    are converted block by block. A memory map that is pickled travels with its content.
+    Blocks of arrays are views: nothing is copied, and a block of a memory map is read when it is used. Data frames
+    are converted block by block. Pickling a memory map includes its content.
 
     Parameters
     ----------
-    X : array, memory map, CSR matrix, frame or list
+    X : array, memory map, CSR matrix, data frame or list
         n rows.
-    y : array, series, frame or list of n values, optional
+    y : array, series, data frame or list of n values, optional
     weight : array or series of n values, optional
     block_rows : int
-        Rows in a block; the last one has fewer.
+        Number of rows per block; the last block may be smaller.
 
     Examples
     --------
@@ -45,11 +45,11 @@ class MemoryRows(HasRows, LocalRows):
         check_block_rows(self.block_rows)
         check_lengths(self.X, self.y, self.weight)
         if is_sparse(self.X) and self.X.format != "csr":
-            raise ValueError(f"X is a sparse matrix in format {self.X.format!r}; rows are cut from X.tocsr()")
+            raise ValueError(f"X is a sparse matrix in format {self.X.format!r}; pass X.tocsr()")
 
     @property
     def feature_names(self) -> tuple[Any, ...] | None:
-        """Names of the columns of a frame."""
+        """Column names of a data frame."""
         return column_names(self.X)
 
     def some(self, rows: Indices) -> "MemoryRows":
@@ -66,7 +66,7 @@ class MemoryRows(HasRows, LocalRows):
 
 @dataclass(frozen=True, eq=False)
 class HeldRows(LocalRows):
-    """Rows of one large block, cut into small ones."""
+    """Rows of one large block, split into small ones."""
 
     block: Block
     _: KW_ONLY

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
 from mercer.types import Indices
 
-# Bytes read ahead in each column. With it, and without `pre_buffer`, memory does not grow with the row groups.
+# Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
-# Types of columns whose values have parts.
+# Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the files say about themselves: their paths and rows, the columns of X and their common type.
+    """Metadata of the files: their paths and row counts, the columns of X and their common type.
 
-    ``kinds`` are the types of all columns that are read, in words.
+    ``kinds`` are the names of the types of all columns that are read.
     """
 
     files: tuple[Path, ...]
@@ -40,10 +40,10 @@ class _Layout:
 class ParquetRows(LocalRows):
     """Rows of a Parquet file, or of all files ``*.parquet`` in a folder in the order of their names.
 
-    Blocks are read with pyarrow as they are needed: memory does not depend on the number of rows, nor on the row
-    groups, and any cut of the same rows into files gives the same sums. Only paths, options and sizes are stored
-    and pickled. X is float32 if all of its columns are, float64 otherwise. Checksums of pages are verified where
-    the files have them, and a file that cannot be read, or has other rows or columns than before, is named.
+    Blocks are read with pyarrow as needed: memory does not depend on the number of rows, nor on the row groups,
+    and any split of the same rows into files gives the same sums. Only paths, options and sizes are stored and
+    pickled. X is float32 if all of its columns are, float64 otherwise. Page checksums are verified if the files
+    have them, and errors name a file that cannot be read or whose rows or columns have changed.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class ParquetRows(LocalRows):
     weight : str, optional
         The column of weights.
     columns : sequence of str, optional
-        The columns of X, in this order; all but target and weight if not given.
+        The columns of X, in this order; default: all but target and weight.
     rows : (int, int), optional
-        The first row and the one after the last, counted over all files; all rows if not given. The blocks
-        count from the first of them.
+        The first row and the one after the last, numbered across all files; default: all rows. Row numbers of
+        blocks start at the first of them.
     block_rows : int
-        Rows in a block; the last one has fewer.
+        Number of rows per block; the last block may be smaller.
     """
 
     path: str | Path
@@ -74,7 +74,9 @@ class ParquetRows(LocalRows):
         check_block_rows(self.block_rows)
         start, stop = self._range
         if not 0 <= start <= stop <= sum(self._layout.counts):
-            raise ValueError(f"rows={self.rows}; {self.path} has rows 0 to {sum(self._layout.counts) - 1}")
+            raise ValueError(
+                f"rows={self.rows}; it must lie within rows 0 to {sum(self._layout.counts) - 1} of {self.path}"
+            )
 
     @property
     def n_rows(self) -> int:
@@ -90,10 +92,10 @@ class ParquetRows(LocalRows):
         return regroup(self._read(), self.block_rows)
 
     def between(self, start: int, stop: int) -> "ParquetRows":
-        """Rows start to stop - 1 of these, without looking at the files again."""
+        """Rows start to stop - 1 of these, without reading the metadata again."""
         low = self._range[0]
         part = copy.copy(self)
-        # The copy has the layout of the original, which `replace` would read from the files.
+        # The copy reuses the layout, which `replace` would read from the files again.
         object.__setattr__(part, "rows", (low + start, low + stop))
         part.__post_init__()
         return part
@@ -135,7 +137,7 @@ class ParquetRows(LocalRows):
         both = sorted(set(self.columns) & set(self._labels))
         if both:
             raise ValueError(
-                f"column {both[0]!r} is target or weight, and in columns too; leave it out of columns"
+                f"column {both[0]!r} is the target or weight and also in columns; remove it from columns"
             )
         return tuple(self.columns)
 
@@ -151,7 +153,7 @@ class ParquetRows(LocalRows):
             before += n
 
     def _block(self, batch: Any, first: int) -> Block:
-        """X, y and weight of a table of pyarrow."""
+        """X, y and weight of a pyarrow table."""
         X = np.empty((batch.num_rows, len(self._layout.features)), dtype=self._layout.dtype)
         for j, name in enumerate(self._layout.features):
             X[:, j] = self._values(batch, name, first)
@@ -169,8 +171,8 @@ class ParquetRows(LocalRows):
         if column.null_count:
             last = first + batch.num_rows - 1
             raise ValueError(
-                f"column {name!r} of {self.path} has {column.null_count} nulls in rows {first} to {last}; "
-                "fill them or leave those rows out"
+                f"column {name!r} of {self.path} has {column.null_count} nulls in rows {first} to {last}; fill "
+                "them or drop those rows"
             )
         with _naming(f"column {name!r} of {self.path}"):
             array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -182,7 +184,9 @@ def _parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow, which is missing: pip install mercer[parquet]") from error
+        raise ImportError(
+            "Parquet files need pyarrow, which is not installed: pip install mercer[parquet]"
+        ) from error
     return pyarrow.parquet
 
 
@@ -194,7 +198,7 @@ def _open(file: Path) -> Any:
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Errors of pyarrow say what could not be read; those that a second try may not meet stay of type OSError."""
+    """Add to errors of pyarrow what could not be read; those that may vanish on a retry remain OSError."""
     try:
         yield
     except MemoryError as error:
@@ -209,7 +213,7 @@ def _naming(what: str) -> Iterator[None]:
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """The file, or those of the folder; names that begin with a dot or an underscore are not data."""
+    """The file, or those in the folder; names that begin with a dot or an underscore are ignored."""
     if path.is_file():
         return (path,)
     if not path.is_dir():
@@ -221,7 +225,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def _describe(file: Path) -> tuple[list[tuple[str, str]], int]:
-    """Names and types of the columns, and the number of rows: from the end of the file, without its data."""
+    """Names and types of the columns, and the number of rows, from the footer of the file."""
     with _open(file) as opened:
         schema, n = opened.schema_arrow, int(opened.metadata.num_rows)
         with _naming(repr(str(file))):
@@ -231,13 +235,13 @@ def _describe(file: Path) -> tuple[list[tuple[str, str]], int]:
 
 
 def _check_rows(found: int, expected: int) -> None:
-    """The rows that were found are those that the end of the file speaks of."""
+    """The number of rows found equals the number in the footer of the file."""
     if found != expected:
-        raise ValueError(f"it should have {expected} rows there, and has {found}")
+        raise ValueError(f"expected {expected} rows, found {found}")
 
 
 def _check_types(opened: Any) -> None:
-    """Arrow leaves a schema of its own in the files it writes, so that a wrong byte in one of the two shows."""
+    """Arrow stores its own schema in the files it writes, so that a wrong byte in either one is detected."""
     import pyarrow
 
     stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
@@ -247,11 +251,13 @@ def _check_types(opened: Any) -> None:
     there = {name: str(kind) for name, kind in zip(schema.names, schema.types)}
     for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
         if _family(there.get(name, "")) not in ("", _family(kind)):
-            raise ValueError(f"column {name!r} is {kind} in its schema and {there[name]} in that of Arrow")
+            raise ValueError(
+                f"column {name!r} is {kind} in the Parquet schema and {there[name]} in the Arrow schema"
+            )
 
 
 def _family(kind: str) -> str:
-    """What a type is read as, nothing where that depends on the reader: whole numbers may become longer ones."""
+    """What a type is read as, empty if that depends on the reader: integers may become wider ones."""
     if kind.startswith(("int", "uint")):
         return "int"
     return kind if kind in ("bool", "halffloat", "float", "double", "string", "large_string") else ""
@@ -262,8 +268,8 @@ def _check_single(names: Sequence[str], columns: list[tuple[str, str]], file: Pa
     for name in names:
         if counts[name] > 1:
             raise ValueError(
-                f"{str(file)!r} has {counts[name]} columns named {name!r}; write it with a name for each column, "
-                "or leave them out with columns=[...]"
+                f"{str(file)!r} has {counts[name]} columns named {name!r}; rename them, or exclude them with "
+                "columns=[...]"
             )
 
 
@@ -278,14 +284,14 @@ def _restricted(schema: dict[str, str], names: set[str] | None) -> dict[str, str
 
 
 def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]]) -> None:
-    """All files have the same columns, of the same types."""
+    """All files have the same columns with the same types."""
     for file, schema in zip(files, schemas):
         for name in schemas[0] | schema:
             here, there = schema.get(name, "missing"), schemas[0].get(name, "missing")
             if here != there:
                 raise ValueError(
-                    f"column {name!r} is {here} in {str(file)!r} and {there} in {str(files[0])!r}; "
-                    "write the files with one schema, or select columns they share with columns=[...]"
+                    f"column {name!r} is {here} in {str(file)!r} and {there} in {str(files[0])!r}; write the "
+                    "files with one schema, or select common columns with columns=[...]"
                 )
 
 
@@ -294,22 +300,22 @@ def _check_labels(targets: Sequence[str], weight: str | None, schema: dict[str, 
     for name in targets:
         if schema[name].startswith(NESTED):
             raise ValueError(
-                f"column {name!r} is of type {schema[name]}, not one value for each row; give the names of "
-                "several columns for several targets"
+                f"column {name!r} is of type {schema[name]}, not one value for each row; for several targets, "
+                "pass the names of several columns"
             )
     if weight is not None and not (_is_number(schema[weight]) or schema[weight].startswith("decimal")):
-        raise ValueError(f"column {weight!r} is of type {schema[weight]}, not a number; cast it to float64")
+        raise ValueError(f"column {weight!r} is of type {schema[weight]}, which is not numeric; cast it")
 
 
 def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.floating[Any]]:
-    """float32 if all columns are, float64 for all other numbers."""
+    """float32 if all columns are, float64 for all other numeric types."""
     if not features:
-        raise ValueError("there is no column left for X; name at least one with columns=[...]")
+        raise ValueError("there are no columns for X; name at least one with columns=[...]")
     for name in features:
         if not _is_number(schema[name]):
             raise ValueError(
-                f"column {name!r} is of type {schema[name]}, not a number; cast it to float64, or leave it out "
-                "with columns=[...]"
+                f"column {name!r} is of type {schema[name]}, which is not numeric; cast it to float64, or exclude "
+                "it with columns=[...]"
             )
     return np.float32 if {schema[name] for name in features} == {"float"} else np.float64
 
@@ -321,14 +327,14 @@ def _is_number(kind: str) -> bool:
 def _batches(file: Path, n_rows: int, columns: dict[str, str], start: int, stop: int, size: int) -> Iterator[Any]:
     """Tables of the rows start to stop - 1 of one file, read group by group, and only groups with such rows.
 
-    The file has ``n_rows`` rows and these columns, of these types.
+    The file must have ``n_rows`` rows and these columns with these types.
     """
     if start >= stop:
         return
     with _open(file) as opened:
         _check_unchanged(opened, file, n_rows, columns)
         groups, position, end = _groups(opened.metadata, start, stop)
-        # The cores belong to the threads that work on the blocks.
+        # Leave the cores to the threads that process the blocks.
         batches = opened.iter_batches(size, row_groups=groups, columns=list(columns), use_threads=False)
         while True:
             with _naming(f"rows {position} to {min(position + size, end) - 1} of {str(file)!r}"):
@@ -343,18 +349,18 @@ def _batches(file: Path, n_rows: int, columns: dict[str, str], start: int, stop:
 
 
 def _check_unchanged(opened: Any, file: Path, n_rows: int, columns: dict[str, str]) -> None:
-    """The file is that which was looked at first."""
+    """The file has not changed since its metadata were read."""
     if opened.metadata.num_rows != n_rows:
         raise ValueError(
-            f"{str(file)!r} has {opened.metadata.num_rows} rows now and had {n_rows} before; leave files alone "
+            f"{str(file)!r} has {opened.metadata.num_rows} rows now and had {n_rows} before; do not change files "
             "until the fit is done"
         )
     schema = dict(zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)))
     for name, kind in columns.items():
         if schema.get(name) != kind:
             raise ValueError(
-                f"column {name!r} of {str(file)!r} is {schema.get(name, 'missing')} now and was {kind} before; "
-                "leave files alone until the fit is done"
+                f"column {name!r} of {str(file)!r} is {schema.get(name, 'missing')} now and was {kind} before; do "
+                "not change files until the fit is done"
             )
 
 

@@ -1,4 +1,4 @@
-"""How far a pass over the rows has come, for those who ask."""
+"""Progress of a pass over the rows."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 Advance = Callable[[int], None]
 
-# Seconds between two states of the line on a screen.
+# Seconds between updates of the line on a screen.
 PAUSE = 0.5
 
 
@@ -17,8 +17,8 @@ PAUSE = 0.5
 def progress(phase: str, n_rows: int | None, *, verbose: int) -> Iterator[Advance]:
     """A function to be called with the number of rows done since the last call.
 
-    ``verbose`` 0 shows nothing. From 1 on, tqdm shows a bar where it is installed; without it, one line for
-    the phase is written to stderr, renewed on a screen and written once, at the end, to a file.
+    ``verbose`` 0 shows nothing. From 1 on, tqdm shows a bar if it is installed; otherwise one line for the phase
+    is written to stderr, updated on a terminal and written once, at the end, to a file.
     """
     if verbose <= 0:
         yield _nothing
@@ -36,7 +36,7 @@ def progress(phase: str, n_rows: int | None, *, verbose: int) -> Iterator[Advanc
 
 
 def sentence(phase: str, done: int, n_rows: int | None, seconds: float) -> str:
-    """Phase, rows done, seconds, rows a second, and the time left while it is known and not zero.
+    """Phase, rows done, seconds, rows per second, and the time left if it is known and not zero.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class _Line:
         self._write(end="\n")
 
     def _write(self, *, end: str) -> None:
-        # Back to the start of the line and clear it: a shorter text leaves no rest of a longer one.
+        # Return to the start of the line and clear it, so that a shorter text leaves nothing of a longer one.
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
         text = sentence(self.phase, self.done, self.n_rows, time.perf_counter() - self.start)
         sys.stderr.write(start + text + end)
@@ -84,7 +84,7 @@ def _nothing(n: int) -> None:
 
 
 def _tqdm() -> Any:
-    """The class of bars, None where tqdm is not installed."""
+    """The class of progress bars, None if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

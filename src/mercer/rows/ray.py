@@ -1,4 +1,4 @@
-"""Rows in a dataset or in objects of Ray, or in Parquet files that a Ray cluster reads."""
+"""Rows in a Ray dataset or in Ray objects, or in Parquet files that a Ray cluster reads."""
 
 import pickle
 import sys
@@ -27,9 +27,9 @@ from mercer.rows.engine import (
 from mercer.rows.parquet import ParquetRows
 from mercer.rows.progress import Advance
 
-# Times a task is run anew after its worker was lost.
+# How often a task is rerun after its worker was lost.
 LOSSES = 5
-# Parts under way for each core: one is worked on, one waits.
+# Parts in flight per core: one running, one waiting.
 AHEAD = 2
 
 
@@ -37,9 +37,9 @@ AHEAD = 2
 class RayRows(PartRows):
     """Rows in parts that tasks of Ray open; made by :func:`ray_rows` and :func:`parquet_on_ray`.
 
-    One task without state for every part, and a tree of sums; a few parts a core are under way at a time, so that
-    sums do not pile up. A task that is lost with its worker runs anew elsewhere, and what it needs is the
-    result of a task, which Ray can make again. Ctrl-C cancels the pass.
+    One stateless task for every part, and a tree of sums; a few parts per core are in flight at a time, so that
+    sums do not pile up. A task that is lost with its worker is rerun on another one, and its inputs are results of
+    tasks, which Ray can recompute. Ctrl-C cancels the pass.
     """
 
     _counts: Counts = field(default_factory=Counts, repr=False)
@@ -63,7 +63,7 @@ class RayRows(PartRows):
             while under_way:
                 _one_done(under_way, advance)
             under_way.append(_task(_packed).remote(tree.total()))
-            # Arrays that come from Ray as they are can not be written to; unpickled ones can.
+            # Arrays returned by Ray are read-only; unpickled copies are writable.
             total: Partial = pickle.loads(_ray().get(under_way[0]))
         return total
 
@@ -71,9 +71,9 @@ class RayRows(PartRows):
 def ray_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> RayRows:
     """Rows of a ray.data.Dataset, or of references to tuples (X,), (X, y) or (X, y, weight).
 
-    ``y`` and ``weight`` of a dataset are names of its columns. The dataset is computed once, in its order, and
-    its blocks stay in Ray's memory, or on disk beyond that, while these rows are in use. To read Parquet
-    files again in each pass instead, give their path.
+    ``y`` and ``weight`` of a dataset are names of its columns. The dataset is computed once, in its order, and its
+    blocks stay in Ray's object store, or on disk beyond that, while these rows are in use. To read Parquet files
+    again in each pass instead, pass their path.
     """
     check_block_rows(block_rows)
     if isinstance(X, list | tuple):
@@ -95,14 +95,14 @@ def parquet_on_ray(rows: ParquetRows) -> RayRows:
 
 def is_running() -> bool:
     """Ray was started in this process, or this process was started by Ray."""
-    # Who has started Ray has imported it; nobody else waits for the import.
+    # Whoever started Ray has imported it; nobody else pays for the import.
     ray = sys.modules.get("ray")
     return ray is not None and hasattr(ray, "is_initialized") and bool(ray.is_initialized())
 
 
 @dataclass(frozen=True, eq=False)
 class TableRows(LocalRows):
-    """Rows of a table of pyarrow, as a dataset of Ray holds them; a column may hold vectors."""
+    """Rows of a pyarrow table, as stored in a Ray dataset; a column may contain vectors."""
 
     table: Any
     _: KW_ONLY
@@ -138,7 +138,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError("this needs ray, which is missing: pip install mercer[ray]") from error
+        raise ImportError("this needs ray, which is not installed: pip install mercer[ray]") from error
     return ray
 
 
@@ -151,7 +151,7 @@ def _cores() -> int:
 
 
 def _one_done(under_way: list[Any], advance: Advance) -> None:
-    """Wait for one of the parts and take it out."""
+    """Wait for one of the parts and remove it."""
     (done,), _ = _ray().wait(under_way, num_returns=1)
     under_way.remove(done)
     advance(_ray().get(done))
@@ -159,7 +159,7 @@ def _one_done(under_way: list[Any], advance: Advance) -> None:
 
 @contextmanager
 def _cancelled_on_error(refs: list[Any]) -> Iterator[list[Any]]:
-    """References to results; after an error, and after Ctrl-C, those not done are cancelled."""
+    """References to results; after an error, and after Ctrl-C, unfinished ones are canceled."""
     try:
         yield refs
     except BaseException:
@@ -187,6 +187,6 @@ def _packed_each(function: Callable[[Rows], Any], open_: Callable[..., Rows], *a
 def _counted_sum(
     fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows], *arguments: Any
 ) -> tuple[int, Partial]:
-    """Rows of a part, which tell that it is done, and its sum, which stays where it is."""
+    """Number of rows of a part, which signals that it is done, and its sum, which stays on the worker."""
     one = run_sum(fold, first, open_, *arguments)
     return one.n_rows, one

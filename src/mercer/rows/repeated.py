@@ -1,4 +1,4 @@
-"""Rows that are gone through several times, and must be the same each time."""
+"""Rows that are read several times, and must be the same each time."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from mercer.rows.stream import StreamRows
 
 REMEDY = (
     "all passes of a fit must find the same rows in the same order: store rows that are computed or drawn at "
-    "random, let a function return a new iterator each time, and leave files alone until the fit is done"
+    "random, let a function return a new iterator each time, and do not change files until the fit is done"
 )
 PARTS = ("X", "y", "weight")
 
 
 @dataclass(frozen=True)
 class Passage:
-    """What a pass has found: the number of rows, and checksums of X, y and weight. Of disjoint rows these add."""
+    """Result of a pass: the number of rows, and checksums of X, y and weight. They add over disjoint rows."""
 
     n_rows: int = 0
     X: int = 0
@@ -34,18 +34,18 @@ class Passage:
         return Passage(self.n_rows + other.n_rows, *sums)
 
     def unlike(self, first: "Passage") -> str:
-        """In words: what the first pass did not find, nothing if there is no difference."""
+        """Description of the difference from the first pass, empty if there is none."""
         if self.n_rows != first.n_rows:
-            return f"{self.n_rows} rows, and there were {first.n_rows} in"
+            return f"{self.n_rows} rows, but there were {first.n_rows} in"
         parts = [part for part in PARTS if getattr(self, part) != getattr(first, part)]
         if not parts:
             return ""
-        return f"other values of {' and '.join(parts)} in {self.n_rows} rows than"
+        return f"different values of {' and '.join(parts)} in {self.n_rows} rows from"
 
 
 @dataclass(frozen=True)
 class Passed(Generic[Sum]):
-    """A sum over rows, and what they were."""
+    """A sum over rows, and the checksums of these rows."""
 
     value: Sum
     passage: Passage
@@ -61,7 +61,7 @@ class Passed(Generic[Sum]):
 
 @dataclass(frozen=True)
 class Watched(Generic[Sum]):
-    """The fold block -> fold(block), and what the block is; weights that are out of range are refused."""
+    """The fold block -> fold(block) with the checksums of the block; weights out of range raise an error."""
 
     fold: Callable[[Block], Sum]
 
@@ -72,7 +72,7 @@ class Watched(Generic[Sum]):
 
 @dataclass
 class _Before:
-    """How many passes there were, the name of the first, and what it found."""
+    """Number of passes so far, the name of the first, and its result."""
 
     n_passes: int = 0
     phase: str = ""
@@ -81,10 +81,10 @@ class _Before:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows(Rows):
-    """The same rows; a pass that does not find what the first has found raises an error.
+    """The same rows; a pass that differs from the first raises an error.
 
-    Number of rows and checksums travel with the sums: no further pass, and the same on every engine. An iterator,
-    which cannot start anew, is refused before it is begun.
+    Number of rows and checksums are computed along with the sums: no further pass, and the same on every engine.
+    An iterator, which cannot be restarted, raises an error before anything is read.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class RepeatedRows(Rows):
     >>> rows.reduce(lambda block: block.n_rows)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: pass 2 over the rows has 2 rows, and there were 3 in pass 1 (count); all passes of a fit must ...
+    ValueError: pass 2 over the rows has 2 rows, but there were 3 in pass 1 (count); all passes of a fit must ...
     """
 
     rows: Rows
@@ -104,8 +104,8 @@ class RepeatedRows(Rows):
     def __post_init__(self) -> None:
         if isinstance(self.rows, StreamRows) and self.rows.once:
             raise ValueError(
-                "a fit goes over the rows several times, and an iterator can be gone through only once; pass a "
-                "function that returns the iterator, or a list of the tuples"
+                "a fit reads the rows several times, but an iterator can be consumed only once; pass a function "
+                "that returns the iterator, or a list of the tuples"
             )
 
     @property
@@ -114,7 +114,7 @@ class RepeatedRows(Rows):
 
     @property
     def feature_names(self) -> tuple[Any, ...] | None:
-        """Names of the columns, where they are known."""
+        """Column names, if known."""
         names: tuple[Any, ...] | None = getattr(self.rows, "feature_names", None)
         return names
 
@@ -126,7 +126,7 @@ class RepeatedRows(Rows):
         self._compare(passage, "")
 
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
-        """fold(block) summed over all blocks; refused where the rows are not those of the first pass."""
+        """fold(block) summed over all blocks; an error if the rows are not those of the first pass."""
         try:
             passed = self.rows.reduce(Watched(fold), phase=phase, verbose=verbose)
         except NoRows:
@@ -148,14 +148,14 @@ class RepeatedRows(Rows):
 
 
 def _named(number: int, words: str, phase: str) -> str:
-    """In words: pass 2 over the rows (moments)."""
+    """The text "pass 2 over the rows (moments)"."""
     return f"pass {number}{words}{f' ({phase})' if phase else ''}"
 
 
 def _check_weight(block: Block) -> None:
-    """Weights, where there are any, are one for each row, and in range."""
+    """Weights, if any, are in range and one for each row."""
     if block.weight is None:
         return
     if block.weight.shape != (block.n_rows,):
-        raise ValueError(f"weights of {block.n_rows} rows have shape {block.weight.shape}; give one for each row")
+        raise ValueError(f"weights of {block.n_rows} rows have shape {block.weight.shape}; pass one for each row")
     gate.weights_in_range("sample_weight", block.weight)

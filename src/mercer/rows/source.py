@@ -1,4 +1,4 @@
-"""From what users have to rows, and the first of them to look at."""
+"""From user input to rows, and the first block of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,20 +17,20 @@ from mercer.rows.stream import StreamRows
 from mercer.rows.table import as_table, is_table
 
 ACCEPTED = (
-    "an array, a memory map, a sparse matrix, a frame, a list of rows, the path of a Parquet file or of a folder "
-    "of them, an iterable of tuples (X,), (X, y) or (X, y, weight), a function that returns one, a collection "
-    "of Dask, Ray or Spark, or Rows"
+    "an array, a memory map, a sparse matrix, a data frame, a list of rows, the path of a Parquet file or of a "
+    "folder of them, an iterable of tuples (X,), (X, y) or (X, y, weight), a function that returns one, a "
+    "collection of Dask, Ray or Spark, or Rows"
 )
-# Packages of engines, and what makes rows of their collections.
+# Packages of engines, and the functions that make rows from their collections.
 ENGINES: dict[str, Callable[..., EngineRows]] = {"dask": dask_rows, "ray": ray_rows, "pyspark": spark_rows}
 
 
 def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> Rows:
-    """Rows from whatever holds them; of a Parquet path, ``y`` and ``weight`` are names of columns.
+    """Rows from any source; for a Parquet path, ``y`` and ``weight`` are column names.
 
-    The data say where the work runs: a collection of an engine runs there, and Parquet files are read by the
-    current client of Dask, or by Ray, if there is one. Of datasets of Ray and DataFrames of Spark, ``y`` and
-    ``weight`` are names of columns.
+    The data determine where the work runs: collections of an engine are processed there, and Parquet files are
+    read by the current Dask client, or by Ray, if there is one. For Ray datasets and Spark DataFrames, ``y`` and
+    ``weight`` are column names.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
         return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if is_table(X):
         return MemoryRows(as_table(X), y, weight, block_rows=block_rows)
-    raise TypeError(f"rows cannot be read from {type(X).__name__}; give {ACCEPTED}")
+    raise TypeError(f"rows cannot be read from {type(X).__name__}; pass {ACCEPTED}")
 
 
 def elsewhere(X: Any) -> bool:
@@ -57,7 +57,7 @@ def elsewhere(X: Any) -> bool:
 
 
 def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] | None:
-    """Names of the columns of X in Parquet files, frames of an engine or Rows; None where there are none."""
+    """Column names of X in Parquet files, data frames of an engine or Rows; None if there are none."""
     if isinstance(X, str | Path):
         return ParquetRows(X, target=y, weight=weight).feature_names
     if isinstance(X, Rows):
@@ -70,10 +70,10 @@ def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] 
 
 
 def first_block(rows: Rows) -> Block:
-    """The first rows: what they look like. A pass is begun, which an iterator allows only once."""
+    """The first block, for inspection. This starts a pass, which an iterator allows only once."""
     first = next(rows.blocks(), None)
     if first is None:
-        raise ValueError("there are no rows to look at")
+        raise ValueError("the source has no rows; pass at least one")
     return first
 
 
@@ -85,7 +85,7 @@ def _engine_of(X: Any) -> str | None:
 
 
 def _where_files_are_read(rows: Rows) -> Rows:
-    """Parquet files are read by the workers of the current client of Dask, of Ray where that runs, or here."""
+    """Parquet files are read by the workers of the current Dask client, by Ray if it is running, or locally."""
     if not isinstance(rows, ParquetRows):
         return rows
     if current_client() is not None:
@@ -106,7 +106,7 @@ def _refuse_values(y: Any, weight: Any) -> None:
     for name, column in (("y", y), ("weight", weight)):
         if not (column is None or isinstance(column, str) or (name == "y" and _all_words(column))):
             raise TypeError(
-                f"{name} of a Parquet path is the name of a column, not of type {type(column).__name__}"
+                f"{name} is of type {type(column).__name__}; for a Parquet path, pass the name of a column"
             )
 
 
@@ -116,4 +116,4 @@ def _all_words(names: Any) -> bool:
 
 def _refuse_labels(y: Any, weight: Any) -> None:
     if y is not None or weight is not None:
-        raise ValueError("a stream, and Rows, carry y and weight in their blocks; leave y and weight out")
+        raise ValueError("streams and Rows contain y and weight in their blocks; do not pass y and weight")

@@ -1,4 +1,4 @@
-"""Rows in a DataFrame of Spark."""
+"""Rows in a Spark DataFrame."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from mercer.rows.stream import StreamRows
 
 # A row for a partition: its number, its rows, and its result as bytes; with FAILED rows, the error.
 SCHEMA = "part long, n_rows long, result binary"
-# Sums that one task, and in the end the driver, adds up. Few: the driver holds as many.
+# Sums that one task, and finally the driver, adds up. Few, because the driver holds that many.
 FAN = 8
 FAILED = -1
 
@@ -34,11 +34,11 @@ Function = Callable[[int, Rows], Any]
 class SparkRows(EngineRows):
     """Rows of a DataFrame whose partitions Spark opens; made by :func:`spark_rows`.
 
-    ``mapInArrow`` runs a function without state on every partition, and comes back with one row of bytes. Sums are
-    added eight at a time on the workers, in the order of the partitions. A partition that is lost with
-    its executor is computed anew: up to ``spark.task.maxFailures`` times, which is 1 in local mode unless the
-    master is ``local[cores, failures]``. Rows must come in the same order whenever a partition is computed: sort
-    or persist what comes out of a shuffle.
+    ``mapInArrow`` runs a stateless function on every partition, and returns one row of bytes. Sums are added eight
+    at a time on the workers, in the order of the partitions. A partition that is lost with its executor is
+    recomputed: up to ``spark.task.maxFailures`` times, which is 1 in local mode unless the master is
+    ``local[cores, failures]``. Rows must have the same order whenever a partition is computed: sort or persist the
+    result of a shuffle.
     """
 
     frame: Any
@@ -70,7 +70,7 @@ class SparkRows(EngineRows):
 
     def _ask(self) -> Iterable[int]:
         found = self._collect(_count)
-        # Spark says nothing of partitions without rows.
+        # Spark returns nothing for partitions without rows.
         return (found[k][0] if k in found else 0 for k in range(max(found, default=-1) + 1))
 
     def _collect(self, function: Function) -> dict[int, tuple[int, bytes]]:
@@ -82,7 +82,7 @@ class SparkRows(EngineRows):
 
 
 def spark_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> SparkRows:
-    """Rows of a DataFrame; ``y`` and ``weight`` are names of its columns, and X are all others."""
+    """Rows of a DataFrame; ``y`` and ``weight`` are column names, and X consists of all other columns."""
     check_columns(X.columns, y, weight)
     check_block_rows(block_rows)
     return SparkRows(X, y, weight, block_rows)
@@ -95,7 +95,7 @@ def _run_partition(
     block_rows: int,
     batches: Iterator[Any],
 ) -> Iterator[Any]:
-    """function(number, rows) of one partition as one row of SCHEMA; None stays away."""
+    """function(number, rows) of one partition as one row of SCHEMA; None is omitted."""
     import pyarrow
     from pyspark import TaskContext
 
@@ -106,7 +106,7 @@ def _run_partition(
     except OSError:
         raise
     except Exception as error:
-        # As a result: what is raised, Spark tries again a few times, and gives back as text.
+        # Errors are returned as results: if raised, Spark would retry the task and return the error as text.
         yield _row(pyarrow, number, FAILED, pickle.dumps(error))
         return
     if result is not None:
@@ -115,10 +115,10 @@ def _run_partition(
 
 
 def _columns(batch: Any, target: str | Sequence[str] | None, weight: str | None) -> tuple[Any, Any, Any]:
-    """X, y and weight of a batch of pyarrow."""
+    """X, y and weight of a pyarrow batch."""
     for name, column in zip(batch.schema.names, batch.columns):
         if column.null_count:
-            raise ValueError(f"column {name!r} has {column.null_count} nulls; fill them or leave those rows out")
+            raise ValueError(f"column {name!r} has {column.null_count} nulls; fill them or drop those rows")
     columns = {
         name: column.to_numpy(zero_copy_only=False) for name, column in zip(batch.schema.names, batch.columns)
     }
@@ -126,7 +126,7 @@ def _columns(batch: Any, target: str | Sequence[str] | None, weight: str | None)
 
 
 def _neighbors_added(sums: Any, groups: int) -> Any:
-    """One row for every FAN neighboring rows, added where they are."""
+    """One row for every FAN neighboring rows, added on the workers."""
     from pyspark.sql import functions
 
     group = functions.floor(sums["part"] / FAN)
@@ -135,7 +135,7 @@ def _neighbors_added(sums: Any, groups: int) -> Any:
 
 
 def _add_groups(batches: Iterator[Any]) -> Iterator[Any]:
-    """Sums of rows with the same group, which follow each other; errors stay what they are."""
+    """Sums of consecutive rows with the same group; errors are passed on."""
     import pyarrow
 
     trees: dict[int, Carry] = {}
@@ -160,7 +160,7 @@ def _rows(mapped: Any) -> list[tuple[int, int, bytes]]:
     try:
         table = mapped.toArrow()
     except Exception as error:
-        # Spark stops its jobs after Ctrl-C, and then complains that they were stopped.
+        # Spark stops its jobs after Ctrl-C, and then raises an error because they were stopped.
         if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise

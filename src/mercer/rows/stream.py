@@ -1,4 +1,4 @@
-"""Rows that something else produces, block after block."""
+"""Rows from an iterable of blocks."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ Source = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
 
 @dataclass
 class _Passes:
-    """What passes over a stream have shown: whether one was begun, names of columns, the number of all rows."""
+    """Results of passes over a stream: whether one was started, column names, the number of rows."""
 
     begun: bool = False
     n_rows: int | None = None
@@ -26,18 +26,18 @@ class _Passes:
 class StreamRows(LocalRows):
     """Rows from tuples (X,), (X, y) or (X, y, weight), in a list or from a function that returns an iterator.
 
-    Large blocks are cut and small ones joined, so that any batching of the same rows gives the same sums. An
-    iterator is taken, too, but only once: the second pass is refused. ``n_rows`` is known after one pass, and
-    ``feature_names`` where blocks are frames, which must all have the same columns. Can be pickled if ``source``
-    can.
+    Large blocks are split and small ones joined, so that any batching of the same rows gives the same sums. An
+    iterator is accepted, but only for one pass: the second raises an error. ``n_rows`` is known after one pass,
+    and so are ``feature_names`` if blocks are data frames, which must all have the same columns. Picklable if
+    ``source`` is.
 
     Parameters
     ----------
     source : iterable of tuples, or function that returns one
-        X as for :class:`mercer.rows.MemoryRows`, or lists of lists of numbers; where dense and sparse blocks are
-        joined they become what the first is.
+        X as for :class:`mercer.rows.MemoryRows`, or lists of lists of numbers; if dense and sparse blocks are
+        joined, the result has the format of the first.
     block_rows : int
-        Rows in a block; the last one has fewer.
+        Number of rows per block; the last block may be smaller.
 
     Examples
     --------
@@ -61,23 +61,23 @@ class StreamRows(LocalRows):
 
     @property
     def feature_names(self) -> tuple[Any, ...] | None:
-        """Names of the columns, after a pass over frames."""
+        """Column names, after a pass over data frames."""
         return self._passes.names
 
     @property
     def once(self) -> bool:
-        """Whether the source is an iterator, which cannot start anew."""
+        """Whether the source is an iterator, which cannot be restarted."""
         return isinstance(self.source, Iterator) and not callable(self.source)
 
     def blocks(self) -> Iterator[Block]:
-        # Not a generator itself: a pass that can not be is refused here, not at the first block.
+        # Not a generator itself: a second pass over an iterator raises an error here, not at the first block.
         return regroup(self._numbered(self._begin()), self.block_rows)
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self.once and self._passes.begun:
             raise ValueError(
-                "this iterator was gone through once and cannot start anew; "
-                "pass a function that returns the iterator"
+                "this iterator was already consumed and cannot be restarted; pass a function that returns the "
+                "iterator"
             )
         self._passes.begun = True
         return iter(self.source() if callable(self.source) else self.source)
@@ -97,7 +97,7 @@ class StreamRows(LocalRows):
 
 
 def _next(items: Iterator[Any], position: int, first: int) -> Any:
-    """The item at this position, END after the last; an error of the source says where it was raised."""
+    """The item at this position, END after the last; errors of the source get a note with the position."""
     try:
         return next(items, END)
     except Exception as error:
@@ -109,7 +109,7 @@ def _block(item: Any, position: int, first: int) -> Block:
     """The block of the tuple at this position of the stream."""
     if not isinstance(item, tuple) or not 1 <= len(item) <= 3:
         raise TypeError(
-            f"block {position} of the stream is {_kind(item)}; give tuples (X,), (X, y) or (X, y, weight)"
+            f"block {position} of the stream is {_kind(item)}; pass tuples (X,), (X, y) or (X, y, weight)"
         )
     X, y, weight = item + (None,) * (3 - len(item))
     check_lengths(X, y, weight, where=f" in block {position} of the stream")
@@ -117,12 +117,12 @@ def _block(item: Any, position: int, first: int) -> Block:
 
 
 def _same_names(item: Any, position: int, names: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Names of the columns so far, which are those of this item if it is a frame."""
+    """Column names so far, which must be those of this item if it is a data frame."""
     own = column_names(item[0]) if isinstance(item, tuple) and item else None
     if own is not None and names is not None and own != names:
         raise ValueError(
-            f"block {position} of the stream has the columns {', '.join(map(str, own))}, and blocks before it "
-            f"{', '.join(map(str, names))}; give the same columns in the same order"
+            f"block {position} of the stream has the columns {', '.join(map(str, own))}, but previous blocks have "
+            f"{', '.join(map(str, names))}; pass the same columns in the same order"
         )
     return names if own is None else own
 

@@ -1,7 +1,8 @@
-"""Tables of rows, whatever holds them: how many rows, some of them, several tables joined, as plain arrays.
+"""Tables of rows of any type: number of rows, subsets, concatenation, conversion to plain arrays.
 
-A table is an array, a sparse matrix, a frame of pandas or polars, or a list of objects. A dict of tables holds
-several views of the same rows. pandas and polars are not imported: frames are known by what they can do.
+A table is an array, a sparse matrix, a data frame of pandas or polars, or a list of objects. A dict of tables
+holds several views of the same rows. pandas and polars are not imported: data frames are recognized by their
+methods.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ Table = Any
 
 
 def n_rows(X: Table) -> int:
-    """How many rows there are, in every view."""
+    """Number of rows, the same in every view."""
     if isinstance(X, dict):
         return _same_number({name: n_rows(view) for name, view in X.items()})
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
@@ -37,7 +38,7 @@ def _same_number(n: dict[Any, int]) -> int:
     """The number of rows that all views have."""
     if len(set(n.values())) != 1:
         sizes = ", ".join(f"{name!r} has {size} rows" for name, size in n.items()) or "there is none"
-        raise ValueError(f"views are of the same rows, at least one of them, and {sizes}")
+        raise ValueError(f"views must have the same number of rows, at least one, but {sizes}")
     return next(iter(n.values()))
 
 
@@ -53,9 +54,9 @@ def take(X: Table, rows: Indices | slice) -> Table:
 
 
 def join(name: str, tables: Sequence[Table]) -> Table:
-    """The rows of all tables one below the other, sparse or dense as the first; None where all are None.
+    """The rows of all tables stacked, sparse or dense like the first; None if all are None.
 
-    ``name`` is what an error calls the tables.
+    ``name`` is the name of the tables in error messages.
     """
     if all(part is None for part in tables):
         return None
@@ -64,7 +65,8 @@ def join(name: str, tables: Sequence[Table]) -> Table:
     shapes = sorted({shape_of(part.shape[1:]) for part in tables if hasattr(part, "shape")})
     if len(shapes) > 1:
         raise ValueError(
-            f"{name} of some blocks has shape {shapes[0]} and of others {shapes[1]}; give all the same columns"
+            f"{name} has shape {shapes[0]} in some blocks and {shapes[1]} in others; pass blocks with the same "
+            "columns"
         )
     if all(isinstance(part, list | tuple) for part in tables):
         return [row for part in tables for row in part]
@@ -75,42 +77,45 @@ def join(name: str, tables: Sequence[Table]) -> Table:
         return np.concatenate([part.toarray() if is_sparse(part) else part for part in tables])
     kinds = ", ".join(sorted({type(part).__name__ for part in tables}))
     raise TypeError(
-        f"{name} in blocks of {kinds} cannot be joined; give all blocks as arrays, as CSR matrices, or as lists"
+        f"{name} in blocks of {kinds} cannot be joined; pass all blocks as arrays, as CSR matrices, or as lists"
     )
 
 
 def _joined_views(name: str, tables: Sequence[Table]) -> Table:
-    """Every view joined, where all tables have the same."""
+    """Every view joined, if all tables have the same views."""
     views = tables[0].keys()
     if any(not isinstance(part, dict) or part.keys() != views for part in tables):
-        raise ValueError(f"{name} of some blocks has the views {', '.join(views)}, and of others different ones")
+        raise ValueError(
+            f"{name} has the views {', '.join(views)} in some blocks and different ones in others; pass the same "
+            "views in all blocks"
+        )
     return {view: join(f"{name}[{view!r}]", [part[view] for part in tables]) for view in views}
 
 
 def shape_of(row: tuple[int, ...]) -> str:
-    """In words: (b,), or (b, 3), the shape of b rows that each have this shape."""
+    """The text (b,) or (b, 3) for the shape of b rows of this shape."""
     return str(("b", *row)).replace("'", "")
 
 
 def is_sparse(X: Table) -> bool:
-    """A sparse matrix or array of SciPy, in any format."""
+    """Whether X is a SciPy sparse matrix or array, in any format."""
     return bool(sparse.issparse(X))
 
 
 def is_frame(X: Table) -> bool:
-    """A table of pandas or polars."""
+    """Whether X is a data frame of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
 def is_table(X: Any) -> bool:
-    """Whether X holds rows in memory: an array, a sparse matrix, a frame, a sequence, or several of them."""
+    """Whether X holds rows in memory: an array, a sparse matrix, a data frame, a sequence, or a dict of these."""
     if isinstance(X, dict):
         return len(X) > 0 and all(map(is_table, X.values()))
     return (hasattr(X, "shape") and len(X.shape) > 0) or is_frame(X) or isinstance(X, Sequence)
 
 
 def holds_objects(X: Table) -> bool:
-    """Whether rows are objects in a list, in one view at least: two of them may be equal and not seen to be."""
+    """Whether rows are objects in a list, in at least one view: equal objects may not compare equal."""
     return any(map(holds_objects, X.values())) if isinstance(X, dict) else not hasattr(X, "shape")
 
 
@@ -123,12 +128,12 @@ def holds_numbers(X: Table) -> bool:
 
 
 def column_names(X: Table) -> tuple[Any, ...] | None:
-    """Names of the columns of a frame; None of anything else."""
+    """Column names of a data frame; None for anything else."""
     return tuple(X.columns) if is_frame(X) else None
 
 
 def as_table(X: Table) -> Table:
-    """Lists of lists of numbers as an array, sparse matrices as CSR; the rest as it is."""
+    """Lists of lists of numbers as an array, sparse matrices as CSR; anything else unchanged."""
     if isinstance(X, dict):
         return {name: as_table(view) for name, view in X.items()}
     if is_sparse(X):
@@ -143,9 +148,9 @@ def as_table(X: Table) -> Table:
 
 
 def numbers(X: Table) -> Table:
-    """Rows as kernels take them: those of a frame as a C-ordered array, others as they are.
+    """Rows in the form that kernels accept: data frames as C-ordered arrays, others unchanged.
 
-    Columns of a frame that have no common type in NumPy become float64.
+    Columns of a data frame without a common NumPy type become float64.
     """
     if isinstance(X, dict):
         return {name: numbers(view) for name, view in X.items()}
@@ -161,7 +166,7 @@ def numbers(X: Table) -> Table:
     except (TypeError, ValueError) as error:
         types = ", ".join(f"{name} ({kind})" for name, kind in zip(X.columns, X.dtypes))
         raise ValueError(
-            f"the frame has values that are missing or not numbers; select or convert columns of {types}"
+            f"the data frame has missing or non-numeric values; fill, convert or drop columns of {types}"
         ) from error
 
 
@@ -179,5 +184,5 @@ def weights(weight: Any) -> Array | None:
 
 
 def _plain(part: Any) -> Any:
-    """What a frame or a series holds, as an array."""
+    """The content of a data frame or series as an array."""
     return part.to_numpy() if hasattr(part, "to_numpy") else part

@@ -1,4 +1,4 @@
-"""Rows that leave, and which of the rows that are held are equal to them."""
+"""Removed rows, and which of the rows in the sample are equal to them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +11,15 @@ from mercer.rows.distinct import distinct_rows
 from mercer.rows.table import holds_objects
 from mercer.types import Array, Indices
 
-# Weights are sums of others: what is taken may exceed what is there by rounding.
+# Weights are sums: the removed weight may exceed the stored one by rounding.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Twins:
-    """Rows that are held, rows that leave, and which of them are equal, in rows and targets.
+    """Rows in the sample, removed rows, and which of them are equal, in rows and targets.
 
-    ``held`` (h,) and ``gone`` (b,) number the different rows among both; ``weight`` (h,), ``less`` (b,).
+    ``held`` (h,) and ``gone`` (b,) number the distinct rows among both; ``weight`` (h,), ``less`` (b,).
     """
 
     held: Indices
@@ -37,15 +37,15 @@ class Twins:
         return int(max(self.held.max(initial=-1), self.gone.max(initial=-1))) + 1
 
     def missing(self) -> NDArray[np.bool_]:
-        """Whether more weight leaves (b,) than equal rows hold."""
+        """Whether more weight is removed (b,) than equal rows have."""
         there, less = (self._sums(*each) for each in ((self.held, self.weight), (self.gone, self.less)))
         too_much: NDArray[np.bool_] = (less > there * (1.0 + ROUNDING))[self.gone]
         return too_much
 
     def left(self, probability: Array, rng: np.random.Generator) -> Array:
-        """Weights (h,) that the held rows keep, for rows that had this probability (h,) of being held.
+        """Remaining weights (h,) of the rows in the sample, which were drawn with this probability (h,).
 
-        Where all equal rows are held, those of the weight that leaves are the ones that leave.
+        If all equal rows are in the sample, those whose weight equals the removed one are removed.
         """
         count = np.bincount(self.held, minlength=self.n_pairs)
         mean = self._sums(self.held, probability) / np.maximum(count, 1)
@@ -64,7 +64,7 @@ class Twins:
         return np.where(weight > ROUNDING * self.weight, weight, 0.0)
 
     def _of_same_weight(self, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Held rows (h,) and rows that leave (b,) that have each other's weight, one to one in known pairs."""
+        """Rows of the sample (h,) and removed rows (b,) matched one to one by equal weight, in known pairs."""
         pair, h = np.concatenate([self.held, self.gone]), len(self.held)
         size = _sizes(np.concatenate([self.weight, self.less]))
         _, kind = np.unique(np.column_stack([pair, size]), axis=0, return_inverse=True)
@@ -78,7 +78,7 @@ class Twins:
 
 
 def _sizes(weight: Array) -> Indices:
-    """Numbers (n,) of the different weights; those that differ by rounding are the same."""
+    """Numbers (n,) of the distinct weights; weights that differ by rounding count as equal."""
     order = np.argsort(weight)
     larger = np.diff(weight[order], prepend=0.0) > ROUNDING * weight[order]
     size = np.empty(len(weight), dtype=np.intp)
@@ -96,11 +96,12 @@ def rank_within(kind: Indices) -> Indices:
 
 
 def _copies(count: Indices, probability: Array) -> Array:
-    """How many rows are equal to one of which ``count`` are held (u,), each with this probability (u,).
+    """Number of copies of a row of which ``count`` (u,) are in the sample, each with this probability (u,).
 
-    Of several held, count / probability. Of one the expectation from how many are held once and twice, which is
-    one where rows do not repeat: E(N - 1) = 2 (1 - p) / p f_2 / f_1 (Robbins 1956, An empirical Bayes approach to
-    statistics). Less than one more is no other: rows that do not repeat leave for certain.
+    For several in the sample, count / probability. For one, the expectation from the numbers of rows that occur
+    once and twice, which is one if rows do not repeat: E(N - 1) = 2 (1 - p) / p f_2 / f_1 (Robbins 1956, An
+    empirical Bayes approach to statistics). An expectation of less than one further copy counts as none: rows that
+    do not repeat are removed with certainty.
     """
     p = np.where(count > 0, probability, 1.0)
     once, twice = (count == 1).sum(), (count == 2).sum()
@@ -111,19 +112,19 @@ def _copies(count: Indices, probability: Array) -> Array:
 
 
 def check_held(twins: Twins, block: Block, bound: Array) -> None:
-    """Where all rows are held, as the bound says, those that leave are among them; objects may be equal unseen."""
+    """If the sample holds all rows, it must contain the removed ones; equal objects may not compare equal."""
     if holds_objects(block.X):
         return
     strange = np.flatnonzero(twins.missing() & np.isinf(bound) & (twins.less > 0))
     if len(strange):
         raise ValueError(
-            f"row {block.first + strange[0]}, with weight {twins.less[strange[0]]:.6g}, is not in the model, or "
-            "has less weight there; remove takes rows out that were added, with the weight they still have"
+            f"row {block.first + strange[0]} with weight {twins.less[strange[0]]:.6g} is not in the model, or has "
+            "less weight there; remove only rows that were added before, with their current weight"
         )
 
 
 def _pairs(one: Block, two: Block) -> Indices:
-    """Numbers (b + c,) of the rows of both blocks that are equal where both the rows and their targets are.
+    """Numbers (b + c,) of the rows of both blocks, equal if both the rows and their targets are equal.
 
     Rows in float32 and in float64 are compared as float32.
     """
@@ -136,7 +137,7 @@ def _pairs(one: Block, two: Block) -> Indices:
 
 
 def _same_precision(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both as they are, or in the lesser precision where both are floating."""
+    """Both unchanged, or in the lower precision if both are floating-point."""
     if all(getattr(getattr(x, "dtype", None), "kind", "") == "f" for x in (a, b)):
         dtype = min(a.dtype, b.dtype, key=lambda kind: kind.itemsize)
         return a.astype(dtype, copy=False), b.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""What weights of rows mean: counts of equal rows, of which one leaves at a time, or how much each row matters."""
+"""The meaning of sample weights: counts of equal rows, of which one is held out at a time, or importance."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,18 +9,19 @@ from mercer.types import Array, Indices
 
 Meaning = Literal["auto", "counts", "importance"]
 
-# Larger whole numbers are not taken for counts unless asked for. Of bootstrap samples, the usual source of counts,
-# one row in 10⁸ comes more than ten times; and of a row of weight ten that is no count nine tenths stay behind.
+# Larger integers are not read as counts unless weights="counts". In bootstrap samples, the usual source of counts,
+# one row in 10⁸ occurs more than ten times; and if an importance of ten were read as a count, nine tenths of the
+# row would stay in the model that predicts it.
 MOST_COPIES = 10
-# From here on every float is a whole number.
+# From here on every float is an integer.
 ALL_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many rows have the weights 1, 2, … 10 (10,), a larger whole number, and any other weight but zero.
+    """How many rows have the weights 1, 2, … 10 (10,), a larger integer, and any other weight but zero.
 
-    Of disjoint rows these add, exactly and in any order. ``odd`` is the largest of the other weights so far.
+    Tallies of disjoint rows add, exactly and in any order. ``odd`` is the largest of the other weights so far.
     """
 
     small: Indices
@@ -30,7 +31,7 @@ class Tally:
 
     @classmethod
     def of(cls, weight: Array | None, n_rows: int) -> "Tally":
-        """The tally of ``n_rows`` rows of these weights (n,), None: all of weight one."""
+        """The tally of ``n_rows`` rows with these weights (n,), None: all of weight one."""
         if weight is None:
             return cls(np.array([n_rows, *[0] * (MOST_COPIES - 1)], dtype=np.intp), 0, 0, 0.0)
         whole = (weight == np.round(weight)) & (weight < ALL_WHOLE)
@@ -44,7 +45,7 @@ class Tally:
         return Tally(self.small + more.small, large, other, max(self.odd, more.odd))
 
     def __sub__(self, less: "Tally") -> "Tally":
-        """After rows left of which nobody knows whether all of their weight did: none becomes a count by that."""
+        """After removing rows, possibly only part of their weight: no remaining weight becomes a count by that."""
         small = np.maximum(self.small - less.small, 0)
         return Tally(small, self.large, max(self.other, less.other), max(self.odd, less.odd))
 
@@ -55,18 +56,18 @@ class Tally:
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are whole numbers."""
+        """Whether all weights are integers."""
         return self.other == 0
 
     @property
     def one_value(self) -> bool:
-        """Whether all rows have the same weight; of large weights several may be different."""
+        """Whether all rows have the same weight; large weights are not distinguished."""
         return np.count_nonzero(self.small) == 1 and self.large == self.other == 0
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Whether weights are counts; ``doubtful``: they may as well have been meant in the other way."""
+    """Whether weights are counts; ``doubtful``: they may also have been meant the other way."""
 
     counts: bool
     doubtful: bool = False
@@ -76,11 +77,11 @@ class Reading:
         return replace(self, counts=not self.counts)
 
     def copies(self, weight: Array) -> Array:
-        """As how many rows each counts (n,): of a count one copy leaves, else the whole row."""
+        """As how many rows each counts (n,): of a count one copy is held out, otherwise the whole row."""
         return np.maximum(weight, 1.0) if self.counts else np.ones(len(weight))
 
     def evidence(self, weight: Array) -> Array:
-        """Positive weights (n,) in such a unit that they sum to the number of rows."""
+        """Positive weights (n,) scaled to sum to the number of rows."""
         scaled: Array = weight * (self.copies(weight).sum() / weight.sum())
         return scaled
 
@@ -88,15 +89,15 @@ class Reading:
 def reading_of(meaning: Meaning, tally: Tally) -> Reading:
     """How weights are read, in all models.
 
-    "counts" asks for whole numbers, "importance" for nothing. "auto": counts are whole numbers of at most ten, and
-    not all the same above one; anything else says how much rows matter. Whole numbers of which some are that small
-    and some are above one are doubtful.
+    "counts" requires integers, "importance" accepts any weights. "auto": integers of at most ten that are not all
+    equal to the same number above one are counts; anything else is importance. Integers of which some are that
+    small and some are above one are doubtful.
     """
     if meaning == "counts":
         if not tally.whole:
             raise ValueError(
-                f"sample_weight holds {tally.odd!r}, and counts of rows are whole numbers below 2**53; round the "
-                'weights, or use weights="importance" in place of weights="counts"'
+                f'sample_weight contains {tally.odd!r}, but with weights="counts" weights must be integers below '
+                '2**53; round them, or use weights="importance"'
             )
         return Reading(True)
     alike = tally.one_value and not tally.small[0]
