@@ -15,6 +15,7 @@ from mercer.export.steps import Step, affine_steps
 from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, Wendland
 from mercer.models.base import KernelModel
 from mercer.models.state import snapshot
+from mercer.rows.table import dense
 from mercer.scores.relative import relative
 from mercer.types import Array
 
@@ -96,8 +97,7 @@ def _expansion(model: Any) -> Formula:
     kernels = getattr(model, "kernels_", (model.kernel_,))
     term, value, feature, widths = _kernel_formula(kernels)
     number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
-    rows: Any = model.X_fit_
-    centers = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    centers = dense(model.X_fit_).astype(np.float64)
     coef = coef.reshape(len(coef), len(intercept))
     origin = getattr(kernels[0], "origin", None)
     if origin is not None:

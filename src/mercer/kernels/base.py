@@ -69,11 +69,6 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """Whether all parameters are numbers."""
         return not isinstance(self.gamma, str)
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether k(x, z) = k(z, x) by construction; False means: not known."""
-        return self.takes_vectors
-
     def narrowed(self, factor: float) -> "Kernel":
         """A copy with ``factor`` times its gamma."""
         if self.gamma is None or isinstance(self.gamma, str):

@@ -11,7 +11,7 @@ from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import Matrix
 from mercer.kernels.takes import Takes
-from mercer.rows.table import is_sparse, n_rows
+from mercer.rows.table import dense, n_rows
 from mercer.types import Floats
 
 # A matrix, or a list of any objects.
@@ -160,6 +160,6 @@ def pairwise(function: Callable[[Any, Any], float]) -> Pairwise:
 
 def _values(K: Any, copy: bool = False) -> Floats:
     """As a dense array of float32 or float64."""
-    values = np.asarray(K.toarray() if is_sparse(K) else K)
+    values = dense(K)
     dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.float64
     return values.astype(dtype, copy=copy)

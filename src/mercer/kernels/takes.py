@@ -13,7 +13,10 @@ Takes = Literal["vectors", "objects", "values"]
 
 
 class TakesRows:
-    """What is asked about the rows of a kernel; all answers follow from ``takes`` unless a kernel knows better."""
+    """What is asked about the rows of a kernel, and about pairs of them.
+
+    All answers follow from ``takes``, the only one that a kernel on other rows than vectors must give.
+    """
 
     @property
     def takes(self) -> Takes:
@@ -29,6 +32,11 @@ class TakesRows:
     def takes_values(self) -> bool:
         """Whether X holds kernel values: a row for each row, and a column for each row of the fit."""
         return self.takes == "values"
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether k(x, z) = k(z, x) by construction; False means: not known."""
+        return self.takes_vectors
 
     @property
     def averages(self) -> bool:

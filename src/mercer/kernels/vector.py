@@ -28,7 +28,7 @@ from mercer.kernels.pairs import (
 )
 from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
-from mercer.rows.table import is_sparse
+from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 
 Gamma = float | str | ArrayLike
@@ -108,7 +108,7 @@ class Linear(DotProduct):
             raise KernelError(f"origin has shape {origin.shape}, but rows have {X.shape[1]} features")
         if not np.isfinite(origin).all():
             raise KernelError(f"origin={self.origin!r}; its numbers must be finite")
-        return _dense(X) - origin
+        return dense(X) - origin
 
     def _profile(self, G: Floats) -> Floats:
         return G
@@ -436,7 +436,7 @@ class ANOVA(Kernel):
         self.degree = degree
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
-        X, Z = (_dense(A) for A in as_matrices(X, Z))
+        X, Z = (dense(A) for A in as_matrices(X, Z))
         degree = self._degree(X)
         K = np.empty((len(X), len(Z)), np.result_type(X, Z))
         for i in range(0, len(X), CACHED_ROWS):
@@ -445,7 +445,7 @@ class ANOVA(Kernel):
         return K
 
     def diag(self, X: Matrix) -> Floats:
-        X = _dense(as_matrix(X))
+        X = dense(as_matrix(X))
         return _elementary(X.T, X.T, self._degree(X))
 
     def _degree(self, X: Floats) -> int:
@@ -473,10 +473,6 @@ def _bessel(r: Floats, nu: float) -> Floats:
         logarithm = (1 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(r64) + np.log(kve(nu, r64)) - r64
     near = 1.0 - r64 * r64 / (4.0 * max(nu - 1.0, 1.0))
     return np.where(np.isfinite(kve(nu, r64)), np.exp(logarithm), near).astype(r.dtype)
-
-
-def _dense(X: Matrix) -> Floats:
-    return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
 def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.gate import labels, not_dates, real, unmasked
@@ -74,7 +75,7 @@ def join(name: str, tables: Sequence[Table]) -> Table:
         if is_sparse(tables[0]):
             parts = [part if is_sparse(part) else sparse.csr_matrix(part) for part in tables]
             return sparse.vstack(parts, format="csr")
-        return np.concatenate([part.toarray() if is_sparse(part) else part for part in tables])
+        return np.concatenate([dense(part) for part in tables])
     kinds = ", ".join(sorted({type(part).__name__ for part in tables}))
     raise TypeError(
         f"{name} in blocks of {kinds} cannot be joined; pass all blocks as arrays, as CSR matrices, or as lists"
@@ -100,6 +101,11 @@ def shape_of(row: tuple[int, ...]) -> str:
 def is_sparse(X: Table) -> bool:
     """Whether X is a SciPy sparse matrix or array, in any format."""
     return bool(sparse.issparse(X))
+
+
+def dense(X: Table) -> NDArray[Any]:
+    """A table of numbers as an array, sparse or not."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
 def is_frame(X: Table) -> bool:
