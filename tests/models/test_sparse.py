@@ -266,6 +266,7 @@ def test_a_model_comes_back_from_a_file(three_classes):
         ({"tol": -1.0}, "tol"),
         ({"cost": 0.0}, "cost"),
         ({"widths": [1.0, -1.0]}, "widths"),
+        ({"widths": []}, "widths"),
         ({"kernel": "linear", "widths": [1.0, 2.0]}, "widths"),
     ],
 )

@@ -163,7 +163,7 @@ class SparseModel(KernelModel):
             return (kernel,)
         factors = np.atleast_1d(gate.real("widths", self.widths))
         gamma = getattr(kernel, "gamma", None)
-        if gamma is None or factors.ndim != 1 or not ((factors > 0) & (factors < np.inf)).all():
+        if gamma is None or factors.ndim != 1 or not (factors.size and ((factors > 0) & (factors < np.inf)).all()):
             raise ValueError(
                 f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a gamma"
             )
