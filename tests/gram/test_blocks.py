@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.metrics.pairwise import linear_kernel
 
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, combine, gram, kernel_blocks, self_similarity
 from mercer.gram.blocks import evaluator, term_evaluators
-from mercer.kernels import RBF, FromCallable, Polynomial, Precomputed, Sum, pairwise
+from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Normalized, Polynomial, Precomputed, Sum, pairwise
 
 PLENTY = Budget(2.0**30)
 KERNEL = RBF(gamma=0.5)
@@ -30,6 +31,17 @@ def test_blocks_of_any_size_make_the_whole(monkeypatch, X, size):
     assert [i for rows, _ in parts for i in range(rows.start, rows.stop)] == list(range(23))
     assert max(K.size for _, K in parts) <= max(size, 5)
     assert_allclose(np.concatenate([K for _, K in parts]), KERNEL.block(X, X[:5]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [KERNEL, Laplacian(gamma=0.5), KERNEL + Linear(), Normalized(Linear()), FromCallable(linear_kernel, psd=True)],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_without_centers_there_are_no_values(kernel, rng):
+    X = rng.normal(size=(23, 3))
+    assert evaluator(kernel, X[:0])(X).shape == (23, 0)
+    assert_array_equal(combine(kernel, X, X[:0], np.empty((0, 2))), np.zeros((23, 2)))
 
 
 @pytest.mark.parametrize("size", [1, 50, 10**6])

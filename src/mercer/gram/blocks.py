@@ -63,9 +63,10 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     A second argument is a (b, m) array that may become the result.
 
     Shapes are checked, values are not: whoever adds them up looks at the sums, and asks :func:`check_finite`
-    where those are not finite. Can be pickled.
+    where those are not finite. Can be pickled. Kernels are not asked for values of no centers.
     """
-    return partial(_evaluate, kernel, kernel.at(centers), n_rows(centers))
+    m = n_rows(centers)
+    return partial(_evaluate, kernel, kernel.at(centers), m) if m else _no_values
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,10 @@ def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any 
     K = np.asarray(at(X, room))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
+
+
+def _no_values(X: Any, room: Any = None) -> Floats:
+    return np.empty((n_rows(X), 0))
 
 
 def cross(kernel: Kernel, X: Any, centers: Any) -> Floats:
