@@ -1,4 +1,4 @@
-"""The fitted function f(x) = sum_j c_j k(x, z_j) + b, and nothing else."""
+"""The fitted function f(x) = sum_j c_j k(x, z_j) + b."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,11 +1,11 @@
-"""Types of arrays, by the names they have in all signatures."""
+"""Names of array types used in signatures."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Numbers that are computed with.
+# Floating-point numbers for computations.
 Array = NDArray[np.float64]
 # Positions of rows, classes, centers.
 Indices = NDArray[np.intp]

@@ -234,7 +234,7 @@ def test_weights_that_count_less_than_one_row_cannot_say_how_many_centers():
 
 
 def test_an_unknown_criterion_is_named():
-    with pytest.raises(ValueError, match='criterion is \'aic\'; it must be "gcv" or "loo"'):
+    with pytest.raises(ValueError, match='criterion=\'aic\'; it must be "gcv" or "loo"'):
         ForwardSelection(criterion="aic").select(KERNEL, regression(), 3, seeded())
 
 

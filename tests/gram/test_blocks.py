@@ -90,7 +90,7 @@ def test_kernel_that_returns_another_shape_is_named():
         def block(self, X, Z):
             return super().block(X, Z)[:, :-1]
 
-    with pytest.raises(KernelError, match=r"Wide.*shape \(3, 2\) where \(3, 3\)"):
+    with pytest.raises(KernelError, match=r"Wide.*shape \(3, 2\) instead of \(3, 3\)"):
         gram(Wide(gamma=1.0), np.eye(3), budget=PLENTY)
 
 

@@ -54,7 +54,7 @@ def test_rows_of_other_kernels_are_themselves(kernel, X):
 
 def test_values_and_rows_cannot_be_the_parts_of_one_kernel():
     for kernel in (Precomputed() + RBF(), 2.0 * (FUNCTION * Precomputed())):
-        with pytest.raises(KernelError, match=r"parts that take different rows, .*values"):
+        with pytest.raises(KernelError, match=r"combines kernels for different rows, .*values"):
             _ = kernel.takes
 
 
@@ -80,7 +80,7 @@ def test_a_function_of_rows_is_not_asked_about_their_means(X):
 
     sample = CandidateRows(X, np.sign(X[:, :1]), np.ones(150))
     kernel, rng = RBF(gamma=0.3) + FromCallable(known), np.random.default_rng(0)
-    with pytest.raises(KernelError, match="KMeans needs vectors to average"):
+    with pytest.raises(KernelError, match="KMeans averages vectors"):
         KMeans().select(kernel, sample, 5, rng)
     assert ForwardSelection(n_candidates=20).select(kernel, sample, 5, rng).indices is not None
 

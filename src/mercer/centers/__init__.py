@@ -1,4 +1,4 @@
-"""Which rows carry the model: drawn, clustered, factorized, chosen by the targets, or given."""
+"""Selection of centers (Nyström landmarks): random, clusters, pivots, by the targets, or given."""
 
 from mercer.centers.base import CandidateRows, Centers, CenterSelector
 from mercer.centers.forward import ForwardSelection

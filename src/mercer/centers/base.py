@@ -1,4 +1,4 @@
-"""What a choice of centers is made from, what it gives, and who makes it."""
+"""Input and result of a selection of centers, and the abstract selector."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from mercer.types import Array, Indices
 
 # From candidate centers to the moments of all rows of the data against them: one pass.
 Pass = Callable[[Any], Moments]
-# Bytes for each row of a sample whose distinct rows are looked for: positions, weights and labels.
+# Bytes per row of a sample while its distinct rows are searched: positions, weights and labels.
 POOL_BYTES = 160.0
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What the memory of a choice depends on: ``n`` rows of the sample of ``row`` bytes each, bytes of a kernel
+    """What the memory of a selection depends on: ``n`` rows of the sample of ``row`` bytes each, bytes of a kernel
     ``value`` while its products are computed, q targets, and the threads of a pass.
     """
 
@@ -34,10 +34,10 @@ class Extent:
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """Rows in memory from which centers are chosen: X, targets Y (c, q), weight (c,), class numbers (c,) or None.
+    """Rows in memory to select centers from: X, targets Y (c, q), weight (c,), class numbers (c,) or None.
 
-    For kernel values X is the square matrix of the sample with itself. ``means`` are rows that are no rows of the
-    sample and may become centers, too; None: not looked for yet.
+    For kernel values X is the square matrix of the sample with itself. ``means`` are cluster means that may also
+    become centers; None: not computed yet.
     """
 
     X: Any
@@ -49,12 +49,13 @@ class CandidateRows:
 
 @dataclass(frozen=True)
 class Centers:
-    """The chosen centers in the order of their choice.
+    """The selected centers in the order of their selection.
 
-    ``rows`` (m) as the kernel takes them, ``indices`` (m,) their positions in the sample, None if they are
-    not rows of it; ``trace`` (m,) what each contributed in the selector's own measure, None if it has none;
-    ``path`` what a supervised selector knows of every other number of centers; ``unseen`` (u,) the positions of
-    rows of the sample whose targets had no part in the choice, at which leave-one-out is honest; None: of all.
+    ``rows`` (m) in the form that the kernel accepts, ``indices`` (m,) their positions in the sample, None if they
+    are not rows of it; ``trace`` (m,) the contribution of each in the selector's own measure, None if it has none;
+    ``path`` the results of a supervised selector for every other number of centers; ``unseen`` (u,) the positions
+    of rows of the sample whose targets were not used in the selection, at which leave-one-out is unbiased; None:
+    all.
     """
 
     rows: Any
@@ -65,7 +66,7 @@ class Centers:
 
 
 class CenterSelector(BaseEstimator, ABC):
-    """Which rows carry the model; parameters only, never fitted."""
+    """Selection of centers; parameters only, never fitted."""
 
     n_centers: int | None
 
@@ -78,27 +79,27 @@ class CenterSelector(BaseEstimator, ABC):
         rng: np.random.Generator,
         moments: Pass | None = None,
     ) -> Centers:
-        """At most ``n_centers`` different centers; fewer where the sample has fewer, or the kernel's rank is less.
+        """At most ``n_centers`` distinct centers; fewer if the sample has fewer, or the kernel's rank is lower.
 
-        Rows of weight zero are not there, and a row of weight 2 is two equal rows. ``moments`` are those of
-        all rows of the data, if they are more than the sample. ``n_centers=None`` leaves the number to a
-        selector that can choose it.
+        Rows of weight zero are ignored, and a row of weight 2 counts as two equal rows. ``moments`` are those of
+        all rows of the data, if there are more than in the sample. With ``n_centers=None`` the selector chooses
+        the number, if it can.
         """
 
     def most(self, n: int) -> int:
-        """Centers, at most, of n rows where no number is given."""
+        """Largest number of centers for n rows if no number is given."""
         return n if self.n_centers is None else self.n_centers
 
     def n_bytes(self, n_centers: int, extent: Extent) -> float:
-        """Memory of the choice at its peak, beside the sample: by default that of finding its distinct rows."""
+        """Peak memory of the selection besides the sample: by default that of finding its distinct rows."""
         return extent.n * (4.0 * extent.row + POOL_BYTES)
 
     def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
-        """This selector, or one like it that looks at less and takes less memory, where there is one."""
+        """This selector, or a similar one with fewer candidates that needs less memory, if there is one."""
         return self
 
     def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
-        """The sample with what this selector looks for in it for all kernels like this one: by default nothing."""
+        """The sample with everything precomputed that does not depend on kernel parameters: by default nothing."""
         return sample
 
 
@@ -107,14 +108,14 @@ def required(n_centers: int | None, selector: CenterSelector) -> int:
     n_centers = selector.n_centers if n_centers is None else n_centers
     if n_centers is None:
         raise ValueError(
-            f"{type(selector).__name__} cannot choose the number of centers; "
-            "give n_centers, or use ForwardSelection"
+            f"{type(selector).__name__} cannot choose the number of centers; set n_centers, or use "
+            "ForwardSelection"
         )
     return at_least_one(n_centers)
 
 
 def at_least_one(n_centers: int) -> int:
-    """The number of centers, checked."""
+    """The number of centers, validated."""
     if n_centers < 1:
-        raise ValueError(f"n_centers is {n_centers}; at least 1 center is needed")
+        raise ValueError(f"n_centers={n_centers}; it must be at least 1")
     return n_centers

@@ -1,4 +1,4 @@
-"""Centers chosen by the targets, one after another, from moments."""
+"""Centers selected by the targets, one after another, from moments (forward selection)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,65 +24,65 @@ from mercer.rows.base import Block
 from mercer.rows.table import n_rows, take
 from mercer.types import Indices
 
-# The alpha of the selection, and those tried for the path, in units of tr G / tr K; smoothest first.
+# The alpha of the selection, and those tried for the path, in units of tr G / tr K; largest first.
 ALPHA_OF_SELECTION = 1e-4
 ALPHAS = 10.0 ** np.arange(1, -6, -1)
-# Least part of its diagonal that must be left of a candidate: the noise in moments of such blocks.
+# Smallest part of its diagonal that must remain of a candidate: the noise in moments of such blocks.
 TOLERANCES = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-# Rounds of k-means for means among the candidates, and one of so many is that of a large cluster.
+# Rounds of k-means for means among the candidates, and one in this many is the mean of a large cluster.
 ROUNDS = 20
 LARGE_CLUSTERS = 5
-# Centers of the first path when their number is not given.
+# Length of the first path if the number of centers is not given.
 FIRST_LENGTH = 64
 ROWS_IN_BLOCK = 4096
-# CandidateSet that are looked at in any case, where the number of centers is not given.
+# Minimum number of candidates, if the number of centers is not given.
 LEAST_CANDIDATES = 50
 
 
 class ForwardSelection(CenterSelector):
-    r"""The candidate that lowers the penalized sum of squares most, again and again.
+    r"""Greedy forward selection: each center lowers the penalized sum of squares most.
 
-    CandidateSet are c distinct rows of the sample, at random and stratified by class. One pass over the data
-    gives their moments G = K'WK, C = K'WY, centered; then, with H = G + alpha K_cc, each step adds the candidate
-    of the largest decrease of
+    Also known as orthogonal least squares, or kernel matching pursuit. Candidates are c distinct rows of the
+    sample, drawn at random and stratified by class. One pass over the data gives their moments G = K'WK, C = K'WY,
+    centered; then, with H = G + alpha K_cc, each step adds the candidate with the largest decrease of
 
         J(S) = sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c,   f = sum_(j in S) c_j k(., z_j) + b,
 
-    which is the pivot of a partial Cholesky factorization of H: O(c m (m + q)) time and O(c²) memory, whatever
-    the number of rows. All targets and classes share the centers. Mika (2002), section 3.4.3; Andelić (2007),
+    which is the pivot of a partial Cholesky factorization of H: O(c m (m + q)) time and O(c²) memory, regardless
+    of the number of rows. All targets and classes share the centers. Mika (2002), section 3.4.3; Andelić (2007),
     section 3.4.2, there with n rows for the c candidates here.
 
-    If the sample has at least 2 c different rows, two things are better. No row has a vote on itself: the sums
-    that choose are those of the rows that are no candidates, otherwise a narrow kernel would choose rows
-    because of their own labels; and at the candidates leave-one-out is honest, as the choice does not know
-    their labels. And means of clusters of each class are candidates too, where rows are dense vectors.
+    If the sample has at least 2 c distinct rows, two refinements apply. The labels of candidates are not used: the
+    sums for the selection run over the other rows, because otherwise a narrow kernel would select rows for their
+    own labels; and leave-one-out is unbiased at the candidates, since the selection does not depend on their
+    labels. And cluster means of each class are also candidates, if rows are dense vectors.
 
-    The path over all numbers of centers comes with it, and n_centers=None takes the number with the least
-    criterion; the path ends when it is twice as long as that. Centers chosen by the targets spend more degrees
-    of freedom than given ones: they are counted as df = 1 + cost tr (H_SS^-1 G_SS). ``trace`` of the centers
-    is the share of the variation of Y that each explains at the path's alpha.
+    The selection yields the path over all numbers of centers, and n_centers=None takes the number with the
+    smallest criterion; the path ends when it is twice as long as that. Centers selected by the targets use more
+    degrees of freedom than given ones: they are counted as df = 1 + cost tr (H_SS^-1 G_SS). ``trace`` of the
+    centers is the share of the variation of Y that each explains at the path's alpha.
 
     Parameters
     ----------
     n_centers : int or None
-        Number of centers, where ``select`` is not told another; None chooses it by the criterion.
+        Number of centers, unless passed to ``select``; None chooses it by the criterion.
     n_candidates : int
         Number of candidates c, at least the number of centers.
     n_means : int
-        Number of means that are candidates besides; ``indices`` of the centers are None if one is chosen.
+        Number of cluster means that are also candidates; ``indices`` of the centers are None if one is selected.
     criterion : "gcv" or "loo"
-        What the path is scored by: generalized cross-validation, n rss / (n - df)², or the leave-one-out
-        residuals of the rows that had no vote, of all rows of the sample if every one had;
-        O(b m (m + q)) for b such rows.
+        Score of the path: generalized cross-validation, n rss / (n - df)², or the leave-one-out residuals (PRESS)
+        of the rows not used for the selection, or of all rows of the sample if all were used; O(b m (m + q)) for b
+        such rows.
     cost : float
-        How many degrees of freedom a chosen slope counts for a given one; 1 does as if the labels had not
-        been looked at, and takes too many centers. Rows without a vote need no such charge.
+        Degrees of freedom charged for a selected slope, relative to a given one; 1 ignores the selection and takes
+        too many centers. Rows not used for the selection need no such charge.
     alpha : float or None
         The penalty. None: the selection, which hardly depends on it, uses 1e-4 tr G / tr K, and the path the
         one of seven that has the best criterion.
     tolerance : float or None
-        CandidateSet of which less is left of their diagonal are not chosen; None: 1e-6 for kernel values in
-        float32, 1e-12 for float64.
+        Candidates whose remaining diagonal is below this fraction are not selected; None: 1e-6 for kernel values
+        in float32, 1e-12 for float64.
 
     Examples
     --------
@@ -120,13 +120,13 @@ class ForwardSelection(CenterSelector):
         return self._n_all(1, n) if self.n_centers is None else self.n_centers
 
     def n_bytes(self, n_centers: int, extent: Extent) -> float:
-        """Moments of the candidates: of all rows, of those with a vote, and pieces of kernel values to sum."""
+        """Moments of the candidates: over all rows, over those used to select, and pieces of kernel values."""
         c, t = self._n_all(n_centers, extent.n), extent.threads
         moments = 8.0 * c * (c * (4.0 + 2.0 * t) + 6.0 * extent.q) + t * min(extent.n, PIECE) * c * extent.value
         return super().n_bytes(n_centers, extent) + moments + t * 32.0 * n_centers**2
 
     def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
-        """With fewer candidates, and means in proportion, but no fewer than centers."""
+        """With fewer candidates, and proportionally fewer means, but no fewer than centers."""
         least = LEAST_CANDIDATES if n_centers is None else n_centers
         found = self
         for c in range(self.n_candidates, least - 1, -max(1, self.n_candidates // 100)):
@@ -136,7 +136,7 @@ class ForwardSelection(CenterSelector):
         return found
 
     def _n_all(self, n_centers: int, n: int) -> int:
-        """CandidateSet among n rows, with means of clusters where there are any."""
+        """Number of candidates among n rows, including cluster means if there are any."""
         c = min(max(self.n_candidates, n_centers), n)
         return c + self.n_means if 2 * c <= n else c
 
@@ -170,7 +170,7 @@ class ForwardSelection(CenterSelector):
         return Centers(candidates.take(chosen), indices, path.gain[:m] / (problem.total or 1.0), path, unseen)
 
     def prepared(self, kernel: Kernel, sample: CandidateRows, rng: np.random.Generator) -> CandidateRows:
-        """The sample with the means that are candidates besides rows: they do not depend on the kernel."""
+        """The sample with the cluster means that are candidates besides rows: they do not depend on the kernel."""
         dense = kernel.averages and isinstance(sample.X, np.ndarray)
         if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
             return sample
@@ -182,7 +182,7 @@ class ForwardSelection(CenterSelector):
     def _candidates(
         self, kernel: Kernel, sample: CandidateRows, pool: Pool, drawn: Indices, rng: np.random.Generator
     ) -> "CandidateSet":
-        """The points drawn, without a vote and with means besides if they are half of the points or fewer."""
+        """The points drawn; if at most half of all, their labels are not used and cluster means are added."""
         index = pool.index[drawn]
         rows, square = kernel.centers(sample.X, index), kernel.subset(sample.X, index)
         if 2 * len(drawn) > pool.n_points:
@@ -198,7 +198,7 @@ class ForwardSelection(CenterSelector):
     def _path(
         self, problem: CenterProblem, pivots: Iterator[int], score: Score, n_centers: int | None
     ) -> CenterPath | None:
-        """The best path in numbers of candidates; None if no candidate is different from a constant."""
+        """The best path, as candidate numbers; None if no candidate differs from a constant."""
         alphas = [self.alpha] if self.alpha is not None else list(ALPHAS * problem.unit)
 
         def paths(order: Indices) -> list[CenterPath | None]:
@@ -207,7 +207,7 @@ class ForwardSelection(CenterSelector):
         return grow(pivots, paths, n_centers)
 
     def _order(self, problem: CenterProblem, dtype: Any) -> Iterator[int]:
-        """Numbers of the candidates as they are chosen, until what is left of them is noise."""
+        """Candidate numbers in the order of selection, until the remainder of all others is noise."""
         alpha = ALPHA_OF_SELECTION * problem.unit if self.alpha is None else self.alpha
         tolerance = TOLERANCES[dtype] if self.tolerance is None else self.tolerance
         floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
@@ -217,7 +217,7 @@ class ForwardSelection(CenterSelector):
         if self.criterion == "gcv":
             return gcv(self.cost)
         if self.criterion != "loo":
-            raise ValueError(f'criterion is {self.criterion!r}; it must be "gcv" or "loo"')
+            raise ValueError(f'criterion={self.criterion!r}; it must be "gcv" or "loo"')
         if candidates.silent is None:
             return loo(kernel, sample.X, sample.Y, sample.weight, candidates.take, self.cost)
         silent = _part(sample, candidates.silent)
@@ -226,10 +226,10 @@ class ForwardSelection(CenterSelector):
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """CandidateSet as centers, their values with themselves if those are given, and where they are in the sample.
+    """Candidates as centers, their kernel values with each other if given, and their positions in the sample.
 
-    ``index`` is -1 for means. ``silent`` are the positions of rows without a vote, those that are candidates;
-    None if all vote.
+    ``index`` is -1 for cluster means. ``silent`` are the positions of candidates whose labels are not used for the
+    selection; None if all labels are used.
     """
 
     rows: Any
@@ -262,12 +262,12 @@ def grow(
 ) -> CenterPath | None:
     """The best of the paths along the pivots; None if there are no pivots.
 
-    Without a number of centers the path is doubled until its best number is in the first half.
+    Without a number of centers, the path is doubled until its best number is in the first half.
     """
     order: list[int] = []
     length = FIRST_LENGTH if n_centers is None else n_centers
     while True:
-        # Products of a matrix and a vector: more threads would wait for each other.
+        # Matrix-vector products: more threads would only wait for each other.
         with limit_threads(1):
             order.extend(islice(pivots, length - len(order)))
         if not order:
@@ -279,7 +279,7 @@ def grow(
 
 
 def _best(paths: list[CenterPath | None], *, whole: bool) -> CenterPath:
-    """The path of the least score, with all its centers or with any number of them."""
+    """The path with the smallest score, with all its centers or with any number of them."""
     found = [path for path in paths if path is not None]
     if not found:
         raise NumericalError(
@@ -292,8 +292,8 @@ def _best(paths: list[CenterPath | None], *, whole: bool) -> CenterPath:
 def _best_number(path: CenterPath, problem: CenterProblem) -> int:
     if not np.isfinite(path.score).any():
         raise ValueError(
-            f"the weights sum to {problem.n:.3g}, less than one center spends in degrees of freedom; "
-            "scale them to sum to the number of rows, or give n_centers"
+            f"the weights sum to {problem.n:.3g}, less than the degrees of freedom of one center; scale them to "
+            "sum to the number of rows, or set n_centers"
         )
     return int(path.score.argmin()) + 1
 

@@ -1,4 +1,4 @@
-"""Centers that the user brings."""
+"""Centers given by the user."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from mercer.rows.table import n_rows, take
 
 
 class Given(CenterSelector):
-    """These centers, in this order, each once; ``n_centers`` is not looked at.
+    """The given centers, in this order, each once; ``n_centers`` is ignored.
 
     Parameters
     ----------
     rows : array (m, d), CSR matrix or list of objects
-        What the kernel takes; for a precomputed kernel the positions of the centers among the columns.
+        Rows that the kernel accepts; for a precomputed kernel, the column positions of the centers.
     """
 
     # As many as there are.
@@ -37,6 +37,6 @@ class Given(CenterSelector):
         moments: Pass | None = None,
     ) -> Centers:
         if n_rows(self.rows) == 0:
-            raise ValueError("no centers were given; at least 1 is needed")
+            raise ValueError("there are no centers; pass at least one")
         once = np.sort(distinct_rows(self.rows).first)
         return Centers(take(self.rows, once))

@@ -19,21 +19,21 @@ BATCHED = 20_000
 
 
 class KMeans(CenterSelector):
-    """Means of the clusters that k-means finds: they cover the rows evenly, and are not rows themselves.
+    """Cluster means found by k-means: they cover the rows evenly, and are not rows themselves.
 
-    Good in few dimensions and for clustered rows, blind for the labels unless ``per_class``. Needs dense
-    vectors. O(n m d) per round; above 20,000 rows in batches.
+    Good in few dimensions and for clustered rows; ignores the labels unless ``per_class``. Needs dense vectors.
+    O(n m d) per round; in batches above 20,000 rows.
 
     Parameters
     ----------
     n_centers : int or None
-        Number of centers, where ``select`` is not told another.
+        Number of centers, unless passed to ``select``.
     per_class : bool
-        Cluster every class by itself, each with its share of the centers.
+        Cluster every class separately, each with its share of the centers.
     n_init : int
-        Times to start anew; the best clusters are kept.
+        Number of restarts; the best clustering is kept.
     max_iter : int
-        Rounds at most.
+        Maximum number of rounds.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class KMeans(CenterSelector):
         seed = int(rng.integers(2**31))
         model = kind(n_clusters=k, n_init=self.n_init, max_iter=self.max_iter, random_state=seed)
         with warnings.catch_warnings():
-            # Distinct rows may coincide to working precision: fewer clusters are then found, and kept.
+            # Distinct rows may coincide to working precision: then fewer clusters are found and kept.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(points, sample_weight=pool.weight)
         return np.asarray(model.cluster_centers_)
@@ -88,15 +88,15 @@ def _of_class(pool: Pool, k: int) -> Pool:
 
 
 def _dense_vectors(kernel: Kernel, X: Any) -> NDArray[Any]:
-    """X, if its rows have means."""
+    """X, if its rows can be averaged."""
     if not kernel.averages:
         raise KernelError(
-            f"KMeans needs vectors to average, and {kernel!r} need not take their means; "
-            "use ForwardSelection, RPCholesky or Uniform"
+            f"KMeans averages vectors, but {kernel!r} may not accept their means; use ForwardSelection, "
+            "RPCholesky or Uniform"
         )
     if not isinstance(X, np.ndarray):
         raise KernelError(
-            f"KMeans needs a dense array, since means are not sparse, and the rows are {type(X).__name__}; "
-            "use ForwardSelection, RPCholesky or Uniform"
+            f"KMeans needs a dense array, since means are not sparse, but the rows are {type(X).__name__}; use "
+            "ForwardSelection, RPCholesky or Uniform"
         )
     return X

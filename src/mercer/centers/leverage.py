@@ -1,4 +1,4 @@
-"""Centers drawn by their leverage: how much a smooth fit at a row depends on that row."""
+"""Centers drawn by leverage: how much a smooth fit at a row depends on that row."""
 
 from typing import Any
 
@@ -22,25 +22,25 @@ from mercer.types import Array, Indices
 class Leverage(CenterSelector):
     """Rows drawn without replacement in proportion to approximate ridge leverage scores.
 
-    The score of row i is l_i = (A (A + alpha I)^-1)_ii with A = W^(1/2) K W^(1/2), at most 1: large where rows
-    are few and unlike others. Two stages: a uniform subset S of s rows stands for all,
+    The score of row i is l_i = (A (A + alpha I)^-1)_ii with A = W^(1/2) K W^(1/2), at most 1: large where rows are
+    rare and unlike others. Two stages: a uniform subset S of s rows represents all rows,
 
         l_i = (A_ii - A_iS (A_SS + (s / c) alpha I)^-1 A_Si) / alpha,
 
-    and the centers are drawn by these scores. Any kernel; O(c s² + s³) time for c rows in the sample, memory
-    bounded. Musco and Musco (2017), "Recursive sampling for the Nyström method", section 3, one level.
+    and the centers are drawn by these scores. Works for any kernel; O(c s² + s³) time for c rows in the sample,
+    bounded memory. Musco and Musco (2017), "Recursive sampling for the Nyström method", section 3, one level.
 
     ``trace`` of the centers is their score.
 
     Parameters
     ----------
     n_centers : int or None
-        Number of centers, where ``select`` is not told another.
+        Number of centers, unless passed to ``select``.
     alpha : float or None
-        Ridge parameter of the scores; None: where a smoother has half as many degrees of freedom, sum_i l_i,
-        as there are centers.
+        Ridge parameter of the scores; None: such that the degrees of freedom, sum_i l_i, are half the number of
+        centers.
     n_subset : int
-        Rows s of the subset; not more than twice the number of centers are used.
+        Number of rows s of the subset; at most twice the number of centers are used.
     """
 
     def __init__(self, n_centers: int | None = None, *, alpha: float | None = None, n_subset: int = 2000) -> None:
@@ -76,7 +76,7 @@ class Leverage(CenterSelector):
 def leverage_scores(
     kernel: Kernel, X: Any, root: Array, subset: Indices, *, degrees: float, alpha: float | None = None
 ) -> Array:
-    """Scores l (c,) of all rows X from a subset; without alpha, the one that gives about so many degrees."""
+    """Scores l (c,) of all rows X from a subset; without alpha, with the one for about this many degrees."""
     some, share = kernel.subset(X, subset), len(subset) / len(root)
     A_SS = cross(kernel, some, kernel.centers(some)) * np.outer(root[subset], root[subset])
     eigen = eigen_psd(np.array(A_SS, dtype=np.float64, order="F"))
@@ -107,7 +107,7 @@ def _alpha_for(values: Array, degrees: float) -> float:
 
 
 def _draw(scores: Array, m: int, rng: np.random.Generator) -> Indices:
-    """m rows without replacement, each next one in proportion to its score; rows of score zero come last."""
+    """m rows without replacement, drawn one by one in proportion to their scores; rows of score zero last."""
     with np.errstate(divide="ignore"):
         keys = rng.exponential(size=len(scores)) / scores
     return np.argsort(keys, kind="stable")[:m]

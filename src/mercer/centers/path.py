@@ -1,11 +1,11 @@
-r"""What forward selection knows of every number of centers, from moments alone.
+r"""Results of forward selection for every number of centers, from moments alone.
 
 With centered moments G (c, c) and C (c, q) of c candidates, total variation v = tr V and K = k(candidates,
 candidates), least squares on the candidates S with the penalty alpha c'K_SS c and a free intercept leaves
 
     J(S) = v - tr C_S' H_SS^-1 C_S,   H = G + alpha K.
 
-For an order of the candidates one Cholesky factor H_SS = L L' holds the solutions of all its beginnings.
+For an order of the candidates, one Cholesky factor H_SS = L L' gives the solutions for all its initial segments.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.rows.table import take
 from mercer.types import Array, Indices
 
-# Numbers in one block of kernel values when rows are left out: sums along the path stay in the cache.
+# Size of a block of kernel values for leave-one-out: sums along the path stay in the cache.
 CACHED = 2**16
 
 
 @dataclass(frozen=True)
 class CenterPath:
-    """The centers 1 … p in the order of their choice, and the fit with the first m of them, for every m.
+    """The centers 1 … p in the order of their selection, and the fit with the first m of them, for every m.
 
-    ``order`` (p,): positions in the sample, -1 for means of its rows. ``objective`` (p,): the penalized sum of
+    ``order`` (p,): positions in the sample, -1 for cluster means. ``objective`` (p,): the penalized sum of
     squares J at ``alpha``; ``gain`` (p,): its decrease by each center; ``rss`` (p,): the sum of squares without
     the penalty; ``degrees_of_freedom`` (p,): with the charge for the selection; ``score`` (p,): the criterion.
     """
@@ -56,7 +56,7 @@ class CenterProblem:
     n: float
     kernel_mean: Array
     target_mean: Array
-    # Of G before it was centered: rounding errors are relative to this.
+    # Trace of G before centering: rounding errors are relative to it.
     diagonal: Array
 
     @classmethod
@@ -67,7 +67,7 @@ class CenterProblem:
 
     @property
     def unit(self) -> float:
-        """The natural unit of alpha: tr G / tr K, with a little of what centering took if that is all there is."""
+        """The natural unit of alpha: tr G / tr K, at least a small part of the uncentered trace."""
         trace = float(np.trace(self.K))
         return max(float(np.trace(self.G)), 1e-6 * float(self.diagonal.sum())) / (trace if trace > 0 else 1.0)
 
@@ -95,7 +95,7 @@ class Beginnings:
     smooth: Array
 
 
-# One number for every beginning, (p,).
+# One number for each initial segment, (p,).
 Score = Callable[[CenterProblem, Beginnings], Array]
 
 
@@ -135,14 +135,14 @@ def scored_path(
 def degrees_of_freedom(steps: Beginnings, cost: float) -> Array:
     """1 + cost tr (H_SS^-1 G_SS) (p,): the intercept, and each slope ``cost`` times.
 
-    A center that was chosen by the targets fits their noise more than a given one does: Friedman (1991),
+    A center selected by the targets fits their noise more than a given one: Friedman (1991),
     "Multivariate adaptive regression splines", section 3.6.
     """
     return 1.0 + cost * steps.smooth
 
 
 def gcv(cost: float) -> Score:
-    """n rss / (n - df)², infinite where the degrees of freedom are used up; Andelić (2007), Eq. (3.85)."""
+    """n rss / (n - df)², infinite if the degrees of freedom are exhausted; Andelić (2007), Eq. (3.85)."""
 
     def score(problem: CenterProblem, steps: Beginnings) -> Array:
         left = problem.n - degrees_of_freedom(steps, cost)
@@ -155,10 +155,10 @@ def gcv(cost: float) -> Score:
 def loo(
     kernel: Kernel, X: Any, Y: Array, weight: Array, candidates: Callable[[Indices], Any], cost: float
 ) -> Score:
-    """Weighted mean of squared leave-one-out residuals of the rows X (b, d), Y (b, q), which are among the data.
+    """Weighted mean squared leave-one-out residual (PRESS) of the rows X (b, d), Y (b, q), which are in the data.
 
-    A row's leverage w_i (1/n + |L^-1 (k_i - mean)|²) counts ``cost`` times but for the intercept, so that
-    cost = 1 is exact leave-one-out for centers given in advance. O(b p (p + q)) for each alpha.
+    A row's leverage w_i (1/n + |L^-1 (k_i - mean)|²) counts ``cost`` times except for the intercept, so that cost
+    = 1 is exact leave-one-out for centers given in advance. O(b p (p + q)) for each alpha.
     """
 
     def score(problem: CenterProblem, steps: Beginnings) -> Array:
@@ -176,7 +176,7 @@ def loo(
 def _left_out(
     problem: CenterProblem, steps: Beginnings, K: NDArray[Any], Y: Array, weight: Array, cost: float
 ) -> Array:
-    """Weighted sum of squared leave-one-out residuals (p,) of some rows; nan where a leverage reaches 1."""
+    """Weighted sum of squared leave-one-out residuals (p,) of some rows; NaN if a leverage reaches 1."""
     Q = steps.factor.half_solve((K - problem.kernel_mean[steps.order]).T)
     leverage = weight * (1.0 / problem.n + cost * np.cumsum(Q**2, axis=0))
     root = np.sqrt(weight) / np.where(leverage < 1, 1.0 - leverage, np.nan)

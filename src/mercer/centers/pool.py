@@ -12,9 +12,9 @@ from mercer.types import Array, Indices
 
 @dataclass(frozen=True)
 class Pool:
-    """Distinct rows with weight: where each first stands in the sample, its total weight, its class (all (u,)).
+    """Distinct rows with weight: first position in the sample, total weight, class (all (u,)).
 
-    ``point`` (c,) is the number of the point that each row of the sample is, -1 for rows without weight.
+    ``point`` (c,) is the number of the point of each row of the sample, -1 for rows without weight.
     """
 
     index: Indices
@@ -27,17 +27,20 @@ class Pool:
         return len(self.index)
 
     def members(self, points: Indices) -> Indices:
-        """The rows of the sample that are one of these points."""
+        """The rows of the sample at these points."""
         return np.flatnonzero(np.isin(self.point, points))
 
 
 def pool_of(sample: CandidateRows) -> Pool:
-    """The points of a sample; without classes all are of class 0."""
+    """The points of a sample; without classes, all have class 0."""
     if n_rows(sample.X) != len(sample.weight):
-        raise ValueError(f"the sample has {n_rows(sample.X)} rows and {len(sample.weight)} weights")
+        raise ValueError(
+            f"the sample has {n_rows(sample.X)} rows and {len(sample.weight)} weights; pass one weight for each "
+            "row"
+        )
     kept = np.flatnonzero(sample.weight > 0)
     if not len(kept):
-        raise ValueError("all weights of the sample are zero: there is no row to choose as a center")
+        raise ValueError("all weights of the sample are zero; at least one row must have positive weight")
     rows = distinct_rows(take(sample.X, kept))
     weight = np.bincount(rows.point, sample.weight[kept], minlength=rows.n_points).astype(np.float64)
     index = kept[rows.first]
@@ -48,7 +51,7 @@ def pool_of(sample: CandidateRows) -> Pool:
 
 
 def draw_stratified(pool: Pool, m: int, rng: np.random.Generator) -> Indices:
-    """Numbers of m points of the pool in random order, each class by its share of the weight."""
+    """Numbers of m points of the pool in random order, with each class represented by its share of the weight."""
     members = [np.flatnonzero(pool.label == k) for k in np.unique(pool.label)]
     seats = shares(np.array([pool.weight[i].sum() for i in members]), np.array([len(i) for i in members]), m)
     drawn = [rng.permutation(points)[:n] for points, n in zip(members, seats)]
@@ -56,9 +59,9 @@ def draw_stratified(pool: Pool, m: int, rng: np.random.Generator) -> Indices:
 
 
 def shares(weight: Array, capacity: Indices, m: int) -> Indices:
-    """How many of m seats each class gets: by weight (k,), at most capacity (k,), at least one while they last.
+    """How many of m places each class gets: by weight (k,), at most capacity (k,), at least one if possible.
 
-    The highest quotients weight / (seats + 1/2) win (Sainte-Laguë), classes without a seat before others.
+    The highest quotients weight / (places + 1/2) win (Sainte-Laguë), classes without a place before others.
     """
     seats = np.zeros(len(weight), dtype=np.intp)
     for _ in range(min(m, int(capacity.sum()))):

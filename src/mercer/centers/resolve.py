@@ -1,4 +1,4 @@
-"""What users write for centers, as a selector."""
+"""From user input to a selector of centers."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
 from mercer.centers.uniform import Uniform
 
-# Up to so many centers are chosen by the targets; among thousands of centers it hardly matters who chose them.
+# Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.
 FORWARD_CENTERS = 1000
 
 
 def selector_for(m: int) -> CenterSelector:
-    """Who selects m centers where nothing else is said."""
+    """The default selector for m centers."""
     return ForwardSelection() if m <= FORWARD_CENTERS else Uniform()
 
 
 def as_selector(centers: Any) -> CenterSelector:
-    """A selector as it is; rows, as an array, a CSR matrix or a list, as :class:`Given`.
+    """A selector unchanged; rows, as an array, a CSR matrix or a list, as :class:`Given`.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def as_selector(centers: Any) -> CenterSelector:
         return centers
     if isinstance(centers, str | bytes) or not hasattr(centers, "__getitem__"):
         raise TypeError(
-            f"centers is {centers!r}; it must be a whole number, a selector such as ForwardSelection(), or an "
-            "array of centers"
+            f"centers={centers!r}; it must be an integer, a selector such as ForwardSelection(), or an array of "
+            "centers"
         )
     return Given(centers)

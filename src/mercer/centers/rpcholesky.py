@@ -14,29 +14,29 @@ from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, rejection_cholesky
 from mercer.types import Array, Floats, Indices
 
-# Proposals in one block, as a share of the number of centers, and at least.
+# Proposals in one block, as a share of the number of centers, and their minimum.
 BLOCK_SHARE = 0.1
 LEAST_BLOCK = 16
-# A diagonal entry is used up when less than this many units of rounding are left of it.
+# A diagonal entry counts as zero below this many units of rounding.
 ROUNDING = 100.0
 
 
 class RPCholesky(CenterSelector):
-    """Pivots of A = W^(1/2) K W^(1/2), drawn one after another in proportion to what is left of its diagonal.
+    """Pivots of A = W^(1/2) K W^(1/2), drawn one after another in proportion to its remaining diagonal.
 
-    The columns at the pivots approximate the matrix nearly as well as its best approximation of a slightly
-    lower rank; the labels play no part. The accelerated form proposes a block of pivots at a time and rejects
-    some, which changes nothing in their distribution and makes the work matrix products. Any kernel;
-    O(c m²) time, O(c m) memory for c rows in the sample. Chen, Epperly, Tropp and Webber (2024), "Randomly
-    pivoted Cholesky"; Epperly, Tropp and Webber (2024), "Embrace rejection".
+    The columns at the pivots approximate the matrix nearly as well as its best approximation of a slightly lower
+    rank; labels are not used. The accelerated form proposes a block of pivots at a time and rejects some, which
+    does not change their distribution but allows matrix products. Works for any kernel; O(c m²) time, O(c m)
+    memory for c rows in the sample. Chen, Epperly, Tropp and Webber (2024), "Randomly pivoted Cholesky"; Epperly,
+    Tropp and Webber (2024), "Embrace rejection".
 
-    ``trace`` of the centers is the share of tr A that each adds to the approximation. There are fewer centers
-    than asked for when nothing is left of A but rounding errors.
+    ``trace`` of the centers is the share of tr A that each adds to the approximation. There are fewer centers than
+    requested if only rounding errors of A remain.
 
     Parameters
     ----------
     n_centers : int or None
-        Number of centers, where ``select`` is not told another.
+        Number of centers, unless passed to ``select``.
     block_size : int or None
         Pivots proposed at a time; None: a tenth of the centers, at least 16.
     """
@@ -46,7 +46,7 @@ class RPCholesky(CenterSelector):
         self.block_size = block_size
 
     def n_bytes(self, n_centers: int, extent: Extent) -> float:
-        """The factor (m, c), and as much while columns are added to it."""
+        """The factor (m, c), and as much again while columns are added to it."""
         return super().n_bytes(n_centers, extent) + 2.0 * min(extent.value, 8.0) * n_centers * extent.n
 
     def select(
@@ -71,10 +71,12 @@ class RPCholesky(CenterSelector):
 def random_pivots(
     kernel: Kernel, X: Any, root: Floats, m: int, rng: np.random.Generator, *, block: int
 ) -> tuple[Indices, Array]:
-    """At most m pivots of A = diag(root) k(X, X) diag(root), and the share of tr A each of them takes."""
+    """At most m pivots of A = diag(root) k(X, X) diag(root), and the share of tr A that each explains."""
     diagonal = np.maximum(root**2 * self_similarity(kernel, X), 0.0).astype(root.dtype)
     if not diagonal.any():
-        raise KernelError(f"{kernel!r} has k(x, x) <= 0 for every row: there is nothing to factorize")
+        raise KernelError(
+            f"{kernel!r} has k(x, x) <= 0 for every row and cannot be factored; use a positive definite kernel"
+        )
     floor = ROUNDING * np.finfo(root.dtype).eps * diagonal
     left, pivots, F = diagonal.copy(), np.empty(m, dtype=np.intp), np.empty((m, len(root)), root.dtype)
     k = 0
@@ -88,13 +90,13 @@ def random_pivots(
         F[new] = solve_triangular(L[:a, :a], _columns(kernel, X, root, F[:k], chosen), lower=True)
         pivots[new], k = chosen, k + a
         left = np.maximum(left - (F[new] ** 2).sum(axis=0), 0.0)
-        # What was accepted is used up; what had nothing left was a rounding error.
+        # Accepted pivots are exhausted; remainders at the rounding level are set to zero.
         left[chosen] = left[proposed[H.diagonal() <= floor[proposed]]] = 0.0
     return pivots[:k], (F[:k] ** 2).sum(axis=1, dtype=np.float64) / diagonal.sum(dtype=np.float64)
 
 
 def _propose(left: NDArray[Any], block: int, rng: np.random.Generator) -> Indices:
-    """Points in proportion to what is left, in the order drawn; a point drawn again would be rejected."""
+    """Points drawn in proportion to the remaining diagonal, in this order; repeated points would be rejected."""
     cumulated = np.cumsum(left, dtype=np.float64)
     drawn: Indices = np.searchsorted(cumulated, rng.uniform(0.0, cumulated[-1], block), side="right")
     drawn = np.minimum(drawn, np.flatnonzero(left)[-1])

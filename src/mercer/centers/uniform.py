@@ -10,12 +10,12 @@ from mercer.kernels import Kernel
 class Uniform(CenterSelector):
     """Distinct rows at random, stratified: every class by its share of the weight, and at least one.
 
-    Costs nothing but the search for equal rows, and is what other choices are measured by. Any kernel.
+    Costs only the search for equal rows, and is the baseline for other selectors. Works for any kernel.
 
     Parameters
     ----------
     n_centers : int or None
-        Number of centers, where ``select`` is not told another.
+        Number of centers, unless passed to ``select``.
 
     Examples
     --------

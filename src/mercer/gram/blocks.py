@@ -1,4 +1,4 @@
-"""Gram matrices and kernel blocks, checked."""
+"""Gram matrices and kernel blocks, with validation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from mercer.kernels.base import Kernel, Sum, named_parts
 from mercer.rows.table import n_rows, take
 from mercer.types import Floats
 
-# Numbers in one block of kernel values when coefficients are applied: 32 MiB of float64.
+# Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
-# Sizes of kernel values whose squares, and one over them, can be computed with, by their type.
+# Range of kernel values whose squares and reciprocals are representable, by type.
 SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
-# The matrix, its weighted copy, the one that becomes the eigenvectors, and LAPACK's workspace of two more.
+# The matrix, its weighted copy, the eigenvectors, and LAPACK's workspace of two more.
 MATRICES_HELD = 5
 
 
 def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
-    """K = k(X, X) (n, n), checked against the budget before it is allocated, and for finite values after."""
+    """K = k(X, X) (n, n); the budget is checked before allocation, finite values after."""
     n = n_rows(X)
     budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -42,7 +42,7 @@ def gram_bytes(n: int) -> float:
 def kernel_blocks(
     kernel: Kernel, X: Any, centers: Any, m: int, *, width: int | None = None
 ) -> Iterator[tuple[slice, Floats]]:
-    """Slices of rows and k(rows, centers) for m centers, so few that (rows, width) fits a bounded block."""
+    """Slices of rows and k(rows, centers) for m centers, with (rows, width) limited to a bounded block."""
     n = n_rows(X)
     step = max(1, BLOCK_SIZE // max(width or m, 1))
     values = evaluator(kernel, centers)
@@ -58,12 +58,12 @@ def cuts(n: int, step: int) -> list[slice]:
 
 
 def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
-    """X -> k(X, centers) (b, m), in the caller's hands; what the centers cost is paid here, once for a pass.
+    """X -> k(X, centers) (b, m), owned by the caller; work that depends only on the centers is done once, here.
 
-    A second argument is a (b, m) array that may become the result.
+    A second argument is a (b, m) array that may be reused for the result.
 
-    Shapes are checked, values are not: whoever adds them up looks at the sums, and asks :func:`check_finite`
-    where those are not finite. Can be pickled. Kernels are not asked for values of no centers.
+    Shapes are checked, values are not: the caller that sums them checks the sums, and calls :func:`check_finite`
+    if those are not finite. Picklable. Without centers, the kernel is not called.
     """
     m = n_rows(centers)
     return partial(_evaluate, kernel, kernel.at(centers), m) if m else _no_values
@@ -71,14 +71,14 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
 
 @dataclass(frozen=True)
 class AgainstCenters:
-    """What a fold over blocks of rows needs for their kernel values with the centers; abstract."""
+    """Base of folds over blocks of rows that need their kernel values with the centers; abstract."""
 
     kernel: Kernel
     centers: Any
 
     @cached_property
     def values(self) -> Callable[..., Floats]:
-        """(X, room=None) -> k(X, centers), as :func:`evaluator` gives it; made once for a pass."""
+        """(X, room=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
         return evaluator(self.kernel, self.centers)
 
 
@@ -114,7 +114,7 @@ def self_similarity(kernel: Kernel, X: Any) -> Floats:
 
 
 def check_finite(kernel: Kernel, K: Floats) -> None:
-    """Raise KernelError if some kernel values are infinite or no numbers."""
+    """Raise KernelError if some kernel values are infinite or NaN."""
     if not np.isfinite(K).all():
         raise KernelError(
             f"{kernel} returned {np.count_nonzero(~np.isfinite(K))} values that are not finite; "
@@ -123,21 +123,21 @@ def check_finite(kernel: Kernel, K: Floats) -> None:
 
 
 def check_size(kernel: Kernel, own: Floats) -> None:
-    """Raise KernelError if k(x, x) is, for all rows, so large or small that products of kernel values are lost.
+    """Raise KernelError if k(x, x) is, for all rows, too large or too small for products of kernel values.
 
-    Values that are all zero are a kernel that tells nothing, not one that is lost.
+    Values that are all zero are allowed: they are a kernel without information.
     """
     largest = float(np.abs(own).max(initial=0.0))
     least, most = SIZES.get(own.dtype, SIZES[np.dtype(np.float64)])
     if largest > 0 and not least <= largest <= most:
         raise KernelError(
-            f"values of {kernel!r} are of size {largest:.1e}, and products of them are lost in {own.dtype}; bring "
-            "the features to unit scale with a StandardScaler, or multiply the kernel by a constant"
+            f"values of {kernel!r} are of size {largest:.1e}, and their products overflow or underflow in "
+            f"{own.dtype}; scale the features with a StandardScaler, or multiply the kernel by a constant"
         )
 
 
 def overflow(kernel: Kernel, dtype: Any) -> KernelError:
-    """The error for finite kernel values whose products are not."""
+    """The error for finite kernel values whose products are not finite."""
     return KernelError(
         f"products of values of {kernel} are too large for {np.dtype(dtype).name}; "
         "scale the inputs or lower the kernel's parameters"
@@ -151,15 +151,18 @@ def _check_block(kernel: Kernel, K: Floats, shape: tuple[int, int]) -> None:
 
 def _check_shape(kernel: Kernel, K: Floats, shape: tuple[int, int]) -> None:
     if K.shape != shape:
-        raise KernelError(f"{kernel} returned a block of shape {K.shape} where {shape} was expected")
+        raise KernelError(
+            f"{kernel} returned a block of shape {K.shape} instead of {shape}; return one value for each pair of "
+            "rows"
+        )
 
 
 def _check_symmetric(kernel: Kernel, K: Floats) -> None:
-    """Values that come from elsewhere may be no kernel at all."""
+    """Values given by the user may not be those of a kernel."""
     largest = float(np.abs(K).max())
     apart = float(np.abs(K - K.T).max())
     if apart > np.sqrt(np.finfo(K.dtype).eps) * largest:
         raise KernelError(
             f"the kernel matrix of {kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
-            "pass (K + K.T) / 2 if that is noise"
+            "pass (K + K.T) / 2 if the difference is noise"
         )

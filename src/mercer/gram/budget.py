@@ -1,4 +1,4 @@
-"""The memory a matrix needs is said before it is paid."""
+"""Memory requirements, checked before allocation."""
 
 import ctypes
 import os
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from mercer.errors import MemoryBudgetError
 
 GIB = 2.0**30
-# What the rest of the program may need is left alone.
+# The rest is left to other parts of the program.
 SHARE = 0.8
 FALLBACK = 4 * GIB
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many bytes a computation may allocate, the parameter for it, and whether the user has given it."""
+    """How many bytes a computation may allocate, the parameter that sets it, and whether the user has set it."""
 
     n_bytes: float
     parameter: str = "max_memory"
@@ -29,13 +29,13 @@ class Budget:
         return cls(max_memory * GIB)
 
     def less(self, n_bytes: float) -> "Budget":
-        """What is left when so many bytes are held."""
+        """The remaining budget if this many bytes are in use."""
         return replace(self, n_bytes=max(self.n_bytes - n_bytes, 0.0))
 
     def release(self) -> None:
-        """Between stages of a fit with a budget of its own: give back to the system what was freed.
+        """Between stages of a fit with a given budget: return freed memory to the system.
 
-        The C library of Linux would keep up to 64 MiB of it for each thread.
+        The C library of Linux would retain up to 64 MiB of it per thread.
         """
         if self.given:
             _trim()
@@ -45,19 +45,19 @@ class Budget:
         if n_bytes <= self.n_bytes:
             return
         raise MemoryBudgetError(
-            f"{what} would need {in_words(n_bytes)} and the budget is {in_words(self.n_bytes)}; "
-            f"use fewer rows or centers, or raise {self.parameter} (in GiB)"
+            f"{what} would need {in_words(n_bytes)} and the budget is {in_words(self.n_bytes)}; use fewer rows "
+            f"or centers, or raise {self.parameter} (in GiB)"
         )
 
 
 def _trim() -> None:
-    """Free pages of all threads to the system; nothing where the C library has no such function."""
+    """Return free pages of all threads to the system, if the C library has a function for it."""
     if sys.platform == "linux":
         getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
 
 
 def free_memory() -> float:
-    """Bytes the operating system could give to this process now."""
+    """Bytes that the operating system could give to this process now."""
     try:
         with open("/proc/meminfo") as lines:
             table = dict(line.split(":", 1) for line in lines)
@@ -74,7 +74,7 @@ def _physical_memory() -> float:
 
 
 def in_words(n_bytes: float) -> str:
-    """In the largest unit of which there is one."""
+    """A number of bytes in the largest suitable unit."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Coordinates of kernel rows, known before a pass, in which sums of their products keep digits."""
+"""Coordinates of kernel rows, fixed before a pass, in which sums of products keep their accuracy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ TILE = 1024, 256
 class Coordinates:
     """phi = R'^-1 (k - origin) of kernel rows k (m,) against centers whose kernel matrix is R'R.
 
-    The penalty c'R'Rc is a'a for f = phi'a, and the error of a sum of products phi phi' is eps of its trace. Of
-    G = sum k k' it is as small, but R^-1 on both sides enlarges it by one over the least eigenvalue of R'R; where
-    k varies little around its mean, centering G leaves a small difference of large numbers. ``origin`` is a
-    kernel row near the mean, or zero where there is no intercept. ``inverse`` is R^-1.
+    The penalty c'R'Rc is a'a for f = phi'a, and the error of a sum of products phi phi' is eps of its trace. For G
+    = sum k k' it is as small, but R^-1 on both sides amplifies it by one over the smallest eigenvalue of R'R; if k
+    varies little around its mean, centering G leaves a small difference of large numbers. ``origin`` is a kernel
+    row near the mean, or zero if there is no intercept. ``inverse`` is R^-1.
     """
 
     inverse: Array
@@ -42,9 +42,9 @@ class Coordinates:
         return diagonal
 
     def of_rows(self, K: Array, space: Callable[[tuple[int, int]], Array]) -> Array:
-        """phi (b, m) of kernel rows K (b, m), in the memory of K; ``space(shape)`` lends some for a tile.
+        """phi (b, m) of kernel rows K (b, m), in the memory of K; ``space(shape)`` provides memory for a tile.
 
-        b m² operations: as many as the sum of products of the rows.
+        b m² operations: as many as for the sum of products of the rows.
         """
         K -= self.origin
         for start in range(0, len(K), TILE[0]):
@@ -52,7 +52,7 @@ class Coordinates:
         return K
 
     def _few(self, K: Array, space: Callable[[tuple[int, int]], Array]) -> None:
-        """K R^-1 in place: the last columns first, since they need those before them as they were."""
+        """K R^-1 in place: last columns first, since they need the original columns before them."""
         for stop in range(K.shape[1], 0, -TILE[1]):
             strip = slice(max(stop - TILE[1], 0), stop)
             room = space((len(K), strip.stop - strip.start))
@@ -82,5 +82,5 @@ class Coordinates:
 
 
 def _inverse(R: Array) -> Array:
-    """R^-1 of an upper triangular matrix, in the order of rows."""
+    """R^-1 of an upper triangular matrix, in row-major order."""
     return np.ascontiguousarray(scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False))

@@ -1,4 +1,4 @@
-"""Moments of rows against centers: all that a fit with m centers needs to know of any number of rows."""
+"""Moments of rows against centers: the sufficient statistics of a fit with m centers."""
 
 import math
 import threading
@@ -16,9 +16,9 @@ from mercer.rows.base import Block
 from mercer.rows.table import n_rows
 from mercer.types import Array, Indices
 
-# Rows of one product: its factor stays near the processor, and the sum of the products costs little.
+# Rows of one product: its factor stays in the cache, and summing the products costs little.
 PIECE = 4096
-# What is summed.
+# The sums.
 PARTS = ("n", "s", "t", "G", "C", "V", "n_rows")
 
 
@@ -27,7 +27,7 @@ class Moments:
     """Sums over rows with weights w, K = k(rows, centers) (n, m) and targets Y (n, q).
 
     n = sum w, s = K'w (m,), t = Y'w (q,), G = K'WK (m, m), C = K'WY (m, q), V = Y'WY (q, q), and the number
-    of rows. Moments of disjoint rows add; those of rows that leave are subtracted; a factor forgets.
+    of rows. Moments of disjoint rows add; those of removed rows are subtracted; a factor below one forgets.
     With ``coordinates`` the rows of K are phi instead, the same for all moments that are added.
     """
 
@@ -44,7 +44,7 @@ class Moments:
         return self._with(a + b for a, b in zip(self._parts(), other._parts()))
 
     def __iadd__(self, other: "Moments") -> "Moments":
-        """Add into the arrays of this object, which must belong to nobody else."""
+        """Add to the arrays of this object, which must not be shared."""
         for own, more in zip(self._parts()[1:-1], other._parts()[1:-1]):
             own += more
         return replace(self, n=self.n + other.n, n_rows=self.n_rows + other.n_rows)
@@ -53,7 +53,7 @@ class Moments:
         return self._with(a - b for a, b in zip(self._parts(), other._parts()))
 
     def scaled(self, factor: float) -> "Moments":
-        """Of the same rows with all weights times ``factor``."""
+        """Moments of the same rows with all weights multiplied by ``factor``."""
         return replace(self._with(factor * part for part in self._parts()), n_rows=self.n_rows)
 
     def restricted(self, centers: Indices) -> "Moments":
@@ -62,7 +62,7 @@ class Moments:
         return Moments(self.n, self.s[centers], self.t, G, self.C[centers], self.V, self.n_rows)
 
     def centered(self) -> tuple[Array, Array, Array]:
-        """G, C, V of K and Y less their weighted means: what is left when a free intercept is optimal."""
+        """G, C, V of K and Y minus their weighted means, which eliminates the intercept."""
         G = self.G - np.outer(self.s, self.s / self.n)
         C = self.C - np.outer(self.s, self.t / self.n)
         V = self.V - np.outer(self.t, self.t / self.n)
@@ -89,7 +89,7 @@ class Moments:
         return sums, np.abs(slopes).T @ np.abs(self.C) + np.outer(constants, np.abs(self.t))
 
     def in_double(self) -> "Moments":
-        """The same in float64, in arrays of its own."""
+        """The same in float64, as copies."""
         return replace(self, **{name: getattr(self, name).astype(np.float64) for name in ("s", "G", "C")})
 
     def _with(self, parts: Iterable[Any]) -> "Moments":
@@ -106,22 +106,23 @@ class MomentsOf(AgainstCenters):
 
     Kernel values have the precision of the rows. Their products are computed in ``dtype`` and summed in
     float64: in float64 G is a Gram matrix, in float32 it is faster, and only nearly one.
-    :func:`mercer.gram.precision.product_precision` says where that is enough. With ``coordinates`` the sums are
-    those of phi, in float64; results do not carry them along, since those of many blocks may travel.
+    :func:`mercer.gram.precision.product_precision` decides whether that is enough. With ``coordinates`` the sums
+    are those of phi, in float64; results do not include the coordinates, since results of many blocks may be sent
+    over a network.
 
-    Every thread keeps room for one piece, PIECE rows of K and one G, as long as the fold lives: memory
-    that is fetched from the system for every block costs up to a sixth of the pass.
+    Every thread keeps memory for one piece, PIECE rows of K and one G, as long as the fold exists: requesting
+    memory from the system for every block costs up to a sixth of the pass.
     """
 
     dtype: Any = np.float64
     coordinates: Coordinates | None = None
 
     def __call__(self, block: Block) -> Moments:
-        """Moments of the block, in pieces that a product is fastest with."""
+        """Moments of the block, in pieces of the fastest size for products."""
         return self.onto(None, block)
 
     def onto(self, total: Moments | None, block: Block) -> Moments:
-        """``total``, whose arrays are written to and must belong to nobody else, and the block; None: no rows."""
+        """``total``, whose arrays are overwritten and must not be shared, plus the block; None: no rows yet."""
         for ends in pieces(block.n_rows, PIECE):
             piece = self._piece(block.cut(*ends))
             if total is None:
@@ -132,11 +133,11 @@ class MomentsOf(AgainstCenters):
         return total
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the room for pieces, which belongs to the threads of this process."""
+        """Without the memory for pieces, which belongs to the threads of this process."""
         return {name: value for name, value in self.__dict__.items() if name != "_room"}
 
     def _piece(self, block: Block) -> Moments:
-        """Moments in the precision of the products; its G is this thread's until the next piece."""
+        """Moments in the precision of the products; the memory of G is reused for the next piece."""
         K = self._in_precision(self._values_in_room(block))
         if self.coordinates is not None:
             K = self.coordinates.of_rows(K, lambda shape: self._space("strip", shape, self.dtype))
@@ -158,7 +159,7 @@ class MomentsOf(AgainstCenters):
         return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
 
     def _values_in_room(self, block: Block) -> NDArray[Any]:
-        """K, of dense rows of numbers in the memory of the K before."""
+        """K; for dense numeric rows, in the memory of the previous K."""
         if not isinstance(block.X, np.ndarray) or block.X.dtype.kind != "f":
             return self.values(block.X)
         return self.values(block.X, self._space("values", (block.n_rows, n_rows(self.centers)), block.X.dtype))
@@ -172,7 +173,7 @@ class MomentsOf(AgainstCenters):
         return wide
 
     def _space(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array of this thread, with any content; the next call with the name gives the same memory."""
+        """An uninitialized array of this thread; the next call with the same name returns the same memory."""
         held = self._room.__dict__
         if name not in held or held[name].size < math.prod(shape) or held[name].dtype != dtype:
             held[name] = np.empty(math.prod(shape), dtype=dtype)
@@ -185,7 +186,7 @@ class MomentsOf(AgainstCenters):
 
 
 def pieces(n: int, size: int) -> list[tuple[int, int]]:
-    """Ends of pieces of ``size`` rows, the last of fewer."""
+    """Bounds of pieces of ``size`` rows, the last one smaller."""
     return [(start, min(start + size, n)) for start in range(0, n, size)] or [(0, 0)]
 
 

@@ -1,26 +1,28 @@
-r"""Whether products of kernel values in float32 are exact enough for a fit, known before the pass.
+r"""Whether products of kernel values in float32 are accurate enough for a fit, decided before the pass.
 
 The fit with the penalty alpha solves systems in A + alpha, A = R'^-1 G R^-1 with K_zz = R'R. Moments whose
 products are computed in float32 have G + E, and the solution for G + E is within eta / (1 - eta) of the one for
-G, in the norm of A + alpha, if for the least alpha
+G, in the norm of A + alpha, if for the smallest alpha
 
     -eta H <= E <= eta H,     H = G + alpha K_zz,                                                        (1)
 
-in the order of quadratic forms; whitening changes nothing in it, so that eta is the largest |mu| of
-E x = mu H x. A bound on the condition of K_zz says less: MNIST with 6000 centers has cond(K_zz) = 3e5 and
-a G + E that is indefinite.
+in the order of quadratic forms; this is invariant under whitening, so that eta is the largest |mu| of E x = mu H
+x. A bound on the condition number of K_zz says less: MNIST with 6000 centers has cond(K_zz) = 3e5 and an
+indefinite G + E.
 
-One block of the rows tells: (1) adds. G and E are sums over blocks, alpha is a share of the trace of A, which is
-such a sum as well; what holds for every block with the same eta holds for the pass, and rounding errors
-that cancel make it better. Blocks of rows in random order are alike; those of sorted rows are not.
+One block of rows is enough, because (1) is additive: G and E are sums over blocks, and alpha is a fraction of the
+trace of A, which is also such a sum; what holds for every block with the same eta holds for the pass, and
+cancellation of rounding errors only improves it. Blocks of rows in random order are alike; those of sorted rows
+are not.
 
-Products in float64 have errors as well, of a size that is known: E_ij is about eps sqrt(G_ii G_jj), so that
+Products in float64 also have errors, of known size: E_ij is about eps sqrt(G_ii G_jj), so that
 
     eta <= eps sum_j G_jj (H^-1)_jj.                                                                     (2)
 
-Where centers depend on each other to many digits this is not small: with 300 centers in three dimensions and alpha
-1e-7 of the trace it was 0.6, and the same rows in other blocks gave outputs that differed by 0.01. Then sums are
-those of coordinates in which K_zz is the identity, see :mod:`mercer.gram.coordinates`: outputs differed by 2e-8.
+If centers are nearly dependent, this is not small: with 300 centers in three dimensions and alpha 1e-7 of the
+trace it was 0.6, and the same rows in other blocks gave outputs that differed by 0.01. In that case the sums are
+those of coordinates in which K_zz is the identity, see :mod:`mercer.gram.coordinates`: outputs then differed by
+2e-8.
 """
 
 from dataclasses import dataclass, replace
@@ -45,22 +47,22 @@ from mercer.types import Array, Floats
 # second is that of values in float64 whose coordinates are summed.
 DEPENDENT = 1e-8
 NEARLY_DEPENDENT = 1e-10
-# Rounding errors (2) that sums of kernel values in float64 may have; of values in float32 fewer digits are known.
+# Rounding errors (2) allowed in sums of kernel values in float64; float32 values have fewer digits anyway.
 TOLERANCE, TOLERANCE_SINGLE = 1e-6, 1e-3
-# Products in float32 may move the quadratic forms of one block by this share: measured, outputs move by 0.5 %.
+# Products in float32 may change the quadratic forms of one block by this share; measured outputs change by 0.5 %.
 SAFE = 0.25
-# Fewer rows than so many times the centers say little of their Gram matrix.
+# Fewer rows than this many times the centers say little about their Gram matrix.
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
-# Rows whose mean is the origin of coordinates: it need not be exact.
+# Number of rows whose mean is the origin of coordinates: it need not be exact.
 ORIGIN_ROWS = 1024
 STEPS = 12
 
 
 @dataclass(frozen=True)
 class Precision:
-    """The type of the products, their ``error`` eta in float32 (nan: not known), and the reason in words.
+    """The type of the products, their ``error`` eta in float32 (NaN: not known), and the reason as text.
 
     With ``coordinates`` the products are those of coordinates, not of kernel values.
     """
@@ -74,13 +76,12 @@ class Precision:
 def product_precision(
     kernel: Kernel, centers: Any, factor: RankFactor, X_probe: Any, *, alpha_share: float = 1e-8
 ) -> Precision:
-    """float32 where products in float32 are safe for all alphas of at least ``alpha_share`` times trace A.
+    """float32 if products in float32 are safe for all alphas of at least ``alpha_share`` times trace A.
 
-    ``factor`` is that of K_zz, see :func:`factor_of`.
-    ``X_probe`` are rows of the data at random, best one block of them. Otherwise float64: G is then a Gram matrix,
-    if of slightly other features, and nothing can fail. With fewer than 2 m rows the answer is float64: to know
-    more would cost what float32 could save. O(p m² + m³) for p rows, about 2 % of a pass over a million with
-    1000 centers.
+    ``factor`` is that of K_zz, see :func:`factor_of`. ``X_probe`` are random rows of the data, ideally one block
+    of them. Otherwise float64: G is then a Gram matrix, if of slightly different features, and nothing can fail.
+    With fewer than 2 m rows the answer is float64: a test would cost what float32 could save. O(p m² + m³) for p
+    rows, about 2 % of a pass over a million rows with 1000 centers.
     """
     p, m = n_rows(X_probe), n_rows(centers)
     if evaluator(kernel, centers)(X_probe[:1]).dtype != np.float32:
@@ -108,10 +109,10 @@ def with_coordinates(
     intercept: bool,
     known: bool = True,
 ) -> Precision:
-    """The precision with coordinates where sums of kernel values in float64 would lose digits, (2).
+    """The precision with coordinates if sums of kernel values in float64 would lose digits, (2).
 
-    ``factor`` is that of all the centers, in their order. ``known`` False: the rows are too few to tell, and
-    coordinates are taken unseen. O(p m² + m³) for p rows.
+    ``factor`` is that of all centers, in their order. ``known`` False: there are too few rows for a test, and
+    coordinates are used without it. O(p m² + m³) for p rows.
     """
     if precision.dtype != np.float64 or len(factor.kept) == 0:
         return precision
@@ -136,7 +137,7 @@ def factor_of(K_zz: Floats, *, tolerance: float = DEPENDENT) -> RankFactor:
 def _probed(
     kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alpha_share: float, *, intercept: bool
 ) -> float:
-    """The bound (2) for rows X and the least alpha; infinite if H is not positive definite."""
+    """The bound (2) for rows X and the smallest alpha; infinite if H is not positive definite."""
     moments = _moments(kernel, centers, X, np.float64)
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     used = moments if intercept else moments.without_means()
@@ -149,7 +150,7 @@ def _probed(
 
 
 def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: Any) -> Array:
-    """G (r, r) of the centers kept, less the means, from products in this type."""
+    """Centered G (r, r) of the centers kept, from products in this type."""
     return _moments(kernel, centers, X, dtype).restricted(factor.kept).centered()[0]
 
 

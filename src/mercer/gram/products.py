@@ -1,4 +1,4 @@
-"""Products with the matrix K = k(rows, centers), of which a few rows exist at a time."""
+"""Products with the matrix K = k(rows, centers), of which only a few rows are in memory at a time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +16,15 @@ from mercer.types import Array, Floats
 
 Values = Floats
 
-# So many pieces share the numbers of a block: each stays in a processor's cache, and as many threads have one.
+# A block is divided into this many pieces: each stays in the cache, and as many threads can work on it.
 PIECES = 4
 
 
 def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | None = None) -> Values:
     """k(X, centers) @ coef (n, q) in the precision of coef, for rows in memory.
 
-    O(n m) time, in threads beyond one block; at most ``cells`` kernel values exist at a time, 2²² if not given. No
-    bit of the result depends on the number of threads.
+    O(n m) time, in threads beyond one block; at most ``cells`` kernel values are in memory at a time, 2²² by
+    default. The result does not depend on the number of threads, not even in its last bit.
     """
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
     values = evaluator(kernel, centers)
@@ -73,7 +73,7 @@ class Parts:
         return Parts([*self.parts, *other.parts], self.axis)
 
     def __iadd__(self, other: "Parts") -> "Parts":
-        """Append to the list of this object, which must belong to nobody else."""
+        """Append to the list of this object, which must not be shared."""
         self.parts.extend(other.parts)
         return self
 

@@ -1,4 +1,4 @@
-"""What is compared: kernels on vectors, kernels from functions and matrices, and how to combine them."""
+"""Kernels on vectors, kernels from functions and matrices, and combinations of kernels."""
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.compact import Wendland

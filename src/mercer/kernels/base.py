@@ -1,4 +1,4 @@
-"""What a kernel is, and what can be built of kernels: sums, products, multiples, powers, cosines."""
+"""The base class of kernels, and combinations: sums, products, multiples, powers, normalized kernels."""
 
 import re
 from abc import ABC, abstractmethod
@@ -26,20 +26,20 @@ Evaluators = list[Callable[..., Floats]]
 class Kernel(TakesRows, BaseEstimator, ABC):
     """k(x, z) = <phi(x), phi(z)>: the similarity of two objects.
 
-    A kernel is its parameters and nothing else: it is never fitted. Parameters may be words, such as
-    ``gamma="median"``, that :meth:`candidates` replaces by numbers found in data; a block needs numbers.
+    A kernel consists of its parameters only; it is never fitted. Parameters may be strings, such as
+    ``gamma="median"``, which :meth:`candidates` replaces by numbers computed from data; evaluation needs numbers.
 
     ``k + l``, ``k * l``, ``2.0 * k`` and ``k ** 3`` are kernels again. Parts of sums and products are named
     after their classes, so that ``rbf__gamma`` or ``rbf_2__gamma`` can be set and searched.
     """
 
-    # NumPy scalars leave `scalar * kernel` to the kernel.
+    # Makes NumPy scalars defer `scalar * kernel` to the kernel.
     __array_ufunc__ = None
-    # The parameter of the width, in kernels that have one.
+    # The width parameter, in kernels that have one.
     gamma: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """A class with a block of its own is evaluated by it, not by a faster way to the block of its parent."""
+        """A class that overrides ``block`` is evaluated by it, not by a faster method of its parent."""
         super().__init_subclass__(**options)
         if "block" in vars(cls) and "at" not in vars(cls):
             cls.at = Kernel.at  # type: ignore[method-assign]
@@ -53,15 +53,15 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """k(x_i, x_i) as an (n,) array."""
 
     def at(self, Z: Matrix) -> Callable[..., Floats]:
-        """(X, room=None) -> block(X, Z) for many X, with what depends on Z alone computed once; can be pickled.
+        """(X, room=None) -> block(X, Z) for many X, with work that depends only on Z done once; picklable.
 
-        ``room`` is an (n, m) array that may become the block, if it is of its type.
+        ``room`` is an (n, m) array that may be reused for the block, if it has its type.
         """
         return partial(_block_at, self, Z)
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether every Gram matrix is positive semidefinite by construction; False means: not known."""
+        """Whether every Gram matrix is positive semidefinite by construction; False if not known."""
         return True
 
     @property
@@ -77,18 +77,18 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         return narrow
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "list[Kernel]":
-        """Settled kernels to choose from: words replaced by numbers found in the rows X.
+        """Candidate kernels to choose from, with strings replaced by numbers computed from the rows X.
 
         A row of weight 2 counts like two equal rows, a row of weight 0 like none.
         """
         return [self]
 
     def around(self, X: Matrix) -> "Kernel":
-        """A kernel with the same fits where coefficients sum to zero, and with more digits at rows like X."""
+        """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
         return self
 
     def __str__(self) -> str:
-        """For readers: on one line, numbers with four digits; ``repr`` has all of them."""
+        """One line, with numbers rounded to four digits; ``repr`` has all digits."""
         return re.sub(r"\s+", " ", repr(_rounded(self)))
 
     def __add__(self, other: object) -> "Sum":
@@ -111,7 +111,7 @@ class Composite(Kernel):
 
     @abstractmethod
     def _kernels(self) -> list[Kernel]:
-        """The kernels inside."""
+        """The component kernels."""
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -131,22 +131,22 @@ class Composite(Kernel):
 
     @property
     def takes(self) -> Takes:
-        """What all kernels inside take: vectors, where one of them needs vectors and others take any objects."""
+        """The rows that all components accept: vectors, if one needs vectors and others accept any objects."""
         kinds = {kernel.takes for kernel in self._kernels()}
         if "values" in kinds and len(kinds) > 1:
             raise KernelError(
-                f"{self} has parts that take different rows, {', '.join(sorted(kinds))}; they cannot be joined: "
-                "compute the values of all parts, or of none, beforehand"
+                f"{self} combines kernels for different rows, {', '.join(sorted(kinds))}; precompute the values "
+                "of all parts, or of none"
             )
         return "vectors" if "vectors" in kinds else kinds.pop()
 
 
 class Pointwise(Composite):
-    """A function of the values that other kernels have for the same pair; abstract."""
+    """A function of the values of other kernels for the same pair; abstract."""
 
     @abstractmethod
     def _combined(self, values: Iterable[Floats]) -> Floats:
-        """The values of this kernel from those of the kernels inside, which may be written to."""
+        """The values of this kernel from those of its components, which may be overwritten."""
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         return self._combined(kernel.block(X, Z) for kernel in self._kernels())
@@ -158,7 +158,7 @@ class Pointwise(Composite):
         return partial(self._at, [kernel.at(Z) for kernel in self._kernels()])
 
     def _at(self, values: Evaluators, X: Matrix, room: Floats | None = None) -> Floats:
-        """The first kernel has the room for its values, with which the others are combined."""
+        """The first kernel writes its values into the given memory, and the others are combined with them."""
         rooms = chain([room], repeat(None))
         return self._combined(at(X, space) for at, space in zip(values, rooms))
 
@@ -170,7 +170,7 @@ class Composition(Pointwise):
         self.parts = parts
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        """All combinations of the candidates of the parts; the last part changes fastest."""
+        """All combinations of the candidates of the parts; the last part varies fastest."""
         names = [name for name, _ in self.parts]
         choices = [kernel.candidates(X, weight) for _, kernel in self.parts]
         return [type(self)(list(zip(names, chosen))) for chosen in product(*choices)]
@@ -195,7 +195,7 @@ class Composition(Pointwise):
         """The parts without their names, after checking both."""
         names = [name for name, _ in self.parts]
         if not names:
-            raise KernelError(f"{type(self).__name__} has no parts; give at least one (name, kernel)")
+            raise KernelError(f"{type(self).__name__} has no parts; pass at least one (name, kernel)")
         for name in names:
             if name == "parts" or "__" in name or names.count(name) > 1:
                 raise KernelError(
@@ -205,7 +205,7 @@ class Composition(Pointwise):
 
 
 class Sum(Composition):
-    """k(x, z) = sum_p k_p(x, z); ``k + l`` writes it.
+    """k(x, z) = sum_p k_p(x, z), written ``k + l``.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class Sum(Composition):
 
 
 class Product(Composition):
-    """k(x, z) = prod_p k_p(x, z); ``k * l`` writes it.
+    """k(x, z) = prod_p k_p(x, z), written ``k * l``.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Product(Composition):
 
 
 class Wrapped(Composite):
-    """A function of one kernel, whose parameters show through by their own names; abstract."""
+    """A function of one kernel, whose parameters are accessible by their own names; abstract."""
 
     kernel: Kernel
 
@@ -262,16 +262,16 @@ class Wrapped(Composite):
         return [self.kernel]
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        """One for every candidate of the kernel inside."""
+        """One for every candidate of the inner kernel."""
         return [clone(self).set_params(kernel=kernel) for kernel in self.kernel.candidates(X, weight)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The own parameters; if deep also those of the kernel inside, without a prefix."""
+        """The own parameters; if deep, also those of the inner kernel, without a prefix."""
         own: dict[str, Any] = super().get_params(deep=False)
         return {**self.kernel.get_params(deep=True), **own} if deep else own
 
     def set_params(self, **params: Any) -> Self:
-        """Set own parameters, and hand the others to the kernel inside."""
+        """Set own parameters, and pass the others to the inner kernel."""
         for key in super().get_params(deep=False):
             setattr(self, key, params.pop(key, getattr(self, key)))
         self.kernel.set_params(**params)
@@ -279,7 +279,7 @@ class Wrapped(Composite):
 
 
 class Scaled(Wrapped, Pointwise):
-    """k(x, z) = scale * l(x, z); ``scale * l`` writes it.
+    """k(x, z) = scale * l(x, z), written ``scale * l``.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class Scaled(Wrapped, Pointwise):
 
 
 class Power(Wrapped, Pointwise):
-    """k(x, z) = l(x, z)^exponent; ``l ** exponent`` writes it.
+    """k(x, z) = l(x, z)^exponent, written ``l ** exponent``.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class Power(Wrapped, Pointwise):
 class Normalized(Wrapped):
     """k(x, z) = l(x, z) / sqrt(l(x, x) l(z, z)), the cosine of the angle in feature space.
 
-    Where l(x, x) = 0 (a zero vector, an empty string) k(x, z) is 0 for every z, and so is k(x, x).
+    If l(x, x) = 0 (a zero vector, an empty string), k(x, z) is 0 for every z, and so is k(x, x).
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class Normalized(Wrapped):
         return (norms > 0).astype(norms.dtype)
 
     def _inverse_norms(self, X: Matrix) -> Floats:
-        """l(x, x)^(-1/2), or 0 where l(x, x) = 0."""
+        """l(x, x)^(-1/2), or 0 if l(x, x) = 0."""
         norms = self.kernel.diag(X)
         if (norms < 0).any():
             raise KernelError(
@@ -390,25 +390,25 @@ def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) 
 
 
 def _onto(operation: np.ufunc, K: Floats, other: Floats | float) -> Floats:
-    """operation(K, other), in the memory of K where its type can hold that."""
+    """operation(K, other), in the memory of K if its type can hold the result."""
     result: Floats = operation(K, other, out=K if K.dtype == np.result_type(K, other) else None)
     return result
 
 
 def _scaled(kernel: Kernel, scale: float) -> Scaled:
-    """A multiple of a multiple is one multiple."""
+    """A multiple of a kernel; nested multiples are merged."""
     if isinstance(kernel, Scaled):
         return Scaled(kernel.kernel, scale * kernel.scale)
     return Scaled(kernel, scale)
 
 
 def named_parts(kernel: Kernel, kind: type[Composition]) -> Parts:
-    """The parts of a sum, or a product; a kernel of another kind is the only part of itself."""
+    """The parts of a sum or a product; any other kernel is its own only part."""
     return kernel.parts if isinstance(kernel, kind) else [(_name(kernel), kernel)]
 
 
 def _joined(kind: type[Composition], *kernels: Kernel) -> Parts:
-    """The parts of all kernels under different names; a composition of the same kind is opened."""
+    """The parts of all kernels under distinct names; a composition of the same kind is flattened."""
     parts: dict[str, Kernel] = {}
     for kernel in kernels:
         for name, part in named_parts(kernel, kind):
@@ -417,7 +417,7 @@ def _joined(kind: type[Composition], *kernels: Kernel) -> Parts:
 
 
 def _name(kernel: Kernel) -> str:
-    """The class in lower case; of a multiple, power or cosine that of the kernel inside."""
+    """The class name in lower case; for a multiple, power or normalized kernel that of the inner kernel."""
     return _name(kernel.kernel) if isinstance(kernel, Wrapped) else type(kernel).__name__.lower()
 
 
@@ -431,7 +431,7 @@ def _free_name(name: str, taken: dict[str, Kernel]) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """A parameter with its numbers rounded to four digits, inside of lists, arrays and kernels, too."""
+    """A parameter with its numbers rounded to four digits, also inside lists, arrays and kernels."""
     if isinstance(value, Kernel):
         params = value.get_params(deep=False)
         return type(value)(**{name: _rounded(param) for name, param in params.items()})

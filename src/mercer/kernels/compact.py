@@ -1,4 +1,4 @@
-"""Kernels that are zero beyond a radius."""
+"""Kernels with compact support: zero beyond a radius."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ from mercer.types import Floats
 
 
 class Wendland(Stationary):
-    """k(x, z) = (1 - r)_+^l p(r) with r = sqrt(gamma) |x - z|: zero where r >= 1, positive definite.
+    """k(x, z) = (1 - r)_+^l p(r) with r = sqrt(gamma) |x - z|: zero for r >= 1, positive definite.
 
-    The polynomial of least degree that is 2 ``smoothness`` times differentiable and positive definite for rows of
-    at most ``dimension`` features; l = dimension // 2 + 2 smoothness + 1, so for many features the kernel is a
-    narrow peak. Cutting off a Gaussian kernel would not leave it positive definite. Wendland (1995), "Piecewise
+    The polynomial of minimal degree that is 2 ``smoothness`` times differentiable and positive definite for rows
+    of at most ``dimension`` features; l = dimension // 2 + 2 smoothness + 1, so for many features the kernel is a
+    narrow peak. (A truncated Gaussian kernel would not be positive definite.) Wendland (1995), "Piecewise
     polynomial, positive definite and compactly supported radial functions of minimal degree", Table 1.
 
     Parameters
@@ -30,7 +30,7 @@ class Wendland(Stationary):
     gamma : float, array of shape (d,), "median", "scale" or "loo"
         As for :class:`RBF`; the radius is 1 / sqrt(gamma).
     dimension : int or None
-        Largest number of features; None: that of the rows, known when the kernel is fitted.
+        Largest number of features; None: that of the rows, set during the fit.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Wendland(Stationary):
         return self.dimension is not None and super().settled
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        """As for every kernel of a distance, with the number of features of X."""
+        """As for every stationary kernel, with the number of features of X."""
         d = as_matrix(X).shape[1]
         known = clone(self) if self.dimension is not None else clone(self).set_params(dimension=d)
         return Stationary.candidates(known, X, weight)
@@ -57,7 +57,7 @@ class Wendland(Stationary):
     def sparse_block(self, X: Floats, Z: Floats) -> Any:
         """k(x_i, z_j) as a CSR matrix (n, m), for dense rows and one gamma; O((n + m) log m + pairs).
 
-        Pairs within the radius come from a k-d tree, which finds them fast for up to about ten features.
+        Pairs within the radius are found by a k-d tree, which is fast for up to about ten features.
         """
         X, Z = as_matrices(X, Z)
         gamma = positive("gamma of a sparse block", self.gamma)
@@ -86,9 +86,9 @@ class Wendland(Stationary):
         return np.asarray(peak * ((l * l + 4 * l + 3) * r * r + (3 * l + 6) * r + 3.0) / 3.0)
 
     def _power(self) -> int:
-        """l of the table, checked."""
+        """The exponent l of the table, validated."""
         if self.dimension is None:
-            raise KernelError("dimension is None; give the number of features, or let a model find it")
+            raise KernelError("dimension is None; pass the number of features, or let a model set it")
         smoothness = integer("smoothness", self.smoothness, least=0)
         if smoothness > 2:
             raise KernelError(f"smoothness={smoothness}; it must be 0, 1 or 2")

@@ -14,9 +14,9 @@ from mercer.types import Floats
 # A dense array or a scipy CSR matrix, rows first.
 Matrix = Any
 
-# Side of the squares in which a matrix is transposed: two of them fit the cache.
+# Size of the square tiles in which a matrix is transposed: two of them fit into the cache.
 TILE = 128
-# A squared distance that is no number counts as this one, which float32 can multiply.
+# Squared distances that are NaN are replaced by this number, whose products float32 can represent.
 FARTHEST = 1e30
 
 
@@ -42,11 +42,13 @@ def as_matrix(X: Matrix) -> Matrix:
 
 
 def as_matrices(X: Matrix, Z: Matrix) -> tuple[Matrix, Matrix]:
-    """Both as matrices with the same number of columns; the same object stays the same object."""
+    """Both as matrices with the same number of columns; if X is Z, the results are the same object."""
     left = as_matrix(X)
     right = left if Z is X else as_matrix(Z)
     if left.shape[1] != right.shape[1]:
-        raise KernelError(f"X has {left.shape[1]} features and Z has {right.shape[1]}; rows must be equally long")
+        raise KernelError(
+            f"X has {left.shape[1]} features and Z has {right.shape[1]}; they must have the same number"
+        )
     return left, right
 
 
@@ -75,8 +77,8 @@ def squared_exponents(X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
 class FoldedCenters:
     """Centers of squared distances: -sum_j gamma_j (x_j - z_j)^2 = [2g x, -g|x|^2, 1] [z, 1, -g|z|^2]'.
 
-    Norms are folded into one product, O(n m d). Rows are first moved to the mean of the centers: norms that dwarf
-    the distances would cost digits. ``right`` is the second factor, (d + 2, m).
+    Norms are folded into one product, O(n m d). The mean of the centers is first subtracted: norms much larger
+    than the distances would cost digits. ``right`` is the second factor, (d + 2, m).
     """
 
     origin: Floats
@@ -91,8 +93,8 @@ class FoldedCenters:
         return cls(origin, np.ascontiguousarray(right.T), gamma)
 
     def exponents(self, X: Floats, room: Floats | None = None) -> Floats:
-        """The product, (n, m), without the positive numbers that rounding makes of zeros."""
-        # Values that are not finite are found where they are used.
+        """The product, (n, m), with positive rounding errors set to zero."""
+        # Values that are not finite are detected where they are used.
         with np.errstate(over="ignore", invalid="ignore"):
             left = self._left(X)
             fits = room is not None and room.dtype == np.result_type(left, self.right)
@@ -141,7 +143,7 @@ def _per_feature(gamma: float | Floats, X: Matrix) -> Floats:
 
 
 def mirror(K: Floats) -> Floats:
-    """K with what is above the diagonal copied below it, in place; rounding had left it almost symmetric."""
+    """K with its upper triangle copied to the lower one, in place; rounding had left it almost symmetric."""
     tiles = [slice(i, i + TILE) for i in range(0, len(K), TILE)]
     for k, rows in enumerate(tiles):
         upper = np.triu(K[rows, rows], 1)

@@ -1,4 +1,4 @@
-"""Checks of single parameters; they run when a kernel is used, because constructors only store."""
+"""Validation of single parameters; done when a kernel is used, because constructors only store."""
 
 from mercer import gate
 from mercer.errors import KernelError

@@ -1,4 +1,4 @@
-"""Kernels whose values come from elsewhere: a matrix, or a function."""
+"""Kernels given by the user: a matrix of values, or a function."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Objects = Any
 
 
 class Foreign(Kernel):
-    """Values that come from elsewhere: only the user knows whether they are those of a kernel; abstract."""
+    """Values given by the user, who declares whether the kernel is positive semidefinite; abstract."""
 
     psd: bool
 
@@ -29,15 +29,15 @@ class Foreign(Kernel):
 
 
 class Precomputed(Foreign):
-    """k(x_i, z_j) = X[i, j]: the rows are kernel values already.
+    """k(x_i, z_j) = X[i, j]: the rows are precomputed kernel values.
 
-    To fit, X is the (n, n) Gram matrix and the centers are the positions ``np.arange(n)``; to predict, X is
-    (n_test, n) with a column for every training row.
+    In ``fit``, X is the (n, n) Gram matrix and the centers are the positions ``np.arange(n)``; in ``predict``, X
+    is (n_test, n) with one column for each training row.
 
     Parameters
     ----------
     psd : bool
-        Whether you know the matrix to be positive semidefinite.
+        Declares that the matrix is positive semidefinite.
 
     Examples
     --------
@@ -58,13 +58,13 @@ class Precomputed(Foreign):
         K, columns = _values(X), np.asarray(Z)
         if columns.ndim != 1 or not np.issubdtype(columns.dtype, np.integer):
             raise KernelError(
-                f"centers of a precomputed kernel are column positions, a 1-D array of integers; got "
-                f"{columns.dtype} of shape {columns.shape}"
+                f"centers of a precomputed kernel are {columns.dtype} of shape {columns.shape}; pass column "
+                "positions, a 1-D array of integers"
             )
         if K.ndim != 2 or ((columns < 0) | (columns >= K.shape[1])).any():
             raise KernelError(
                 f"columns {columns.min()} to {columns.max()} are needed, but the precomputed block has shape "
-                f"{K.shape}; give one column for every training row"
+                f"{K.shape}; pass one column for each training row"
             )
         return K[:, columns]
 
@@ -73,8 +73,8 @@ class Precomputed(Foreign):
         K = _values(X)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise KernelError(
-                f"k(x, x) is known for the square Gram matrix only, and this has shape {K.shape}; "
-                "use a method that does without it"
+                f"k(x, x) is known only for the square Gram matrix, but this matrix has shape {K.shape}; use a "
+                "method that does not need k(x, x)"
             )
         return np.diagonal(K).copy()
 
@@ -82,15 +82,15 @@ class Precomputed(Foreign):
 class FromCallable(Foreign):
     """k(x_i, z_j) = function(X, Z)[i, j].
 
-    X and Z reach the function as they come: arrays, or lists of any objects. For a function of two single
-    objects see :func:`pairwise`.
+    X and Z are passed to the function as they are: arrays, or lists of any objects. For a function of two single
+    objects, see :func:`pairwise`.
 
     Parameters
     ----------
     function : callable
-        Takes X of n and Z of m rows, returns finite numbers of shape (n, m).
+        Takes X with n and Z with m rows, and returns finite numbers of shape (n, m).
     psd : bool
-        Whether you know the function to be a positive semidefinite kernel.
+        Declares that the function is a positive semidefinite kernel.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class FromCallable(Foreign):
         expected = (n_rows(X), n_rows(Z))
         if K.shape != expected:
             raise KernelError(
-                f"the kernel function returned shape {K.shape} instead of {expected}, one value for every "
-                "row of X and every row of Z; wrap a function of two objects in pairwise(function)"
+                f"the kernel function returned shape {K.shape} instead of {expected}, one value for each row of X "
+                "and each row of Z; wrap a function of two objects in pairwise(function)"
             )
         if not np.isfinite(K).all():
             raise KernelError(
@@ -143,9 +143,9 @@ class Pairwise:
 
 
 def pairwise(function: Callable[[Any, Any], float]) -> Pairwise:
-    """Function of two lists of objects, from a function of two objects; n m calls.
+    """A function of two lists of objects, from a function of two objects; n m calls.
 
-    It can be pickled if the function can.
+    Picklable if the function is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From what a user may write to a kernel."""
+"""From user input to a kernel."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How far apart rows are: the lengths from which words such as gamma="median" get their numbers.
+"""How far apart rows are: the lengths from which strings such as gamma="median" are resolved.
 
 A row of weight 2 counts like two equal rows, a row of weight 0 like none.
 """
@@ -12,17 +12,17 @@ from mercer.rows.distinct import distinct_rows
 from mercer.rows.table import is_sparse
 from mercer.types import Floats
 
-# Distances are taken between at most this many distinct rows.
+# Distances are computed between at most this many distinct rows.
 MAX_ROWS = 1000
-# Squares below are not known to all digits, or not at all, and one over them may be infinite.
+# Smaller squares lose digits or underflow, and one over them may be infinite.
 LOST = 1e-290
 
 
 def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -> float:
-    """Weighted median of -exponents(x_i, x_j, 1) > 0 over pairs of different rows, pair weight w_i w_j.
+    """Weighted median of -exponents(x_i, x_j, 1) > 0 over pairs of distinct rows, with pair weights w_i w_j.
 
-    More than 1000 distinct rows are thinned evenly in the order of their bytes, so the order in which rows
-    are given does not matter. 1.0 if all rows coincide. O(n log n + 1000^2 d).
+    More than 1000 distinct rows are thinned evenly in the order of their bytes, so the order of the rows does not
+    matter. 1.0 if all rows coincide. O(n log n + 1000^2 d).
     """
     X, w = _weighted_rows(X, weight)
     rows = distinct_rows(X)
@@ -58,13 +58,13 @@ def _variance(X: Matrix, w: NDArray[np.float64]) -> float:
 
 
 def _representable(length: float, X: Matrix) -> float:
-    """A length of the rows or its square, where one over it is a number, too."""
+    """A length of the rows or its square, if its reciprocal is representable."""
     if LOST <= length <= 1.0 / LOST:
         return length
     largest = float(max(X.max(), -X.min()))
     raise KernelError(
-        f"the rows have values up to {largest:.1e}, and squares of their distances are lost in float64: gamma "
-        "cannot be found in them; bring the features to unit scale with a StandardScaler"
+        f"the rows have values up to {largest:.1e}, and squares of their distances overflow or underflow in "
+        "float64, so that gamma cannot be determined; scale the features with a StandardScaler"
     )
 
 
@@ -73,15 +73,17 @@ def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray
     X = as_matrix(X).astype(np.float64, copy=False)
     w = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
     if w.shape != (X.shape[0],):
-        raise KernelError(f"weight has shape {w.shape}, but X has {X.shape[0]} rows; give one weight per row")
+        raise KernelError(f"weight has shape {w.shape}, but X has {X.shape[0]} rows; pass one weight per row")
     if not (w > 0).any() or (w < 0).any():
-        raise KernelError(f"weights must be nonnegative and one positive, but they span {w.min()} to {w.max()}")
+        raise KernelError(
+            f"weights span {w.min()} to {w.max()}; they must be nonnegative, and at least one positive"
+        )
     return (X, w) if (w > 0).all() else (X[w > 0], w[w > 0])
 
 
 def _weighted_median(values: Floats, weight: NDArray[np.float64]) -> float:
-    """The least value with half of the weight at or below it."""
+    """The smallest value with half of the weight at or below it."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weight[order])
-    # The margin keeps ties ties when all weights are multiplied by a number that is not a power of two.
+    # The margin preserves ties when all weights are multiplied by a number that is not a power of two.
     return float(values[order[np.searchsorted(below, 0.5 * below[-1] * (1 - 1e-12))]])

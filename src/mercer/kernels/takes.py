@@ -1,4 +1,4 @@
-"""What a kernel takes as rows, and what may be done with them."""
+"""What kind of rows a kernel accepts, and what may be done with them."""
 
 from typing import Literal
 
@@ -13,14 +13,14 @@ Takes = Literal["vectors", "objects", "values"]
 
 
 class TakesRows:
-    """What is asked about the rows of a kernel, and about pairs of them.
+    """Properties of the rows of a kernel, and of pairs of rows.
 
-    All answers follow from ``takes``, the only one that a kernel on other rows than vectors must give.
+    All follow from ``takes``, the only one that a kernel on rows other than vectors must define.
     """
 
     @property
     def takes(self) -> Takes:
-        """What a row is: "vectors" of numbers, any "objects", or kernel "values" known already."""
+        """What a row is: "vectors" of numbers, any "objects", or precomputed kernel "values"."""
         return "vectors"
 
     @property
@@ -30,21 +30,21 @@ class TakesRows:
 
     @property
     def takes_values(self) -> bool:
-        """Whether X holds kernel values: a row for each row, and a column for each row of the fit."""
+        """Whether X holds kernel values: one row for each row, one column for each training row."""
         return self.takes == "values"
 
     @property
     def symmetric(self) -> bool:
-        """Whether k(x, z) = k(z, x) by construction; False means: not known."""
+        """Whether k(x, z) = k(z, x) by construction; False if not known."""
         return self.takes_vectors
 
     @property
     def averages(self) -> bool:
-        """Whether means of rows are rows that the kernel takes, too."""
+        """Whether the kernel also accepts means of rows."""
         return self.takes_vectors
 
     def subset(self, X: Matrix, rows: Indices) -> Matrix:
-        """Some of the rows X of a fit, to be compared among themselves: of kernel values their columns, too."""
+        """Some of the rows X of a fit, to be compared with each other; for kernel values, also their columns."""
         return X[np.ix_(rows, rows)] if self.takes_values else take(X, rows)
 
     def centers(self, X: Matrix, rows: Indices | None = None) -> Matrix:
@@ -54,5 +54,5 @@ class TakesRows:
         return X if rows is None else take(X, rows)
 
     def distinct(self, X: Matrix) -> Distinct:
-        """Which rows are equal, so that one center and one equation do for them; of kernel values none are."""
+        """Which rows are equal, so that they can share one center and one equation; none for kernel values."""
         return every_row(n_rows(X)) if self.takes_values else distinct_rows(X)

@@ -36,10 +36,10 @@ Gamma = float | str | ArrayLike
 # gamma="loo" tries these multiples of 1 / median distance, smoothest first.
 GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
 
-# Rows whose mean is so many variances from the origin lose digits of their inner products.
+# Inner products of rows whose squared mean exceeds this many variances lose digits.
 FAR = 100.0
 
-# ANOVA passes over this many rows at a time, to stay in the processor's cache.
+# ANOVA processes this many rows at a time, to stay in the cache.
 CACHED_ROWS = 32
 
 
@@ -48,7 +48,7 @@ class DotProduct(Kernel):
 
     @abstractmethod
     def _profile(self, G: Floats) -> Floats:
-        """Values of the kernel where the inner products are G; may overwrite G."""
+        """Kernel values from the inner products G; may overwrite G."""
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
@@ -61,9 +61,9 @@ class DotProduct(Kernel):
 class Linear(DotProduct):
     """k(x, z) = (x - o)'(z - o): the inner product, for linear methods; the origin o is 0 unless given.
 
-    Gives the linear method at the price of n coefficients; of use if features outnumber rows (Mika 2002,
-    section 2.3.3), or as a part of a sum. With a free intercept the origin changes nothing but digits: estimators
-    move it to the mean of the rows where that is far from zero.
+    Gives the linear method at the cost of n coefficients; useful if features outnumber rows (Mika 2002, section
+    2.3.3), or as part of a sum. With a free intercept the origin only affects accuracy: estimators move it to the
+    mean of the rows if that is far from zero.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Linear(DotProduct):
         self.origin = origin
 
     def around(self, X: Matrix) -> Kernel:
-        """With its origin at the mean of the rows, if that is ten standard deviations from the origin now."""
+        """With its origin at the mean of the rows, if that is ten standard deviations from the current origin."""
         if is_sparse(X) or type(self) is not Linear:
             return self
         X = self._moved(as_matrix(X))
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64).sum()
-            # Rows that are all equal tell nothing of the others.
+            # Rows that are all equal say nothing about others.
             near = variance == 0.0 or mean @ mean <= FAR * variance
         if near:
             return self
@@ -100,12 +100,15 @@ class Linear(DotProduct):
         return super().diag(self._moved(as_matrix(X)))
 
     def _moved(self, X: Matrix) -> Matrix:
-        """X less the origin."""
+        """X minus the origin."""
         if self.origin is None:
             return X
         origin = real("origin", self.origin).astype(X.dtype)
         if origin.shape != (X.shape[1],):
-            raise KernelError(f"origin has shape {origin.shape}, but rows have {X.shape[1]} features")
+            raise KernelError(
+                f"origin has shape {origin.shape}, but rows have {X.shape[1]} features; pass one number for each "
+                "feature"
+            )
         if not np.isfinite(origin).all():
             raise KernelError(f"origin={self.origin!r}; its numbers must be finite")
         return dense(X) - origin
@@ -121,7 +124,7 @@ class Affine(DotProduct):
     coef0: float
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
-        """The kernel, or with gamma="scale" its copy with the number."""
+        """The kernel, or for gamma="scale" a copy with the number."""
         if not isinstance(self.gamma, str):
             return [self]
         if self.gamma != "scale":
@@ -137,7 +140,7 @@ class Affine(DotProduct):
 
     @abstractmethod
     def _of_affine(self, G: Floats) -> Floats:
-        """Values of the kernel where gamma x'z + coef0 is G; may overwrite G."""
+        """Kernel values from G = gamma x'z + coef0; may overwrite G."""
 
 
 class Polynomial(Affine):
@@ -204,21 +207,21 @@ class Sigmoid(Affine):
 class Stationary(Kernel):
     """A function of gamma times a distance, 1 at distance 0; abstract.
 
-    gamma is a number, one number per feature, or a word:
+    gamma is a number, one number per feature, or a string:
 
-    * "median": 1 / the median distance between different rows,
+    * "median": 1 / the median distance between distinct rows,
     * "scale": 1 / (d Var X), as in scikit-learn's ``SVC``,
     * "loo": a grid of multiples of "median", from which leave-one-out chooses.
     """
 
     gamma: Gamma
-    # The distance, and the power of a length it is measured in.
+    # The distance, and the power of a length that it scales with.
     _exponents: ClassVar[Exponents] = staticmethod(squared_exponents)
     _length_power: ClassVar[int] = 2
 
     @abstractmethod
     def _profile(self, T: Floats) -> Floats:
-        """Values of the kernel where gamma times distance is -T; may overwrite T."""
+        """Kernel values from T = -gamma times distance; may overwrite T."""
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """One kernel for "median" and "scale", one for every number of the grid for "loo"."""
@@ -251,7 +254,7 @@ class Stationary(Kernel):
         return np.ones(X.shape[0], X.dtype)
 
     def _gammas(self, X: Matrix, weight: ArrayLike | None) -> Floats:
-        """The numbers that the word stands for, ascending."""
+        """The numbers that the string stands for, ascending."""
         if self.gamma == "scale":
             return np.array([_scale_gamma(X, weight, self._length_power)])
         if self.gamma not in ("median", "loo"):
@@ -261,24 +264,24 @@ class Stationary(Kernel):
 
 
 class Exponential(Stationary):
-    """exp(-gamma times a distance); which distance is for the subclass to say."""
+    """exp(-gamma times a distance), which the subclass defines."""
 
     def _profile(self, T: Floats) -> Floats:
         return np.exp(T, out=T)
 
 
 class RBF(Exponential):
-    """k(x, z) = exp(-gamma |x - z|^2), the Gaussian kernel; or exp(-sum_j gamma_j (x_j - z_j)^2).
+    """k(x, z) = exp(-gamma |x - z|^2), the Gaussian or squared exponential kernel.
 
-    gamma = 1 / (2 sigma^2) = 1 / c with the c of Mika (2002), Eq. (2.35). O(n m d) for a block: one matrix
-    product and one exponential.
+    With one gamma for each feature, exp(-sum_j gamma_j (x_j - z_j)^2). gamma = 1 / (2 sigma^2) = 1 / c with the c
+    of Mika (2002), Eq. (2.35). O(n m d) for a block: one matrix product and one exponential.
 
     Parameters
     ----------
     gamma : float, array of shape (d,), "median", "scale" or "loo"
-        Inverse squared length, or one for every feature; 0 switches a feature off. "median" is 1 / the median
-        squared distance between different rows, "scale" is 1 / (d Var X) as in scikit-learn's ``SVC``, "loo"
-        a grid around "median" from which leave-one-out chooses.
+        Inverse squared length, or one for each feature; 0 switches a feature off. "median" is 1 / the median
+        squared distance between distinct rows, "scale" is 1 / (d Var X) as in scikit-learn's ``SVC``, "loo" a grid
+        around "median" from which leave-one-out chooses.
 
     Examples
     --------
@@ -294,14 +297,14 @@ class RBF(Exponential):
 
 
 class Laplacian(Exponential):
-    """k(x, z) = exp(-gamma |x - z|_1): with the sum of absolute differences, as scikit-learn's.
+    """k(x, z) = exp(-gamma |x - z|_1): with the sum of absolute differences, as in scikit-learn.
 
     With the Euclidean length in the exponent it would be ``Matern(nu=0.5)``.
 
     Parameters
     ----------
     gamma : float, array of shape (d,), "median", "scale" or "loo"
-        Inverse length, or one for every feature. "median" is 1 / the median of |x - z|_1 over different rows,
+        Inverse length, or one for each feature. "median" is 1 / the median of |x - z|_1 over distinct rows,
         "scale" is 1 / (d sqrt(Var X)), "loo" a grid around "median".
 
     Examples
@@ -320,14 +323,13 @@ class Laplacian(Exponential):
 class Matern(Stationary):
     """k(x, z) = 2^(1-nu) / Gamma(nu) r^nu K_nu(r) with r = 2 sqrt(nu gamma) |x - z|: nu sets the smoothness.
 
-    nu = 1/2 is exp(-r), nu -> inf is ``RBF(gamma)``; functions of the kernel's space are about nu times
+    nu = 1/2 is exp(-r), nu -> inf is ``RBF(gamma)``; functions in the kernel's space are about nu times
     differentiable. gamma = 1 / (2 l^2) with the ``length_scale`` l of scikit-learn.
 
     Parameters
     ----------
     nu : float
-        Above 0 and at most 100, or inf. 0.5, 1.5, 2.5 and inf have closed forms, others cost a
-        Bessel function.
+        Above 0 and at most 100, or inf. 0.5, 1.5, 2.5 and inf have closed forms, others need a Bessel function.
     gamma : float, array of shape (d,), "median", "scale" or "loo"
         As for :class:`RBF`.
 
@@ -357,7 +359,7 @@ class Matern(Stationary):
     def _order(self) -> float:
         nu = np.inf if np.ndim(self.nu) == 0 and self.nu == np.inf else finite("nu", self.nu)
         if not (0 < nu <= 100 or nu == np.inf):
-            raise KernelError(f"nu={nu}; take 0 < nu <= 100, or nu=inf, which is the RBF kernel")
+            raise KernelError(f"nu={nu}; use 0 < nu <= 100, or nu=inf, which is the RBF kernel")
         return nu
 
 
@@ -392,7 +394,7 @@ class RationalQuadratic(Stationary):
 
 
 class InverseMultiquadric(Stationary):
-    """k(x, z) = 1 / sqrt(1 + gamma |x - z|^2): falls slowly, so that far rows still count.
+    """k(x, z) = 1 / sqrt(1 + gamma |x - z|^2): decays slowly, so that distant rows still count.
 
     (|x - z|^2 + c^2)^(-1/2) of Mika (2002), Table 2.2, is sqrt(gamma) times this, with gamma = 1 / c^2.
 
@@ -451,7 +453,7 @@ class ANOVA(Kernel):
     def _degree(self, X: Floats) -> int:
         degree = integer("degree", self.degree, least=0)
         if degree > X.shape[1]:
-            raise KernelError(f"degree={degree}, but rows have {X.shape[1]} features; take degree <= {X.shape[1]}")
+            raise KernelError(f"degree={degree}, but rows have {X.shape[1]} features; use degree <= {X.shape[1]}")
         return degree
 
 
@@ -482,14 +484,14 @@ def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> floa
 
 
 def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Floats:
-    """gamma as one number, or as one for every column of X and in its precision."""
+    """gamma as one number, or one for each column of X, in the precision of X."""
     if isinstance(gamma, str):
         raise _unsettled(kernel, gamma)
     values = np.asarray(nonnegative("gamma", gamma)) if np.ndim(gamma) == 0 else real("gamma", gamma)
     if values.ndim > 0 and values.shape != (X.shape[1],):
         raise KernelError(
-            f"gamma has shape {values.shape}, but rows have {X.shape[1]} features; "
-            "give one number, or one for every feature"
+            f"gamma has shape {values.shape}, but rows have {X.shape[1]} features; pass one number, or one for "
+            "each feature"
         )
     if not (np.isfinite(values) & (values >= 0)).all():
         raise KernelError(f"gamma={gamma!r}; its numbers must be finite and >= 0")
@@ -498,23 +500,23 @@ def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Floats:
 
 
 def _in_precision(gamma: Floats, dtype: Any) -> Floats:
-    """gamma in the type of the rows, in which it is still finite and no zero that it was not."""
+    """gamma in the type of the rows, if it neither overflows nor underflows there."""
     with np.errstate(over="ignore", under="ignore"):
         values = gamma.astype(dtype)
     if not np.isfinite(values).all() or ((values == 0) & (gamma > 0)).any():
         raise KernelError(
-            f"gamma={gamma.tolist()} cannot be held in {np.dtype(dtype).name}, the type of the rows; bring the "
-            "features to unit scale with a StandardScaler, or pass float64"
+            f"gamma={gamma.tolist()} cannot be represented in {np.dtype(dtype).name}, the type of the rows; scale "
+            "the features with a StandardScaler, or pass float64"
         )
     return values
 
 
 def _unsettled(kernel: Kernel, word: str) -> KernelError:
     return KernelError(
-        f'gamma="{word}" of {type(kernel).__name__} is no number yet: '
-        "give a number, or take one of kernel.candidates(X)"
+        f'gamma="{word}" of {type(kernel).__name__} is not a number yet; pass a number, or use one of '
+        "kernel.candidates(X)"
     )
 
 
 def _unknown_word(kernel: Kernel, word: object, known: str) -> KernelError:
-    return KernelError(f'gamma="{word}" means nothing to {type(kernel).__name__}; give a number or {known}')
+    return KernelError(f'gamma="{word}" is not known to {type(kernel).__name__}; pass a number or {known}')
