@@ -111,6 +111,35 @@ def test_attributes_are_where_they_are_looked_for():
     assert [node.name for _, node in classes() if hidden & {function.name for function in methods(node)}] == []
 
 
+def asked_for(path, question):
+    """What attributes the calls of hasattr or getattr in a file are about."""
+    calls = [
+        node for node in nodes(path, ast.Call) if isinstance(node.func, ast.Name) and node.func.id == question
+    ]
+    return {call.args[1].value for call in calls if isinstance(call.args[1], ast.Constant)}
+
+
+@every_source
+def test_what_holds_a_table_of_rows_is_asked_where_rows_are_read(path):
+    imported = {alias.name for node in nodes(path, ast.ImportFrom) for alias in node.names}
+    reads = folder(path) in ("rows", "models") or path.name == "gate.py"
+    assert reads or not asked_for(path, "hasattr") & {"shape", "iloc", "indptr", "to_numpy", "columns", "toarray"}
+    assert reads or "issparse" not in imported
+
+
+@every_source
+def test_kernels_are_asked_and_not_their_attributes_looked_for(path):
+    words = {"vectors", "objects", "values"}
+    compared = {
+        side.value
+        for node in nodes(path, ast.Compare)
+        for side in (node.left, *node.comparators)
+        if isinstance(side, ast.Constant)
+    }
+    assert folder(path) in ("kernels", "models") or not compared & words
+    assert folder(path) == "models" or "gamma" not in asked_for(path, "getattr")
+
+
 @every_source
 def test_kernel_blocks_are_computed_in_gram_only(path):
     calls = [node.func for node in nodes(path, ast.Call) if isinstance(node.func, ast.Attribute)]

@@ -22,7 +22,7 @@ from mercer.gram.moments import PIECE
 from mercer.kernels import RBF, Kernel
 from mercer.linalg.threads import AHEAD, threads_each
 from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.table import n_rows
+from mercer.rows.table import is_sparse, n_rows
 from mercer.scores.criteria import judging_bytes
 from mercer.solvers.leaving import PIECE as LEAVING
 from mercer.tuning.path import ALPHAS, SCREEN_POINTS
@@ -270,14 +270,14 @@ def rows_left_out(n: int, q: int) -> int:
 def row_bytes(X: Any) -> float:
     """Bytes of one of the rows of an array or a CSR matrix; of a list those of its references."""
     n = max(n_rows(X), 1)
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return float(X.data.nbytes + X.indices.nbytes) / n + 8.0
     return float(getattr(X, "nbytes", 8 * n)) / n
 
 
 def blocks_of(kernel: Kernel, X: Any) -> int:
     """Blocks of kernel values that exist while one is computed: a sparse product, a distance, parts of a sum."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return 3
     return 1 if isinstance(kernel, RBF) else 2
 
