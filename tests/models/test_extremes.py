@@ -1,6 +1,7 @@
 """Numbers too large or small for their squares, and matrices that cannot be factored: an answer or a remedy."""
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -193,6 +194,23 @@ def test_weights_so_small_that_they_cannot_count_are_refused(rows, model, least)
     weight = np.where(np.arange(N) == 1, least, 1.0)
     with pytest.raises(ValueError, match=rf"sample_weight .*{least:.1e}.*set them to zero"):
         model.fit(rows[0], targets_of(model, rows), sample_weight=weight)
+
+
+@every_model
+@pytest.mark.parametrize("heavy", [1e14, 1e18])
+def test_a_row_that_outweighs_all_others_is_refused(rows, model, heavy):
+    weight = np.where(np.arange(N) == 1, heavy, 1.0)
+    with pytest.raises(ValueError, match=re.escape(f"row 1 has a sample_weight of {heavy:.1e}")):
+        model.fit(rows[0], targets_of(model, rows), sample_weight=weight)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("heavy", [1e16, 1e25])
+def test_classes_that_are_outweighed_get_finite_answers_or_are_named(rows, model, heavy):
+    X, y, _ = rows
+    lost = getattr(model, "centers", None) == 8
+    with pytest.raises(ValueError, match="class 0 has no training rows") if lost else nullcontext():
+        assert np.isfinite(model.fit(X, y, sample_weight=np.where(y == 1, heavy, 1.0)).predict_proba(X)).all()
 
 
 @every_model

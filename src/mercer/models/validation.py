@@ -358,6 +358,7 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
         raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n_rows(X),)}: one for each row")
     gate.weights_in_range("sample_weight", w)
     gate.enough_weight("sample_weight", float(w.sum()))
+    gate.no_row_alone("sample_weight", w)
     return w
 
 

@@ -55,7 +55,9 @@ class Rule:
         if self.directions is not None:
             return self.directions.scalings, self.directions.eigenvalues
         mean = scatter.Y**2 / scatter.n
-        return np.array([[-1.0], [1.0]]), (scatter.FY[0] - mean) / (scatter.n - mean)
+        # Zero where the weight of a class is lost beside that of the other.
+        apart = scatter.n - mean
+        return np.array([[-1.0], [1.0]]), (scatter.FY[0] - mean) / np.where(apart > 0, apart, np.inf)
 
 
 @dataclass(frozen=True)
