@@ -26,18 +26,6 @@ class SpectrumFit:
     fold: Indices | None = None
 
     @property
-    def unit(self) -> float:
-        return self.spectrum.trace
-
-    @property
-    def rank(self) -> int:
-        return self.spectrum.rank
-
-    @property
-    def negative(self) -> float:
-        return self.spectrum.negative
-
-    @property
     def doubted(self) -> "SpectrumFit | None":
         """Rows left out one by one, with what would leave if weights meant the other thing."""
         doubted = self.observations.doubted

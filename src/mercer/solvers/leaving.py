@@ -86,18 +86,6 @@ class MomentFit:
     blur: float = 0.0
 
     @property
-    def unit(self) -> float:
-        return self.spectrum.trace
-
-    @property
-    def rank(self) -> int:
-        return self.spectrum.rank
-
-    @property
-    def negative(self) -> float:
-        return self.spectrum.negative
-
-    @property
     def doubted(self) -> "MomentFit | None":
         """Rows left out one by one, with what would leave if weights meant the other thing."""
         if self.doubt is None:

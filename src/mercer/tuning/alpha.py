@@ -6,12 +6,17 @@ import numpy as np
 
 from mercer.gram.blocks import cuts
 from mercer.kernels.base import Kernel
-from mercer.tuning.path import Tuned, TuningPath
+from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.solver import AlphaFits, Factored
 from mercer.types import Array, Floats
 
 # From left-out outputs (a, n, q) to one number for each alpha (a,).
 Judge = Callable[[Floats], Array]
+
+
+def alphas_to_try(alpha: float | None, unit: float, shares: Array = ALPHAS) -> Array:
+    """The alpha given, or (a,) multiples of a unit, which is 0 where all fits are constant."""
+    return np.array([alpha]) if alpha is not None else shares * (unit or 1.0)
 
 
 def alpha_path(
@@ -83,8 +88,8 @@ def _tuned(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> Tuned:
         fitted=fits.fitted(alpha),
         loo=loo,
         degrees_of_freedom=float(fits.degrees_of_freedom(one)[0]),
-        rank=fits.rank,
-        negative=fits.negative,
+        rank=fits.spectrum.rank,
+        negative=fits.spectrum.negative,
         error=fits.error(alpha, loo),
         paths=paths,
         otherwise=None if doubted is None else np.asarray(doubted.left_out(one)[0], dtype=np.float64),

@@ -15,7 +15,7 @@ from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers import Observations, decompose
 from mercer.solvers.exact import SpectrumFit
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.alpha import alpha_path, choose_alpha
+from mercer.tuning.alpha import alpha_path, alphas_to_try, choose_alpha
 from mercer.tuning.memory import BLAS_BUFFER, Exact, check_exact, exact_sizes, exact_threads, row_bytes
 from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath
 from mercer.tuning.search import climb, search
@@ -107,7 +107,7 @@ def _finish(kernel: Kernel, problem: ExactProblem, paths: tuple[TuningPath, ...]
     tuned = choose_alpha(
         kernel,
         fits,
-        _alphas(problem, fits),
+        alphas_to_try(problem.alpha, fits.spectrum.trace),
         problem.judge,
         at_once=at_once,
         n_points=n_rows(problem.X),
@@ -137,15 +137,12 @@ def search_exact(kernels: Sequence[Kernel], problem: ExactProblem) -> TuningPath
 
     def trial(kernel: Kernel) -> TuningPath:
         fits = _fits(kernel, problem, each)
-        return alpha_path(kernel, fits, _alphas(problem, fits), problem.judge, at_once=at_once, n_points=n)
+        alphas = alphas_to_try(problem.alpha, fits.spectrum.trace)
+        return alpha_path(kernel, fits, alphas, problem.judge, at_once=at_once, n_points=n)
 
     found = search(kernels, trial, each=each, most=side_by_side)
     problem.budget.release()
     return found
-
-
-def _alphas(problem: ExactProblem, fits: SpectrumFit) -> Array:
-    return np.array([problem.alpha]) if problem.alpha is not None else ALPHAS * (fits.unit or 1.0)
 
 
 def _fits(kernel: Kernel, problem: ExactProblem, threads: int) -> SpectrumFit:

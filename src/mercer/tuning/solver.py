@@ -13,18 +13,13 @@ from mercer.types import Array, Floats
 class AlphaFits(Protocol):
     """Fits for every alpha at fixed kernel and centers, as far as they are compared."""
 
-    @property
-    def unit(self) -> float:
-        """The natural unit of alpha; 0 where all fits are constant."""
-        ...
-
     def left_out(self, alphas: Array) -> Floats:
         """Output (a, n, q) of each row for the model fitted without it."""
         ...
 
 
-class Factored(AlphaFits, Protocol):
-    """Fits for every alpha, one of which becomes the model: its solution, and the proof."""
+class Decomposed(Protocol):
+    """A decomposition, as far as it is reported."""
 
     @property
     def rank(self) -> int:
@@ -34,6 +29,15 @@ class Factored(AlphaFits, Protocol):
     @property
     def negative(self) -> float:
         """The clipped negative part, in units of the largest eigenvalue."""
+        ...
+
+
+class Factored(AlphaFits, Protocol):
+    """Fits for every alpha, one of which becomes the model: its solution, and the proof."""
+
+    @property
+    def spectrum(self) -> Decomposed:
+        """What all fits are made from."""
         ...
 
     @property

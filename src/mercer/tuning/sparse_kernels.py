@@ -14,7 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
 from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
-from mercer.tuning.alpha import alpha_path
+from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.memory import judged_at_once, sparse_trial_bytes
 from mercer.tuning.path import ALPHAS, TuningPath
 from mercer.tuning.search import climb, search
@@ -95,9 +95,10 @@ class KernelTrial:
 
     def _alphas(self, fits: RidgeFit | DiagonalFit, order: Order) -> Array:
         """Alphas (a,) to compare: the one given, the last that was re-estimated, or a grid."""
-        if self.problem.settings.alpha is not None:
-            return np.array([self.problem.settings.alpha])
-        return self._shares * (fits.unit or 1.0) if order.alpha is None else order.alpha[-1:]
+        alpha = self.problem.settings.alpha
+        if alpha is None and order.alpha is not None:
+            return order.alpha[-1:]
+        return alphas_to_try(alpha, fits.unit, self._shares)
 
     def _by_gcv(self, path: TuningPath, fits: RidgeFit | DiagonalFit) -> TuningPath:
         """With generalized cross-validation only its favorite alpha is compared to other kernels."""

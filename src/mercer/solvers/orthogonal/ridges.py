@@ -44,6 +44,7 @@ class RidgeFit:
 
     @property
     def unit(self) -> float:
+        """The natural unit of alpha: the trace of B'B."""
         return float(np.asarray(self.steps.d).sum())
 
     def left_out(self, alphas: Array) -> Array:
