@@ -141,6 +141,23 @@ def test_kernels_are_asked_and_not_their_attributes_looked_for(path):
 
 
 @every_source
+def test_randomness_inside_is_a_generator(path):
+    """What scikit-learn calls ``random_state`` is made one in the models, in one function."""
+    old = {"RandomState", "randint", "check_random_state"}
+    used = [function.name for function in nodes(path, ast.FunctionDef) if old & names_in(function)]
+    assert (
+        used == (["generator"] if path == PACKAGE / "models" / "validation.py" else [])
+        or folder(path) == "datasets"
+    )
+
+
+def names_in(node):
+    """Every name and attribute that is used within."""
+    found = [part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)]
+    return {part.id if isinstance(part, ast.Name) else part.attr for part in found}
+
+
+@every_source
 def test_kernel_blocks_are_computed_in_gram_only(path):
     calls = [node.func for node in nodes(path, ast.Call) if isinstance(node.func, ast.Attribute)]
     assert folder(path) in ("gram", "kernels") or "block" not in {call.attr for call in calls}

@@ -196,3 +196,16 @@ def test_regressor_knows_several_targets_as_well_as_a_wrapper_does(rng):
     Y = rng.normal(size=(30, 2))
     wrapped = MultiOutputRegressor(KernelRidgeRegressor(**FIXED)).fit(X, Y)
     assert_allclose(KernelRidgeRegressor(**FIXED).fit(X, Y).predict(X), wrapped.predict(X), rtol=1e-10)
+
+
+@pytest.mark.usefixtures("small_search")
+@pytest.mark.parametrize("seed", [0, None])
+def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, seed):
+    X, y = two_classes
+
+    def fitted():
+        np.random.seed(7)  # noqa: NPY002
+        random_state = None if seed is None else np.random.RandomState(seed)
+        return KernelFisherClassifier(random_state=random_state).fit(X, y)
+
+    assert_array_equal(fitted().loo_path_.scores, fitted().loo_path_.scores)

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import gate
@@ -18,6 +17,7 @@ from mercer.models.passes import Columns
 from mercer.models.validation import (
     check_folds,
     check_stored,
+    generator,
     penalty_of,
     positive_or_loo,
     positive_or_none,
@@ -216,7 +216,7 @@ class KernelModel(BaseEstimator):
             apart=apart,
             classes=is_classifier(self),
         )
-        tuned = tune(kernel, problem, check_random_state(self.random_state))
+        tuned = tune(kernel, problem, generator(self.random_state))
         warn_of_indefinite(tuned.kernel, tuned.negative)
         warn_of_lost_digits(training.X, tuned.kernel, tuned.alpha, tuned.error)
         self._store(training.X, tuned)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import r2_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
@@ -27,6 +26,7 @@ from mercer.models.validation import (
     consistent,
     count_or_none,
     decision_words,
+    generator,
     nonnegative,
     positive,
     positive_or_none,
@@ -187,7 +187,7 @@ class SparseModel(KernelModel):
         doubt = None if training.doubt is None else training.doubt[used]
         observations = Observations(Y[used], weight[used], training.unit[used], rows, doubt)
         points = kernel.subset(part, rows.first)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = generator(self.random_state)
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         problem = SparseProblem(
             points, observations, lambda some, targets: criterion(used[some], targets), settings, budget

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.centers import Given
@@ -22,6 +21,7 @@ from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state
 from mercer.models.validation import (
     as_plan,
     check_folds,
+    generator,
     loo_size,
     penalty_of,
     positive_or_loo,
@@ -202,8 +202,8 @@ class StreamModel(KernelModel):
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         self._check_memory(rows)
         source, rows = rows, RepeatedRows(rows)
-        rng = check_random_state(self.random_state)
-        draw = Draw(self._n_drawn(), rng.randint(2**31), labels=self._has_classes)
+        rng = generator(self.random_state)
+        draw = Draw(self._n_drawn(), int(rng.integers(2**31)), labels=self._has_classes)
         with at_most(threads_within(self._budget().n_bytes, blas_threads())):
             drawn = survey(rows, draw, verbose=self.verbose)
         self._know(feature_names(rows))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
-from sklearn.utils import check_array, compute_class_weight
+from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -78,6 +78,11 @@ def positive(name: str, value: Any) -> float:
 def nonnegative(name: str, value: Any) -> float:
     """A number of at least zero."""
     return gate.number(name, value, "a number of at least zero", least=0.0)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """The source of randomness for a seed, a RandomState, or None, which is the global state of NumPy."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
 def share(name: str, value: Any) -> float:

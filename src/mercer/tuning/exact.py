@@ -77,7 +77,7 @@ def at_points(
     return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
 
 
-def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> Tuned:
+def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
     """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel.
 
     Whether the last decomposition, of all points, stays within the budget is looked at first.
@@ -88,7 +88,7 @@ def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> T
         return _tune(kernel, replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER)), rng)
 
 
-def _tune(kernel: Kernel, problem: ExactProblem, rng: np.random.RandomState) -> Tuned:
+def _tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     if problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: nothing but digits depends on the origin.
@@ -118,7 +118,7 @@ def _finish(kernel: Kernel, problem: ExactProblem, paths: tuple[TuningPath, ...]
     return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
 
 
-def _screen(kernels: list[Kernel], problem: ExactProblem, rng: np.random.RandomState) -> tuple[TuningPath, ...]:
+def _screen(kernels: list[Kernel], problem: ExactProblem, rng: np.random.Generator) -> tuple[TuningPath, ...]:
     """All kernels on a part of the points, and where that was not all of them, the best on a larger part."""
     if n_rows(problem.X) <= SCREEN_POINTS:
         return (search_exact(kernels, problem),)

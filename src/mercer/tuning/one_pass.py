@@ -138,7 +138,7 @@ class Task:
         )
 
 
-def choose(kernel: Kernel, task: Task, rng: np.random.RandomState) -> Choice:
+def choose(kernel: Kernel, task: Task, rng: np.random.Generator) -> Choice:
     """Settle the words of the kernel on the sample, and choose centers among its rows."""
     order = rng.permutation(task.sample.n_rows)
     sizes = task.sizes
@@ -306,7 +306,7 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
 
 
 def _race(
-    kernels: Sequence[Kernel], task: Task, candidates: CandidateRows, rng: np.random.RandomState
+    kernels: Sequence[Kernel], task: Task, candidates: CandidateRows, rng: np.random.Generator
 ) -> TuningPath:
     """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
     most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
@@ -315,7 +315,7 @@ def _race(
 
 
 def _lap(
-    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.RandomState
+    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
 ) -> TuningPath:
     """The criterion for one kernel and every alpha."""
     chosen = _centers(kernel, task, candidates, n_centers, rng)
@@ -339,24 +339,24 @@ def _lap(
     return path
 
 
-def _prepared(kernel: Kernel, task: Task, rng: np.random.RandomState) -> CandidateRows:
+def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> CandidateRows:
     """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
     counted = task.counted.with_weight()
     candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), task.label)
-    prepared = task.selector.prepared(kernel, candidates, np.random.default_rng(rng.randint(2**31)))
+    prepared = task.selector.prepared(kernel, candidates, rng)
     task.budget.release()
     return prepared
 
 
 def _centers(
-    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.RandomState
+    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
 ) -> Centers:
     with at_most(task.sizes.few):
         centers = task.selector.select(
             kernel,
             candidates,
             n_centers,
-            np.random.default_rng(rng.randint(2**31)),
+            rng,
             moments=lambda centers: HeldRows(task.counted).reduce(MomentsOf(kernel, centers)),
         )
     task.budget.release()
