@@ -265,7 +265,7 @@ def test_features_far_from_zero_give_finite_answers(rows, model, kernel, offset)
 
 @pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
 def test_sparse_fits_that_have_no_criterion_say_what_to_do(rows, model):
-    with pytest.raises(NumericalError, match="bring the features to one scale"):
+    with pytest.raises(NumericalError, match="scale the features with a StandardScaler"):
         # Rows so far apart that a kernel value at distance zero is rounding.
         model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * rows[0], rows[1])
 

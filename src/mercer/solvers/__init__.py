@@ -1,4 +1,4 @@
-"""Solvers: from kernel matrices and targets to coefficients, with their proof."""
+"""Solvers: from kernel matrices and targets to coefficients, with rank and error bounds."""
 
 from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
 from mercer.solvers.left_out import leave_out

@@ -8,9 +8,9 @@ fitted indicators F (n, k) times theta, where
 p the class shares: Hastie, Buja and Tibshirani (1995), section 3. The Rayleigh coefficient of Mika
 (2002), Eq. (3.31), in that direction is rho²/(1 - rho²), up to the factor n of its scatter matrices.
 
-The constant theta = 1 solves the same equation with rho = 0 and carries nothing. It is projected out before the
-decomposition, as an eigensolver would mix it with other directions of rho = 0, which exist where the kernel has a
-rank below k - 1. Those are arbitrary, and are stored as zeros.
+The constant theta = 1 solves the same equation with rho = 0 and carries no information. It is projected out before
+the decomposition, because an eigensolver would mix it with other directions of rho = 0, which exist if the rank of
+the kernel matrix is below k - 1. Those are arbitrary, and are stored as zeros.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Directions:
         return Z
 
     def restore(self, Z: Array) -> Array:
-        """The outputs (..., k) that these variates stand for."""
+        """The outputs (..., k) that these variates represent."""
         F: Array = Z @ self.back + self.share
         return F
 
@@ -63,7 +63,7 @@ def variance_shares(eigenvalues: Array) -> Array:
 
 
 def discriminant_directions(FY: Array, count: Array, error: Array | None = None) -> Directions:
-    """All k - 1 directions from F'WY (k, k) and the weight (k,) of each class, the best first.
+    """All k - 1 directions from F'WY (k, k) and the weight (k,) of each class, best first.
 
     Signs make the largest entry of each theta positive. ``error`` (k, k) bounds the rounding errors of F'WY; a
     direction whose rho² is not above them gets rho² = 0 and theta = 0, so that its variates are zero.
@@ -72,7 +72,7 @@ def discriminant_directions(FY: Array, count: Array, error: Array | None = None)
     reflector = Reflector.onto_first_axis(root)
     M = (FY + FY.T) / (2 * np.outer(root, root))
     noise = 0.0 if error is None else float(np.linalg.norm(error / np.outer(root, root)))
-    # The constant has the eigenvalue 1, whose rounding the others share.
+    # The constant has the eigenvalue 1, whose rounding error affects the others.
     eigen = eigen_psd(reflector.both_sides(M), noise=noise + 4.0 * np.finfo(np.float64).eps)
     values = eigen.values[::-1]
     V = reflector.expand(eigen.vectors[:, ::-1] * (values > 0.0))

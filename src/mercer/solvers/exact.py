@@ -1,4 +1,4 @@
-"""Every row a center: fits and left-out outputs for every alpha from one spectrum."""
+"""Every row as a center: fits and leave-one-out outputs for every alpha from one spectrum."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from mercer.types import Array, Indices
 
 @dataclass(frozen=True)
 class SpectrumFit:
-    """What was observed at the points of a spectrum; ``fold`` (n,) names the rows that are left out together."""
+    """Observations at the points of a spectrum; ``fold`` (n,) numbers the rows that are held out together."""
 
     spectrum: Spectrum
     observations: Observations
@@ -27,7 +27,7 @@ class SpectrumFit:
 
     @property
     def doubted(self) -> "SpectrumFit | None":
-        """Rows left out one by one, with what would leave if weights meant the other thing."""
+        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
         doubted = self.observations.doubted
         return None if doubted is None else SpectrumFit(self.spectrum, doubted)
 
@@ -38,7 +38,7 @@ class SpectrumFit:
         return solve(self.spectrum, self.observations, alpha)
 
     def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
-        """The model without a fold: the fit to targets that are, for rows of the fold, their left-out outputs."""
+        """The model without a fold: the fit with targets in the fold replaced by their held-out outputs."""
         own = np.where((np.asarray(self.fold) == f)[:, None], loo, self.observations.Y)
         return solve(self.spectrum, replace(self.observations, Y=own), alpha)
 

@@ -1,4 +1,4 @@
-"""One more pass over rows: the output of each for the model with m centers fitted without it, for every alpha."""
+"""Leave-one-out outputs with m centers for every alpha, in one more pass over rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
 from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array, Floats, Indices
 
-# Rows whose kernel values and coordinates exist at a time.
+# Rows whose kernel values and coordinates are in memory at a time.
 PIECE = 2048
 
 # The sum of fold(block) over the blocks of rows in memory.
@@ -25,18 +25,18 @@ Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 
 @dataclass(frozen=True)
 class LeftOutOf(AgainstCenters):
-    """The fold block -> Parts: exact left-out outputs of its rows (a, b, q) for every alpha.
+    """The fold block -> Parts: exact leave-one-out outputs of its rows (a, b, q) for every alpha.
 
-    A row leaves with the ``unit`` of its weight that the block says. A row of weight zero has its plain output.
-    Kernel values in float64 are multiplied in float64, those in float32 in float32 where the spectrum's
-    ``noise`` allows it. O(b m (m + a q)): twice the work of the moments.
+    The ``unit`` in the block is the weight held out with a row. A row of weight zero has its plain output.
+    Kernel values in float64 are multiplied in float64, those in float32 in float32 if the spectrum's ``noise``
+    allows it. O(b m (m + a q)): twice the work of the moments.
     """
 
     spectrum: MomentSpectrum
     alphas: Array
 
     def __call__(self, block: Block) -> Parts:
-        """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) exist at a time."""
+        """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) are in memory at a time."""
         return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)], axis=1)
 
     def _piece(self, block: Block) -> Floats:
@@ -59,7 +59,7 @@ class LeftOutOf(AgainstCenters):
 
 
 def leaving_weight(block: Block) -> Array:
-    """The weight (b,) that leaves with each row: its unit, else all of it."""
+    """The weight (b,) that is held out with each row: its unit, or all of it."""
     if block.weight is None:
         return np.ones(block.n_rows)
     return block.weight if block.unit is None else block.unit
@@ -67,11 +67,12 @@ def leaving_weight(block: Block) -> Array:
 
 @dataclass(frozen=True)
 class MomentFit:
-    """Fits with m centers from the moments of all rows, and a sample of the rows, to be left out of them.
+    """Fits with m centers from the moments of all rows, and a sample of the rows for leave-one-out.
 
-    ``reduce`` goes over rows in memory. ``fold`` (n,) names the rows of the sample that are left out together, and
-    ``without`` gives the spectrum without a fold. ``doubt`` (n,) are the units if weights meant the other thing.
-    ``blur`` is an error of outputs beside rounding, ``cells`` the kernel values held while outputs are computed.
+    ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
+    and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
+    weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
+    time.
     """
 
     kernel: Kernel
@@ -87,7 +88,7 @@ class MomentFit:
 
     @property
     def doubted(self) -> "MomentFit | None":
-        """Rows left out one by one, with what would leave if weights meant the other thing."""
+        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
         if self.doubt is None:
             return None
         return replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
@@ -109,7 +110,7 @@ class MomentFit:
         return self.spectrum.degrees_of_freedom(alphas)
 
     def error(self, alpha: float, loo: Array) -> float:
-        """The bound of the spectrum, for kernel values as precise as the rows."""
+        """The bound of the spectrum, for kernel values in the precision of the rows."""
         single = getattr(self.sample.X, "dtype", None) == np.float32
         return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
 
@@ -118,11 +119,11 @@ class MomentFit:
         return outputs
 
     def _folds_left_out(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:
-        """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) a fold."""
+        """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) per fold."""
         outputs = np.empty((len(alphas), self.sample.n_rows, self.sample.y.shape[1]))
         for f in np.unique(fold):
             members = np.flatnonzero(fold == f)
-            # These rows are gone already: nothing of them leaves.
+            # These rows are already removed: no weight of them is held out.
             gone = replace(self.sample.take(members), weight=np.ones(len(members)), unit=np.zeros(len(members)))
             outputs[:, members] = self._outputs(without(f), alphas, gone)
         return outputs

@@ -1,13 +1,13 @@
 r"""Outputs of rows for the model fitted without them, exact, for every penalty.
 
-The smoother of penalized least squares is linear, so a row of weight w at a point with
-smoother diagonal h, residual r and ``unit`` of its weight leaving has the left-out residual
-r / (1 - h unit/w), with 1 - h = alpha P_gg from the spectrum: no cancellation, however small
-alpha is. For unit = w this is the closed form of section 4.4 in Mika (2002), whose printed rank-two
-update needs the row of the intercept as well. Parts of several rows solve a system of their size.
+The smoother of penalized least squares is linear, so a row of weight w at a point with smoother diagonal h and
+residual r, of which the weight ``unit`` is held out, has the leave-one-out residual r / (1 - h unit/w), with 1 - h
+= alpha P_gg from the spectrum: no cancellation, however small alpha is. For unit = w this is the closed form of
+section 4.4 in Mika (2002), whose printed rank-two update needs the row of the intercept as well. Folds of
+several rows require a system of their size.
 
-Leaving takes ``unit`` of the weight of a row, so that a row of weight two and the same row
-twice give the same numbers; parts leave with all their weight.
+Only ``unit`` of the weight of a row is held out, so that a row of weight two and a repeated row give the same
+numbers; folds are held out with all their weight.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from mercer.rows import fold_members
 from mercer.solvers.spectrum import Observations, Spectrum, coordinates
 from mercer.types import Array, Indices
 
-# Numbers in one stack of matrices when folds leave: 64 MiB.
+# Size of one stack of matrices when folds are held out: 64 MiB.
 WORKSPACE = 2**23
 
 
 def leave_out(spectrum: Spectrum, observations: Observations, alphas: Array, fold: Indices | None = None) -> Array:
     """Outputs for each row of the model fitted without it (a, n, q), exact, for every alpha > 0.
 
-    ``fold`` (n,) names the rows that leave together; None: each row alone. O(u² a q), and
+    ``fold`` (n,) numbers the rows that are held out together; None: each row alone. O(u² a q), and
     O(n u a) times the size of a fold with folds.
     """
     if fold is None:
@@ -34,7 +34,7 @@ def leave_out(spectrum: Spectrum, observations: Observations, alphas: Array, fol
     outputs = np.empty((len(alphas), *observations.Y.shape))
     for rows in fold_members(fold):
         part = _Leaving.of(observations, rows)
-        # Not more than two kernel matrices, for which there was room when they were decomposed.
+        # At most two kernel matrices, for which there was memory during the decomposition.
         most = min(WORKSPACE, 2 * len(spectrum.vectors) ** 2)
         step = max(1, most // (len(part.points) * len(spectrum.values) + 1))
         for a in range(0, len(alphas), step):
@@ -71,7 +71,7 @@ def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
 
 @dataclass(frozen=True)
 class _Leaving:
-    """Points (g,) that rows leave, which row is where, the share of weight that stays, how targets move."""
+    """Points (g,) with held-out rows, the point of each row, the share of weight that stays, shift of targets."""
 
     points: Indices
     position: Indices
@@ -84,7 +84,7 @@ class _Leaving:
         weight = observations.weight[rows]
         gone = np.bincount(position, weight, minlength=len(points))
         alone = np.bincount(position, minlength=len(points)) == observations.point_count[points]
-        # Where all copies leave nothing stays, not a rounding error.
+        # If all copies are held out, exactly nothing stays, not a rounding error.
         left = np.where(alone, 0.0, observations.point_weight[points] - gone)
         pull = np.zeros((len(points), observations.Y.shape[1]))
         apart = observations.Y[rows] - observations.point_target[observations.rows.point[rows]]
@@ -94,9 +94,9 @@ class _Leaving:
 
 
 def _outputs_without(spectrum: Spectrum, observations: Observations, alphas: Array, part: _Leaving) -> Array:
-    """f (a, g, q) at the rows of a part when they leave, for alphas (a, 1): block downdate of the smoother.
+    """f (a, g, q) at the rows of a fold when they are held out, for alphas (a, 1): block downdate of the smoother.
 
-    With Q = S^-1 P S, share t of the weight that stays and move m of the mean target, the change u
+    With Q = S^-1 P S, share t of the weight that stays and shift m of the mean target, the change u
     of f from the mean target solves (t + alpha Q (1 - t)) u = t m - r - alpha Q t m.
     """
     g, t = part.points, part.stays
@@ -109,8 +109,8 @@ def _outputs_without(spectrum: Spectrum, observations: Observations, alphas: Arr
         u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)
     except np.linalg.LinAlgError as problem:
         raise NumericalError(
-            f"{len(g)} rows that are left out together determine a part of the fit alone; leave out fewer rows "
-            "at a time, or use a larger alpha"
+            f"{len(g)} rows that are held out together determine a part of the fit alone; hold out fewer rows at "
+            "a time, or use a larger alpha"
         ) from problem
     f: Array = (observations.point_target[g] + u)[:, part.position]
     return f

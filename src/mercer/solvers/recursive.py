@@ -1,37 +1,38 @@
-r"""Kernel recursive least squares: one row after the other, with at most ``budget`` centers.
+r"""Kernel recursive least squares (KRLS): row by row, with at most ``budget`` centers.
 
 The problem after n rows, over coefficients c (m) and a free intercept b, for q targets at once:
 
     min  sum_i forget^(n - i) w_i |y_i - c'k_i - b|²  +  alpha c'Kc,     K = k(centers, centers) = L L'
 
-Coordinates phi(x) = L^-1 k(centers, x) turn the penalty into a'a, a = L'c. What is kept is L and the upper
+Coordinates phi(x) = L^-1 k(centers, x) turn the penalty into a'a, a = L'c. The state consists of L and the upper
 triangle R of
 
     R'R = A'A,    A = rows sqrt(forget^(n - i) w_i) [1, phi_i, y_i]  on top of  sqrt(alpha) [0, I, 0],
 
-by orthogonal transformations only (square-root information form), so errors grow with the condition of the
-rows and not with its square, and no matrix is ever inverted.
+updated by orthogonal transformations only (square-root information form), so errors grow with the condition number
+of the rows and not with its square, and no matrix is ever inverted.
 
-A row becomes a center where its squared distance in feature space from the span of the centers exceeds
-nu k(x, x): approximate linear dependence, Engel, Mannor and Meir (2004). The new coordinate is zero for
-all rows before it: exact for rows that are centers and for their copies, and for any other row wrong by at most
-sqrt(nu k(x, x)), the length that approximate dependence neglects. Rows after it are exact. So
+A row becomes a center if its squared distance in feature space from the span of the centers exceeds nu k(x, x):
+approximate linear dependence, Engel, Mannor and Meir (2004). The new coordinate is zero for all rows before it:
+exact for rows that are centers and for their copies, and for any other row wrong by at most sqrt(nu k(x, x)), the
+length that approximate dependence neglects. Rows after it are exact. So
 
-* every row a center: this is kernel ridge regression on all rows,
-* centers that all came first: this is ridge regression on these centers, of all rows.
+* if every row is a center, this is kernel ridge regression on all rows,
+* if all centers came first, this is ridge regression of all rows on these centers.
 
 Andelić (2007), Algorithms 3 and 4, run the recursion from P_0 = P_m, which counts every row twice in the
-matrix and once in the right side: half of the solution. Here every row enters R once. Their explicit inverse
-of K loses all digits at nu = 1e-8; L loses none.
+matrix and once in the right side: half of the solution. Here every row enters R once. Their explicit inverse of K
+loses all digits at nu = 1e-8; L loses none.
 
-A full dictionary refuses new rows, or is revised every 256 rows: forward selection among these rows (Andelić
-2007, section 3.4.2, on what the centers leave of them) against backward elimination among the centers, pair by
-pair, while the objective gains more by the row than it loses by the center, and more than noise would give.
-Removing center j costs |c_j|² / (H^-1)_jj, H the Hessian in c, from the factors; the fit without it, of all rows
-so far, is exact. A row that comes in stands for no row so far, and learns from those that follow.
+A full dictionary rejects new rows, or is revised every 256 rows: forward selection among these rows (Andelić 2007,
+section 3.4.2, applied to their residuals) against backward elimination among the centers, pair by pair, while the
+row improves the objective more than removing the center worsens it, and more than noise would. Removing center j
+costs |c_j|² / (H^-1)_jj, H the Hessian in c, from the factors; the fit without it, of all rows
+so far, is exact. A new center has the coordinate zero for all rows so far, and only affects the fit of the rows
+that follow.
 
-Cost: O(m²) a row and O(m²) memory, m <= budget. b rows at once are b rows one by one; their predictions before
-they are learned are exact too, from a Cholesky factor of their covariance.
+Cost: O(m²) per row and O(m²) memory, m <= budget. A block of b rows gives the same result as b single rows; the
+predictions before they are learned are also exact, from a Cholesky factor of their covariance.
 """
 
 from dataclasses import dataclass, replace
@@ -61,19 +62,19 @@ WHEN_FULL = ("replace", "refuse")
 
 # Rows learned together, and rows after which a full dictionary is revised.
 CHUNK = 256
-# Rows nearer to the span of the centers than this share of k(x, x) differ from it by rounding.
+# Rows closer to the span of the centers than this share of k(x, x) differ from it by rounding.
 DEPENDENT = 1e-10
-# The condition of I + B'B is at most 1 + tr B'B: below this, a Cholesky factor has half of all digits.
+# The condition number of I + B'B is at most 1 + tr B'B: below this, a Cholesky factor has half of all digits.
 LARGE = 1e8
-# Forgetting may take this share of the penalty before it is renewed.
+# Forgetting may reduce the penalty by this share before it is renewed.
 FADING = 0.1
-# A revision replaces at most so many centers, and half of them.
+# A revision replaces at most this many centers, and at most half of them.
 MOST_REVISED = 64
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """What stays the same: kernel, penalty, tolerance nu, most centers, factor per row, what a full one does."""
+    """Fixed settings: kernel, penalty, tolerance nu, budget, forgetting factor, behavior when full."""
 
     kernel: Kernel
     alpha: float
@@ -84,15 +85,15 @@ class Recursion:
 
     @property
     def period(self) -> int:
-        """Rows after which the penalty, which fades with the rows, is brought back to alpha."""
+        """Number of rows after which the penalty, which decays with the rows, is restored to alpha."""
         return max(1, int(FADING / (1.0 - self.forget))) if self.forget < 1.0 else CHUNK
 
     def penalty(self, n: int) -> float:
-        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha where forget > 1 - FADING."""
+        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha if forget > 1 - FADING."""
         return float(self.alpha * self.forget ** (n % self.period))
 
     def next_rows(self, n: int) -> int:
-        """How many rows may follow n in one step: the first alone, none beyond a renewal or a revision."""
+        """How many rows may follow n in one step: one for the first, and never past a renewal or a revision."""
         return 1 if n == 0 else min(CHUNK - n % CHUNK, self.period - n % self.period)
 
 
@@ -109,7 +110,7 @@ class LabeledRows:
 class StreamState:
     """m centers, L (m, m) lower, R (1 + m + q, 1 + m + q) upper, a (1 + m, q), rows so far, and the last of them.
 
-    a are the intercept and L'c; ``recent`` are rows since the last revision, where there will be one.
+    a holds the intercept and L'c; ``recent`` are the rows since the last revision, if there will be another.
     """
 
     centers: Any
@@ -137,13 +138,13 @@ class StreamState:
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights, as far as they are not forgotten."""
+        """Sum of the weights after forgetting."""
         return float(self.R[0, 0] ** 2)
 
 
 @dataclass(frozen=True)
 class _Chunk(LabeledRows):
-    """Rows with their coordinates Phi (b, m), what of k(x, x) these leave (b,), and how much that may be (b,)."""
+    """Rows with their coordinates Phi (b, m), the remainder of k(x, x) (b,), and its tolerance (b,)."""
 
     Phi: Array
     left: Array
@@ -166,7 +167,7 @@ def start(n_targets: int) -> StreamState:
 def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> tuple[StreamState, Array]:
     """The state after rows X with targets Y (n, q) and positive weights (n,), and outputs (n, q).
 
-    The output of a row is that of the model of all rows before it; of the very first row it is nan. O(m²) a row.
+    The output of a row is that of the model of all previous rows; NaN for the first row. O(m²) per row.
     """
     outputs = np.full(Y.shape, np.nan)
     first, n = 0, n_rows(X)
@@ -179,9 +180,9 @@ def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Ar
 
 
 def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> Array:
-    """Outputs (n, q) of rows that were learned, for the model without ``weight`` (n,) of each; O(m²) a row.
+    """Outputs (n, q) of rows that were learned, for the model without ``weight`` (n,) of each; O(m²) per row.
 
-    nan where a row that entered as approximately dependent says more of later centers than they know.
+    NaN where a row that was approximately dependent would have a leverage of one or more because of later centers.
     """
     A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
     leverage = weight * (_whitened(state, A) ** 2).sum(axis=0)
@@ -192,7 +193,7 @@ def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight:
 
 
 def costs_of_removal(state: StreamState) -> Array:
-    """By how much the objective, summed over targets, rises without each center (m,); O(m³)."""
+    """Increase of the objective, summed over targets, without each center (m,); O(m³)."""
     return removal_costs(*_dual_basis(state))
 
 
@@ -208,9 +209,9 @@ def remove(recursion: Recursion, state: StreamState, gone: Indices) -> StreamSta
 
 
 def _step(recursion: Recursion, state: StreamState, rows: LabeledRows) -> tuple[StreamState, Array]:
-    """Admit, predict, learn, and revise where it is time."""
+    """Admit, predict, learn, and revise if it is time."""
     state, chunk = _admit(recursion, state, _read(recursion, state, rows))
-    # In units of the first row's time: all then fade together.
+    # Relative to the time of the first row: then all decay together.
     weight = rows.weight * recursion.forget ** -np.arange(1.0, 1.0 + len(rows.Y))
     outputs = _predict_before(state, chunk, weight) if state.n_rows > 0 else np.full(rows.Y.shape, np.nan)
     state = _absorb(recursion, state, chunk, weight)
@@ -233,7 +234,7 @@ def _read(recursion: Recursion, state: StreamState, rows: LabeledRows) -> _Chunk
 
 
 def _admit(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[StreamState, _Chunk]:
-    """Make centers of the rows that the dictionary does not span, as far as there is room."""
+    """Make rows that the dictionary does not span centers, as long as the budget allows."""
     room = recursion.budget - state.m
     if room <= 0 or not chunk.novel.any():
         return state, chunk
@@ -243,7 +244,7 @@ def _admit(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[Str
 
 
 def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:
-    """What the centers leave of the rows' own Gram matrix (b, b)."""
+    """The rows' Gram matrix (b, b) after projecting out the centers."""
     S: Array = np.asarray(cross(recursion.kernel, chunk.X, chunk.X), dtype=np.float64) - chunk.Phi @ chunk.Phi.T
     return S
 
@@ -263,9 +264,9 @@ def _with_centers(
 
 
 def _predict_before(state: StreamState, chunk: _Chunk, weight: Array) -> Array:
-    """Outputs (b, q), each row by the model of all rows before it: innovations of the chunk.
+    """Outputs (b, q) of each row for the model of all previous rows: innovations of the chunk.
 
-    sqrt(w) (y - f) has the covariance I + B'B = CC'; C^-1 takes from each row what those before it say.
+    sqrt(w) (y - f) has the covariance I + B'B = CC'; C^-1 removes from each row what previous ones explain.
     """
     A, root = chunk.features(), np.sqrt(weight)[:, None]
     C = _covariance_factor(_whitened(state, root * A))
@@ -276,7 +277,7 @@ def _predict_before(state: StreamState, chunk: _Chunk, weight: Array) -> Array:
 
 
 def _covariance_factor(B: Array) -> Array:
-    """C (b, b), lower, with CC' = I + B'B for B (m, b): by Cholesky, or without squaring where B is large."""
+    """C (b, b), lower, with CC' = I + B'B for B (m, b): by Cholesky, or without squaring if B is large."""
     S = B.T @ B
     if np.trace(S) < LARGE:
         return np.asarray(scipy.linalg.cholesky(np.eye(len(S)) + S, lower=True, check_finite=False))
@@ -286,7 +287,7 @@ def _covariance_factor(B: Array) -> Array:
 
 
 def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Array) -> StreamState:
-    """Rows into R."""
+    """Add rows to R."""
     rows = np.sqrt(weight)[:, None] * np.hstack([chunk.features(), chunk.Y])
     n = state.n_rows + len(rows)
     R = stack_rows(state.R, rows)
@@ -298,14 +299,14 @@ def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Arr
 
 
 def _renewal(recursion: Recursion, m: int, p: int) -> Array:
-    """What brings the penalty of the m coordinates back to alpha (p,)."""
+    """What restores the penalty of the m coordinates to alpha (p,)."""
     d = np.zeros(p)
     d[1 : 1 + m] = np.sqrt(recursion.alpha * (1.0 - recursion.forget**recursion.period))
     return d
 
 
 def _revise(recursion: Recursion, state: StreamState) -> StreamState:
-    """Exchange centers for recent rows where that pays; O(m³), once in CHUNK rows."""
+    """Replace centers by recent rows if that pays off; O(m³), once in CHUNK rows."""
     rows = state.recent
     state = replace(state, recent=None)
     if rows is None or state.m < recursion.budget:
@@ -327,7 +328,7 @@ def _revise(recursion: Recursion, state: StreamState) -> StreamState:
 
 
 def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[Indices, Array]:
-    """Rows of the chunk that would help the others most as centers, best first, and by how much."""
+    """Rows of the chunk that would help the others most as centers, best first, and their gains."""
     S = np.where(np.outer(chunk.novel, chunk.novel), _unexplained(recursion, chunk), 0.0)
     return forward_gains(
         S,
@@ -343,9 +344,9 @@ def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[I
 def forward_gains(
     S: Array, E: Array, weight: Array, *, penalty: float, tolerance: Array, least: float, most: int
 ) -> tuple[Indices, Array]:
-    """Rows j, one after the other, whose coordinate s = S_j / sqrt(S_jj) explains most of the residuals E (b, q).
+    """Rows j, one by one, whose coordinate s = S_j / sqrt(S_jj) explains the residuals E (b, q) best.
 
-    The gain is |sum_i w_i s_i e_i|² / (penalty + sum_i w_i s_i²); rows end where that is ``least``. O(b²) each.
+    The gain is |sum_i w_i s_i e_i|² / (penalty + sum_i w_i s_i²); stops when it is at most ``least``. O(b²) each.
     """
     S, E = S.copy(), E.copy()
     chosen: list[int] = []
@@ -367,7 +368,7 @@ def forward_gains(
 
 
 def _chance(state: StreamState) -> float:
-    """What noise alone may gain, two standard deviations squared; lower bars make stationary streams pay."""
+    """Gain from noise alone, two standard deviations squared; lower thresholds hurt on stationary streams."""
     return float(4.0 * state.objective.sum() / state.total_weight)
 
 
@@ -391,7 +392,7 @@ def _coordinates(R: Array, k: int) -> Array:
 
 
 def appended(recent: LabeledRows | None, rows: LabeledRows) -> LabeledRows:
-    """Rows one after the other; None are no rows."""
+    """Rows concatenated; None means no rows."""
     if recent is None:
         return rows
     Y, weight = np.concatenate([recent.Y, rows.Y]), np.concatenate([recent.weight, rows.weight])

@@ -1,20 +1,20 @@
-r"""Penalized least squares with m centers from moments, for every penalty, and rows left out of it.
+r"""Penalized least squares with m centers from moments, for every penalty, with leave-one-out.
 
 The problem, over coefficients c (m) and a free intercept b:
 
     min  sum_i w_i (y_i - k_i'c - b)²  +  alpha c'Kc,      K = k(centers, centers)
 
 has the normal equations (G + alpha K) c = C with the centered moments G and C (Mika 2002, Eq. 3.57 and
-section 3.5.1). A pivoted Cholesky factor K = R'R drops centers that others stand for, c = R^-1 a turns the
-penalty into a'a, and one eigendecomposition of R'^-1 G R^-1 gives the solution for every alpha, and with
-one more pass the output of every row for the model without it: its leverage is
-w (1/n + sum_j phi_j² / (lambda_j + alpha)), phi = B'(k - mean).
+section 3.5.1). A pivoted Cholesky factor K = R'R drops centers in the span of others, c = R^-1 a turns the penalty
+into a'a, and one eigendecomposition of R'^-1 G R^-1 gives the solution for every alpha, and with one more pass the
+leave-one-out output of every row, whose leverage is w (1/n + sum_j phi_j² / (lambda_j + alpha)), phi = B'(k -
+mean).
 
-Precision. Where G is summed from products in float32 its rounding errors, enlarged by one over the eigenvalues
-of K, make the matrix indefinite, and (lambda + alpha)^-1 blows up without a word; ``mercer.gram.precision`` looks
-before the pass whether that is so. Products in float64 of kernel values in float32 keep G a Gram matrix, of
-slightly other features: then it can not happen. MNIST (gamma 0.02, inputs / 255, centered), test
-errors in % for alpha = 1e-8, 1e-4, 1e-2, 0.1, 1, 10, and CPU seconds of the pass:
+Precision. If G is summed from products in float32, its rounding errors, amplified by one over the eigenvalues of
+K, may make the matrix indefinite, and (lambda + alpha)^-1 silently blows up; ``mercer.gram.precision`` checks for
+this before the pass. Products in float64 of kernel values in float32 keep G a Gram matrix, of slightly different
+features: then it cannot happen. MNIST (gamma 0.02, inputs / 255, centered), test errors in % for alpha = 1e-8,
+1e-4, 1e-2, 0.1, 1, 10, and CPU seconds of the pass:
 
     m      values   products                                             seconds
     2000   float64  float64    2.77   2.77   2.78   2.83   3.18   4.53      8.8
@@ -23,11 +23,11 @@ errors in % for alpha = 1e-8, 1e-4, 1e-2, 0.1, 1, 10, and CPU seconds of the pas
     6000   float32  float64    1.92   1.92   1.91   2.04   2.42   3.91       54    the choice: eta = 19
     6000   float32  float32   15.78  32.98   5.89   3.80   2.42   3.91       31    G indefinite; by LDL'
 
-Sums of kernel values square the condition number of K. Centers that depend on others to half of the digits
-are dropped, since the errors of G grow by what is left of them, and so are directions b whose eigenvalue b'Gb is
-below its own rounding error: there B'C is rounding, too, and would be divided by alpha. Three inputs, 300 centers,
-float64 and alpha = 1e-12 of the trace: the error of the fit is 657 with these directions and 0.04 without. Models
-take sums of coordinates in such cases (``mercer.gram.coordinates``): R'^-1 G R^-1 from the start.
+Sums of kernel values square the condition number of K. Centers that depend on others to half of the digits are
+dropped, since they amplify the errors of G, and so are directions b whose eigenvalue b'Gb is below its own
+rounding error: there B'C is also a rounding error, and would be divided by alpha. Three inputs, 300 centers,
+float64 and alpha = 1e-12 of the trace: the error of the fit is 657 with these directions and 0.04 without. In such
+cases models sum coordinates (``mercer.gram.coordinates``): R'^-1 G R^-1 from the start.
 """
 
 from dataclasses import dataclass
@@ -43,9 +43,10 @@ from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
-# Eigenvalues of so few rounding errors say nothing: with 1 to 10 no fit blows up, with 100 some lose accuracy.
+# Eigenvalues of this many rounding errors are dropped: with 1 to 10 no fit blows up, with 100 some lose accuracy.
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-# Rows leave in float32 while at most this share of a coordinate is rounding: outputs are 0.1 % off, the worst 1 %.
+# Leave-one-out uses float32 if at most this share of a coordinate is rounding: outputs are 0.1 % off, at worst 1
+# %.
 MOST_NOISE = 0.1
 
 
@@ -54,9 +55,9 @@ class MomentSpectrum(Eigenvalues):
     """Basis B (m, r) with B'GB = diag(values) and B'KB = I, and the moments in that basis.
 
     ``kept`` are the centers that carry the function; ``negative`` is the most negative eigenvalue beyond
-    its rounding error, in units of the largest: 0 is the proof that G was a Gram matrix. ``mean`` (r,) is that of
+    its rounding error, in units of the largest: 0 proves that G was a Gram matrix. ``mean`` (r,) is that of
     B'k, ``kernel_square`` (m,) are the means of k(., z_j)². Without an intercept the other means are zero.
-    ``rounding`` (r,) are errors of the values, ``lost`` those of directions that were left out of B, ``penalty``
+    ``rounding`` (r,) are errors of the values, ``lost`` those of directions dropped from B, ``penalty``
     (r,) those of b'Kb.
     """
 
@@ -76,7 +77,7 @@ class MomentSpectrum(Eigenvalues):
 
     @property
     def rank(self) -> int:
-        """Directions r in which the moments say more than rounding."""
+        """Number of directions r in which the moments exceed rounding errors."""
         return len(self.values)
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
@@ -98,7 +99,7 @@ class MomentSpectrum(Eigenvalues):
         return self.leaving(alphas, K.dtype)(K, Y, unit)
 
     def noise(self, alphas: Array, dtype: Any = np.float32) -> float:
-        """Share of phi'a / sqrt(lambda + alpha) that is rounding where K B is computed in this type; worst of r.
+        """Share of phi'a / sqrt(lambda + alpha) that is rounding if K B is computed in this type; worst of r.
 
         An entry of K B is off by about eps |(k_l b_l)_l|, while the n rows have the mean square lambda / n.
         """
@@ -108,9 +109,9 @@ class MomentSpectrum(Eigenvalues):
     def error(self, alpha: float, dtype: Any = np.float64) -> float:
         """Bound on the error of outputs in units of their spread; kernel values in this type.
 
-        That of a row left out with the leverage h is 1 / (1 - h) times as large.
-        Errors E of the sums move quadratic forms by at most sum_j E_jj / (lambda_j + alpha), see
-        :mod:`mercer.gram.precision`; those of kernel values move coordinates, those of K the penalty.
+        That of a leave-one-out output with leverage h is 1 / (1 - h) times as large.
+        Errors E of the sums change quadratic forms by at most sum_j E_jj / (lambda_j + alpha), see
+        :mod:`mercer.gram.precision`; those of kernel values change coordinates, those of K the penalty.
         """
         total = self.values + alpha
         sums = (self.rounding / total).sum() + (self.lost / (self.lost + alpha)).sum()
@@ -118,7 +119,7 @@ class MomentSpectrum(Eigenvalues):
         return float(sums + 2.0 * self.noise(np.array([alpha]), dtype) + penalty)
 
     def leaving(self, alphas: Array, dtype: Any = np.float64) -> "Leaving":
-        """What rows need in order to leave, prepared for many blocks of them."""
+        """The map to leave-one-out outputs, prepared for many blocks of rows."""
         inverse = 1.0 / (self.values[:, None] + np.asarray(alphas, dtype=np.float64))
         slopes = inverse[:, :, None] * self.projected[:, None, :]
         return Leaving(
@@ -147,10 +148,10 @@ class Leaving:
     constant: float
 
     def __call__(self, K: Floats, Y: Array, unit: Array) -> Floats:
-        """Outputs (a, b, q) at targets Y (b, q) if ``unit`` (b,) of each row's weight leaves; 0: fitted ones.
+        """Outputs (a, b, q) at targets Y (b, q) if ``unit`` (b,) of each row's weight is held out; 0: fitted.
 
         f_(-i)(x_i) = y_i - (y_i - f(x_i)) / (1 - u_i h_i), from the rank-one downdate of the normal
-        equations by u_i, whatever weight of the row stays. O(b m r) and one (b, r) matrix.
+        equations by u_i, whatever weight of the row remains. O(b m r) and one (b, r) matrix.
         """
         dtype = self.basis.dtype
         phi = np.asarray(K, dtype=dtype) @ self.basis
@@ -164,7 +165,7 @@ class Leaving:
         stays += self.constant
         stays *= -unit[:, None].astype(dtype)
         stays += 1.0
-        # A row that alone determines a direction: its leverage is 1 but for rounding.
+        # A row that alone determines a direction: its leverage is 1 up to rounding.
         np.maximum(stays, np.finfo(dtype).eps, out=stays)
         residual /= stays[:, :, None]
         return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
@@ -173,17 +174,17 @@ class Leaving:
 def decompose_moments(
     moments: Moments, K: Floats | RankFactor | None, *, intercept: bool = True
 ) -> MomentSpectrum:
-    """The spectrum for the penalty c'Kc, K (m, m) of the centers or its factor, or c'c where K is None.
+    """The spectrum for the penalty c'Kc, K (m, m) of the centers or its factor, or c'c if K is None.
 
-    O(m³) once for every alpha and target. Without an intercept nothing is centered. Moments with coordinates are
-    those for the penalty c'Kc already, and K is not looked at.
+    O(m³) once for every alpha and target. Without an intercept nothing is centered. Moments with coordinates
+    already include the penalty c'Kc, and K is ignored.
     """
     penalty = _penalty(moments, K)
     used = moments if intercept else moments.without_means()
     G, C, _ = used.restricted(penalty.kept).centered()
     eigen = eigen_psd(penalty.in_coordinates(G))
     basis = penalty.basis(eigen.vectors)
-    # The error of b'Gb, which centering has not made smaller.
+    # The error of b'Gb, which centering does not reduce.
     error = ROUNDING * (moments.G.diagonal()[penalty.kept] @ basis**2)
     certain = eigen.values > error
     negative = 0.0 if _nonnegative(basis, G, error) else eigen.negative
@@ -215,7 +216,7 @@ class _Penalty:
     diagonal: Array
 
     def in_coordinates(self, G: Array) -> Array:
-        """R'^-1 G R^-1, in an array of its own."""
+        """R'^-1 G R^-1, as a copy."""
         return np.array(G, order="F") if self.R is None else in_coordinates(self.R, G)
 
     def basis(self, vectors: Array) -> Array:
@@ -226,7 +227,7 @@ class _Penalty:
 
 
 def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
-    """What the sums do not know of the penalty yet."""
+    """The part of the penalty that the sums do not include yet."""
     every = np.arange(len(moments.s))
     if moments.coordinates is not None:
         return _Penalty(None, every, moments.coordinates.kernel_diagonal)
@@ -256,6 +257,6 @@ def _kernel_square(moments: Moments) -> Array:
 
 
 def _nonnegative(basis: Array, G: Array, error: Array) -> bool:
-    """Whether the first direction b, of the least eigenvalue, has a b'Gb that may be zero."""
+    """Whether b'Gb may be zero for the first direction b, that of the smallest eigenvalue."""
     b = basis[:, :1]
     return bool((b.T @ G @ b >= -10.0 * error[:1]).all())

@@ -1,4 +1,4 @@
-r"""How the fitted value at a new x depends on each observed value, and how sure it is.
+r"""How the fitted value at a new x depends on each observed value, and its variance.
 
 With A = K + alpha W^-1 the fit is f(x) = sum_g l_g(x) y_g, where
 
@@ -58,7 +58,7 @@ class Smoother:
         return rows
 
     def _lack(self, Kx: Array, ones: Array) -> Array:
-        """What is missing from a sum of weights of one, in units of A^-1 1."""
+        """One minus the sum of weights, in units of A^-1 1."""
         lack: Array = (1.0 - Kx @ ones) / ones.sum()
         return lack
 
@@ -77,9 +77,9 @@ def make_smoother(
 class CenterVariance:
     """Posterior variance of f with m centers, in units of sigma².
 
-    For kernel rows k (m,) less their mean, k_c'(G + alpha K)^-1 k_c + 1/n, and for the penalty c'Kc what the
-    centers can not express of the prior, (k(x, x) - k'K^-1 k) / alpha: the deterministic training conditional of
-    Quiñonero-Candela and Rasmussen (2005), section 5. For c'c nothing is beyond the centers.
+    For kernel rows k (m,) minus their mean, k_c'(G + alpha K)^-1 k_c + 1/n, plus, for the penalty c'Kc, the part
+    of the prior that the centers cannot express, (k(x, x) - k'K^-1 k) / alpha: the deterministic training
+    conditional of Quiñonero-Candela and Rasmussen (2005), section 5. For c'c there is no such part.
     """
 
     penalized: CholeskyFactor

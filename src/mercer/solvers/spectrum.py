@@ -11,7 +11,7 @@ residuals r = alpha S^-1 gamma: Mika (2002), Eqs. (3.37), (3.63), (3.64). The se
 first for the kernel matrix K K'; its singular values are used, so that the condition number is
 not squared.
 
-Rows that are equal share one *point*: w and y at a point are the sum and the mean over its rows.
+Equal rows share one *point*: w and y at a point are the sum and the mean over its rows.
 """
 
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ Penalty = Literal["rkhs", "coef"]
 
 @dataclass(frozen=True)
 class Observations:
-    """Targets Y (n, q) with weights (n,) at the points ``rows.point``; ``unit`` (n,) is what leaves with a row.
+    """Targets Y (n, q) with weights (n,) at the points ``rows.point``; ``unit`` (n,) is held out with a row.
 
-    ``doubt`` (n,) is what would leave if the weights meant the other thing, counts or importance; None: no doubt.
+    ``doubt`` (n,) is the unit under the other meaning of the weights, counts or importance; None: no doubt.
     """
 
     Y: Array
@@ -43,12 +43,12 @@ class Observations:
 
     @property
     def doubted(self) -> "Observations | None":
-        """The same with what would leave otherwise."""
+        """The same with the units under the other meaning of the weights."""
         return None if self.doubt is None else replace(self, unit=self.doubt, doubt=None)
 
     @cached_property
     def n_counted(self) -> float:
-        """Rows, each as often as it counts."""
+        """Number of rows, each counted as often as it occurs."""
         return float((self.weight / self.unit).sum())
 
     @cached_property
@@ -64,7 +64,7 @@ class Observations:
 
     @cached_property
     def point_target(self) -> Array:
-        """Weighted mean target of each point (u, q), exact where its rows agree."""
+        """Weighted mean target of each point (u, q), exact if its rows agree."""
         first = self.Y[self.rows.first]
         more = np.zeros_like(first)
         np.add.at(more, self.rows.point, self.weight[:, None] * (self.Y - first[self.rows.point]))
@@ -72,7 +72,7 @@ class Observations:
         return mean
 
     def at_points(self, points: Indices) -> "tuple[Observations, Indices]":
-        """What was observed at some of the points, and which rows that are."""
+        """Observations at some of the points, and their rows."""
         position = np.full(self.rows.n_points, -1, dtype=np.intp)
         position[points] = np.arange(len(points))
         rows = np.flatnonzero(position[self.rows.point] >= 0)
@@ -82,7 +82,7 @@ class Observations:
 
 
 class Eigenvalues:
-    """What a decomposition found: eigenvalues (r,), clipped at zero; abstract."""
+    """Result of a decomposition: eigenvalues (r,), clipped at zero; abstract."""
 
     values: Array
 
@@ -113,8 +113,8 @@ class Spectrum(Eigenvalues):
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         """coef (u, q) of coordinates (r, q) in the basis U.
 
-        A null direction of K keeps its coordinate while alpha is far above the error of K: at new rows it may
-        matter. Below, and where the kernel is indefinite, it would be that error, enlarged.
+        A null direction of K keeps its coordinate while alpha is far above the error of K: it may matter at new
+        rows. Otherwise, and if the kernel is indefinite, it would be that error, amplified.
         """
         if self.right is not None:
             return self.right @ coordinates
@@ -142,7 +142,7 @@ def decompose(
 ) -> Spectrum:
     """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target.
 
-    ``threads`` are those of BLAS in the decomposition itself, None for as many as now.
+    ``threads`` is the number of BLAS threads in the decomposition itself, None for the current number.
     """
     s = np.sqrt(weight)
     kernel_mean = (weight @ K) / weight.sum() if intercept else np.zeros(len(s))
@@ -203,22 +203,22 @@ def fitted(spectrum: Spectrum, observations: Observations, alpha: float) -> Arra
 def output_error(spectrum: Spectrum, observations: Observations, loo: Array, alpha: float) -> float:
     """Bound on the error of outputs in units of the spread of the targets; the worst of q.
 
-    An error E of S K S moves the duals gamma by (A + alpha)^-1 E gamma, and residuals are alpha gamma / s: off by
-    |E| / alpha of themselves. ``loo`` (n, q) are outputs of rows left out, whose residuals are the largest.
+    An error E of S K S changes the dual variables gamma by (A + alpha)^-1 E gamma, and residuals alpha gamma / s
+    by a relative error of |E| / alpha. ``loo`` (n, q) are leave-one-out outputs, whose residuals are the largest.
     """
     w, Y = observations.weight, observations.Y
     spread = np.sqrt(w @ (Y - w @ Y / w.sum()) ** 2)
     residual = np.sqrt(w @ (Y - loo) ** 2)
     share = residual / np.where(spread > 0.0, spread, np.inf)
     if spectrum.right is not None:
-        # Singular values are decomposed: an error of theirs counts against the root of alpha.
+        # With singular values, errors are relative to the square root of alpha.
         return spectrum.noise / float(np.sqrt(alpha)) * float(share.max(initial=0.0))
     size = max(spectrum.noise, spectrum.negative * float(spectrum.values.max(initial=0.0)))
     return size / alpha * float(share.max(initial=0.0))
 
 
 def degrees_of_freedom(spectrum: Spectrum, alphas: Array) -> Array:
-    """Trace of the smoother for every alpha (a,), the intercept counted."""
+    """Trace of the smoother for every alpha (a,), intercept included."""
     values = spectrum.values[:, None]
     trace: Array = (values / (values + np.asarray(alphas))).sum(axis=0)
     return trace + spectrum.has_intercept
@@ -242,7 +242,7 @@ def coordinates(spectrum: Spectrum, observations: Observations) -> Array:
 
 
 def _mean_target(spectrum: Spectrum, observations: Observations) -> Array:
-    """Weighted mean of the targets (q,), zero where there is no intercept."""
+    """Weighted mean of the targets (q,), zero without an intercept."""
     if not spectrum.has_intercept:
         return np.zeros(observations.Y.shape[1])
     mean: Array = observations.weight @ observations.Y / observations.weight.sum()

@@ -1,4 +1,4 @@
-"""Kernel and penalty by leave-one-out, on every row or with m centers."""
+"""Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
 
 from mercer.tuning.exact import ExactProblem, at_points, tune
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of

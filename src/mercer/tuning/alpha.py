@@ -1,4 +1,4 @@
-"""Alpha by leave-one-out, for every solver: the criterion over a path of alphas, and the fit at its least."""
+"""Choice of alpha by leave-one-out, for every solver: the criterion for all alphas, and the fit at its minimum."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.solver import AlphaFits, Factored
 from mercer.types import Array, Floats
 
-# From left-out outputs (a, n, q) to one number for each alpha (a,).
+# From leave-one-out outputs (a, n, q) to one number for each alpha (a,).
 Judge = Callable[[Floats], Array]
 
 
@@ -47,11 +47,11 @@ def choose_alpha(
     paths: tuple[TuningPath, ...] = (),
     release: Callable[[], None],
 ) -> Tuned:
-    """The fit at the alpha of least criterion.
+    """The fit at the alpha with the smallest criterion.
 
-    Left-out outputs at that alpha are computed ``again``, or, where that costs as much as for all alphas, taken
-    from the comparison if it was made in one go. ``paths`` are those of kernels compared before; ``release`` is
-    called when outputs of other alphas are gone.
+    Leave-one-out outputs at that alpha are recomputed (``again``) or, if that costs as much as for all alphas,
+    taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared before;
+    ``release`` is called when outputs of other alphas have been freed.
     """
     scores, outputs = _judged(fits, alphas, judge, at_once)
     path = TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
@@ -64,10 +64,10 @@ def choose_alpha(
 
 
 def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple[Array, Floats]:
-    """The criterion (a,) of every alpha, and left-out outputs of those judged last."""
+    """The criterion (a,) of every alpha, and leave-one-out outputs of those evaluated last."""
     scores = np.empty(0)
     for some in cuts(len(alphas), at_once):
-        # Outputs of one step are held, not of two.
+        # Outputs of only one step are in memory.
         outputs: Floats = np.empty((0, 0, 0))
         outputs = fits.left_out(alphas[some])
         scores = np.append(scores, judge(outputs))
@@ -75,7 +75,7 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
 
 
 def _tuned(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> Tuned:
-    """The fit that the last path has chosen, with its left-out outputs (n, q)."""
+    """The fit chosen by the last path, with its leave-one-out outputs (n, q)."""
     last, doubted = paths[-1], fits.doubted
     alpha = float(last.alphas[last.best])
     one = np.array([alpha])

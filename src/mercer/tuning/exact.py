@@ -1,4 +1,4 @@
-"""Kernel and penalty by exact leave-one-out, every row a center: one decomposition a kernel, none for alpha."""
+"""Kernel and penalty by exact leave-one-out with every row as a center: one decomposition per kernel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +24,11 @@ from mercer.types import Array, Indices
 
 @dataclass(frozen=True)
 class ExactProblem:
-    """Points X (u rows), what was observed there, and how a fit is judged.
+    """Points X (u rows), observations there, and how a fit is evaluated.
 
-    ``criterion`` gives the criterion for some of the rows, which are of ``classes`` or not; ``alpha`` is a number,
-    or None for leave-one-out; ``fold`` (n,) names the rows that leave together, and ``apart`` folds without which
-    the model is asked for as well.
+    ``criterion`` returns the criterion for some of the rows, with or without ``classes``; ``alpha`` is a number,
+    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
+    for which the model without them is also returned.
     """
 
     X: Any
@@ -72,15 +72,15 @@ class ExactProblem:
 def at_points(
     kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
 ) -> tuple[Any, Observations]:
-    """The distinct rows of X, and what was observed there; values of a kernel stay as they are."""
+    """The distinct rows of X, and the observations there; kernel values are not merged."""
     rows = kernel.distinct(X)
     return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
 
 
 def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
-    """Settle the words of the kernel and alpha by leave-one-out; O(u³) for each candidate kernel.
+    """Choose kernel parameters and alpha by leave-one-out; O(u³) for each candidate kernel.
 
-    Whether the last decomposition, of all points, stays within the budget is looked at first.
+    First checks whether the last decomposition, of all points, stays within the budget.
     """
     check_exact(problem.extent, problem.budget)
     threads = exact_threads(problem.extent, problem.budget.n_bytes, blas_threads())
@@ -91,7 +91,7 @@ def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tun
 def _tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
     candidates = kernel.candidates(problem.X, problem.observations.point_weight)
     if problem.intercept and problem.penalty == "rkhs":
-        # The coefficients sum to zero: nothing but digits depends on the origin.
+        # The coefficients sum to zero: the origin only affects accuracy.
         candidates = [each.around(problem.X) for each in candidates]
     paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
     chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
@@ -119,7 +119,7 @@ def _finish(kernel: Kernel, problem: ExactProblem, paths: tuple[TuningPath, ...]
 
 
 def _screen(kernels: list[Kernel], problem: ExactProblem, rng: np.random.Generator) -> tuple[TuningPath, ...]:
-    """All kernels on a part of the points, and where that was not all of them, the best on a larger part."""
+    """All kernels on a part of the points and, if that was not all of them, the best on a larger part."""
     if n_rows(problem.X) <= SCREEN_POINTS:
         return (search_exact(kernels, problem),)
     order = rng.permutation(n_rows(problem.X))

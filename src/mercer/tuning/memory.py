@@ -1,9 +1,9 @@
-"""The bytes that every stage of a fit holds, and how much is done at once so that they stay within a budget.
+"""The memory of every stage of a fit, and how much is done at once to stay within a budget.
 
-The check before the search, the sizes that the stages work with and the plan of a fit use the same numbers.
-Within a small budget fewer threads work side by side and alphas are compared in smaller steps, which costs time
-and changes results by rounding only; kernels are compared on fewer rows and centers selected among fewer
-candidates, which the report of the fit states. What does not fit even so is refused before the search begins.
+The check before the search, the sizes used by the stages and the plan of a fit use the same numbers. Within a
+small budget fewer threads work in parallel and alphas are compared in smaller steps, which costs time and changes
+results by rounding only; kernels are compared on fewer rows and centers selected among fewer candidates, as the
+report of the fit states. If that is not enough, an error is raised before the search begins.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,35 +27,35 @@ from mercer.scores.criteria import judging_bytes
 from mercer.solvers.leaving import PIECE as LEAVING
 from mercer.tuning.path import ALPHAS, SCREEN_POINTS
 
-# The best kernels are compared on at most so many rows of the sample, with at most so many centers.
+# The best kernels are compared on at most this many rows of the sample, with at most this many centers.
 RACE_ROWS = 10_000
 RACE_CENTERS = 1000
-# Outputs judged at once: several alphas of few rows, one alpha of many.
+# Outputs evaluated at once: several alphas for few rows, one alpha for many.
 JUDGED = 2**21
-# Matrices (m, m) in the solution: the moments, the factor of the penalty, and what LAPACK makes of them.
+# Matrices (m, m) in the solution: the moments, the factor of the penalty, and LAPACK's results and workspace.
 MOMENTS_HELD = 8
-# Rows that tell which precision is enough, and matrices (m, m) that this takes.
+# Rows for the test of precision, and matrices (m, m) that it needs.
 PROBE_ROWS = 4096
 PROBE_HELD = 10
-# Numbers for each row of the sample beside its features and targets: weights, keys, positions.
+# Numbers per row of the sample besides its features and targets: weights, keys, positions.
 ROW_NUMBERS = 12
-# Kernels compared where a kernel has words, about.
+# Approximate number of kernels compared if a kernel has parameters to choose.
 SEVERAL = 15
-# Arrays (n, k) of rows and classes while left-out outputs become decisions and probabilities.
+# Arrays (n, k) of rows and classes while leave-one-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
-# Left-out outputs kept for each alpha, over rows and targets, unless all rows are asked for.
+# Leave-one-out outputs kept for each alpha, over rows and targets, unless all rows are requested.
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
-# What BLAS itself keeps for every thread that has called it, and the share of a budget that may go to that.
+# Memory that BLAS retains for every thread that has called it, and the share of a budget allowed for it.
 BLAS_BUFFER = 2.0**25
 BLAS_SHARE = 0.25
-# Fewer points than this say nothing about a kernel.
+# Fewer points than this are not enough to compare kernels.
 LEAST_POINTS = 100
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage of a fit holds at its peak, in words and bytes, with rows that are held anyway."""
+    """Name and peak memory in bytes of a stage of a fit, including the rows in memory."""
 
     name: str
     n_bytes: float
@@ -63,13 +63,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Load:
-    """A fit with centers, as far as memory depends on it.
+    """The properties of a fit with centers that determine its memory.
 
     ``row`` and ``item`` are the bytes of a row and of a number in it; of ``n`` rows (None: not known) ``sample``
-    are held, and ``left`` of these left out. There are q targets, of ``classes`` or not, ``n_centers`` (None: the
-    selector's choice), ``kernels`` and ``alphas`` to compare, at most ``threads``. ``copied``: blocks of rows are
-    not views; ``blocks`` of kernel values exist while one is computed. However few rows are asked for, ``floor``
-    are held, and ``least`` for the labels.
+    are in memory, and leave-one-out uses ``left`` of them. There are q targets, with or without ``classes``,
+    ``n_centers`` (None: chosen by the selector), ``kernels`` and ``alphas`` to compare, at most ``threads``.
+    ``copied``: blocks of rows are not views; ``blocks`` of kernel values are in memory while one is computed.
+    However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels.
     """
 
     row: float
@@ -91,12 +91,12 @@ class Load:
 
     @property
     def m(self) -> int:
-        """Centers, at most."""
+        """Largest number of centers."""
         return self.selector.most(self.sample) if self.n_centers is None else self.n_centers
 
     @property
     def value(self) -> float:
-        """Bytes for a kernel value while its products are computed."""
+        """Bytes per kernel value while its products are computed."""
         return float(self.blocks * self.item + (8 if self.item < 8 else 0))
 
     @property
@@ -106,7 +106,7 @@ class Load:
         return rows + (self.threads - 1) * BLAS_BUFFER
 
     def extent(self, threads: int) -> Extent:
-        """What a selector needs to know."""
+        """What the memory of a selector depends on."""
         return Extent(self.sample, self.row, self.value, self.q, threads)
 
 
@@ -115,9 +115,9 @@ class Sizes:
     """How much a fit does at once, and the stages with their bytes.
 
     ``threads`` work in the pass over all rows, ``few`` in passes over the sample. All kernels are compared on
-    ``points`` rows, ``kernels`` side by side, and the best of them on ``race`` rows; ``alphas`` are judged at once
-    in the first, the second and the final comparison. Products are taken of blocks of ``cells`` kernel values.
-    ``probe``: whether it is tried which products are exact enough. ``held`` are the bytes of the sample.
+    ``points`` rows, ``kernels`` in parallel, and the best of them on ``race`` rows; ``alphas`` are evaluated at
+    once in the first, the second and the final comparison. Products use blocks of ``cells`` kernel values.
+    ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
     """
 
     threads: int
@@ -135,12 +135,12 @@ class Sizes:
 
     @property
     def largest(self) -> Stage:
-        """The stage that decides the peak."""
+        """The stage with the largest peak."""
         return max(self.stages, key=lambda stage: stage.n_bytes)
 
 
 def sizes_within(load: Load, budget: Budget) -> Sizes:
-    """The largest sizes with which every stage of a fit with centers stays within the budget, or an error.
+    """The largest sizes for which every stage of a fit with centers stays within the budget, or an error.
 
     MemoryBudgetError names the largest stage, its bytes, the budget, and parameters that would fit.
     """
@@ -151,7 +151,7 @@ def sizes_within(load: Load, budget: Budget) -> Sizes:
 
 
 def fitted_sizes(load: Load, room: float) -> Sizes:
-    """The largest sizes that fit, and the least ones where none does."""
+    """The largest sizes that fit, or the smallest ones if none do."""
     usual = load
     threads = threads_within(room, load.threads)
     threads = _first(_down(threads), lambda t: _pass_bytes(replace(load, threads=t)), room)
@@ -181,7 +181,7 @@ def fitted_sizes(load: Load, room: float) -> Sizes:
 
 
 def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
-    """Every stage with what it holds at these sizes."""
+    """Every stage with its memory at these sizes."""
     m, left, q = load.m, load.left, load.q
     yield Stage(f"the sample of {load.sample} rows", _sample_bytes(load))
     if load.kernels > 1:
@@ -205,7 +205,7 @@ def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
 
 @dataclass(frozen=True)
 class Exact:
-    """A fit to n rows with q targets, of ``classes`` or not; all u distinct rows of ``row`` bytes are centers."""
+    """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes."""
 
     n: int
     u: int
@@ -215,9 +215,9 @@ class Exact:
     classes: bool = True
 
     def n_bytes(self, alphas: int) -> float:
-        """At the peak, with so many alphas compared at once.
+        """Peak memory with this many alphas compared at once.
 
-        Five matrices at the decomposition; after it one is left, and room for two while rows are left out.
+        Five matrices during the decomposition; after it one remains, and two more are needed for leave-one-out.
         """
         n, u, q = self.n, self.u, self.q
         rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
@@ -227,19 +227,19 @@ class Exact:
 
 
 def exact_threads(extent: Exact, room: float, threads: int) -> int:
-    """BLAS threads for such a fit: those for which there is room beside one decomposition."""
+    """BLAS threads for such a fit: those for which there is memory besides one decomposition."""
     return min(threads_within(room, threads), 1 + int(max(room - extent.n_bytes(1), 0.0) / BLAS_BUFFER))
 
 
 def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
-    """How many kernels are decomposed side by side, and how many alphas of each are judged at once."""
+    """How many kernels are decomposed in parallel, and how many alphas of each are evaluated at once."""
     kernels = _first(_down(workers), lambda k: k * extent.n_bytes(1), room)
     most = judged_at_once(extent.alphas, extent.n, extent.q)
     return kernels, _first(_down(most), lambda a: kernels * extent.n_bytes(a), room)
 
 
 def check_exact(extent: Exact, budget: Budget) -> None:
-    """Raise MemoryBudgetError where a fit with every distinct row a center is too large; say how many are not."""
+    """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits."""
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
@@ -253,22 +253,22 @@ def check_exact(extent: Exact, budget: Budget) -> None:
 
 
 def sparse_path_bytes(u: int, m: int, c: int) -> float:
-    """A path of m centers on u points: its columns in the copies that are held, and sums over c candidates."""
+    """A path of m centers on u points: copies of its columns, and sums over c candidates."""
     return 8.0 * (6.0 * u * m + 4.0 * c**2)
 
 
 def sparse_trial_bytes(u: int, c: int) -> float:
-    """A trial of one kernel on u points with c candidates: their columns, sums, and the path's."""
+    """A trial of one kernel on u points with c candidates: their columns and sums, and those of the path."""
     return 8.0 * (1.5 * u * c + 2.0 * c * c)
 
 
 def rows_left_out(n: int, q: int) -> int:
-    """How many of n rows are left out for q targets: so few that outputs for all alphas can be kept."""
+    """How many of n rows leave-one-out uses for q targets, such that outputs for all alphas fit into memory."""
     return min(n, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))
 
 
 def row_bytes(X: Any) -> float:
-    """Bytes of one of the rows of an array or a CSR matrix; of a list those of its references."""
+    """Bytes per row of an array or a CSR matrix; for a list, those of its references."""
     n = max(n_rows(X), 1)
     if is_sparse(X):
         return float(X.data.nbytes + X.indices.nbytes) / n + 8.0
@@ -276,14 +276,14 @@ def row_bytes(X: Any) -> float:
 
 
 def blocks_of(kernel: Kernel, X: Any) -> int:
-    """Blocks of kernel values that exist while one is computed: a sparse product, a distance, parts of a sum."""
+    """Blocks of kernel values in memory while one is computed: a sparse product, a distance, parts of a sum."""
     if is_sparse(X):
         return 3
     return 1 if isinstance(kernel, RBF) else 2
 
 
 def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) -> MemoryBudgetError:
-    """The error for a stage beyond the budget, with what to write instead."""
+    """The error for a stage beyond the budget, with parameters that would fit."""
     most = f"{budget.parameter}={_above(need / GIB)}"
     return MemoryBudgetError(
         f"{stage.name} would need {in_words(stage.n_bytes)} and the budget is {in_words(budget.n_bytes)}; "
@@ -311,13 +311,13 @@ def _fits(load: Load, budget: Budget) -> bool:
 
 
 def _sample_bytes(load: Load) -> float:
-    """While rows are drawn: those that won, and a copy; where their number is not known, twice as many."""
+    """While rows are drawn: those selected, and a copy; if their number is not known, twice as many."""
     rows = 2.0 * load.sample if load.n is not None else 4.0 * load.sample + 2.0 * BLOCK_ROWS
     return rows * (load.row + 8.0 * ROW_NUMBERS) + _in_flight(load, load.threads)
 
 
 def _in_flight(load: Load, threads: int) -> float:
-    """Blocks of rows that were read and are not done with."""
+    """Blocks of rows that were read and are not yet processed."""
     return (AHEAD * threads + 2.0) * _rows(load, BLOCK_ROWS) * load.row if load.copied else 0.0
 
 
@@ -331,7 +331,7 @@ def _kernel_bytes(load: Load, points: int, alphas: int) -> float:
 
 
 def threads_within(room: float, threads: int) -> int:
-    """Threads, at most as many as there are, whose BLAS takes no more than its share of the budget."""
+    """The largest number of threads whose BLAS buffers stay within their share of the budget."""
     return int(max(1, min(threads, 1 + BLAS_SHARE * room / BLAS_BUFFER)))
 
 
@@ -348,12 +348,12 @@ def _solved_bytes(load: Load, m: int) -> float:
 
 
 def _cell_bytes(load: Load) -> float:
-    """Bytes for each kernel value of a block that is multiplied, with its share of the rows, moved and scaled."""
+    """Bytes per kernel value of a block in a product, including its share of the centered and scaled rows."""
     return 8.0 * load.blocks + 2.0 * load.row / load.m
 
 
 def _leaving_bytes(load: Load, n: int, m: int, alphas: int, threads: int) -> float:
-    """Outputs of n rows left out for some alphas: their parts, joined, then judged."""
+    """Leave-one-out outputs of n rows for some alphas: their parts, joined, then evaluated."""
     outputs = float(load.item) * alphas * n * load.q
     work = threads * min(n, LEAVING) * (2.0 * m * load.value + 3.0 * load.item * alphas * load.q + 3.0 * load.row)
     step = judged_at_once(alphas, n, load.q)
@@ -363,12 +363,12 @@ def _leaving_bytes(load: Load, n: int, m: int, alphas: int, threads: int) -> flo
 
 
 def judged_at_once(alphas: int, n: int, q: int) -> int:
-    """Alphas judged at once of those whose outputs are there."""
+    """Number of alphas evaluated at once, of those with outputs in memory."""
     return min(alphas, max(1, JUDGED // max(n * q, 1)))
 
 
 def _calibration_bytes(load: Load) -> float:
-    """Outputs, decisions and probabilities of rows left out, and what fitting the map to them takes."""
+    """Leave-one-out outputs, decisions and probabilities, and the memory for calibration."""
     k = load.q if load.q > 1 else 2
     return 8.0 * load.left * CALIBRATION_HELD * k
 
@@ -393,7 +393,7 @@ def _selection(load: Load, room: float) -> tuple[int, CenterSelector]:
 
 
 def _screening(load: Load, room: float) -> tuple[int, int, int]:
-    """Points on which all kernels are compared, alphas judged and kernels decomposed at once."""
+    """Number of points on which all kernels are compared, and of alphas and kernels evaluated at once."""
     room = room - load.held
     sizes = sorted({min(load.sample, SCREEN_POINTS), *range(LEAST_POINTS, min(load.sample, SCREEN_POINTS), 50)})
     points = _first(reversed(sizes), lambda p: _kernel_bytes(load, p, 1), room)
@@ -407,7 +407,7 @@ def _at_points(load: Load, points: int) -> Exact:
 
 
 def _racing(load: Load, threads: int, room: float) -> tuple[int, int]:
-    """Rows on which the best kernels are compared with centers, and alphas at once."""
+    """Number of rows on which the best kernels are compared with centers, and of alphas at once."""
     most, m = min(load.sample, RACE_ROWS), min(load.m, RACE_CENTERS)
     sizes = sorted({most, *range(LEAST_POINTS, most, 100)})
     rows = _first(reversed(sizes), lambda n: _leaving_bytes(load, n, m, 1, threads), room)
@@ -415,7 +415,7 @@ def _racing(load: Load, threads: int, room: float) -> tuple[int, int]:
 
 
 def _words(selector: CenterSelector, points: int, race: int, load: Load) -> str:
-    """What is less than usual, and is no matter of time alone."""
+    """Text on reductions that affect more than the running time."""
     less = []
     if isinstance(selector, ForwardSelection) and selector is not load.selector:
         less.append(f"{selector.n_candidates} candidates")
@@ -427,7 +427,7 @@ def _words(selector: CenterSelector, points: int, race: int, load: Load) -> str:
 
 
 def _first(sizes: Iterable[int], cost: Callable[[int], float], room: float) -> int:
-    """The first size that fits, or the last of all."""
+    """The first size that fits, or the last one."""
     size = 1
     for size in sizes:
         if cost(size) <= room:
@@ -440,7 +440,7 @@ def _down(most: int) -> range:
 
 
 def _most(fits: Callable[[int], bool], high: int) -> int:
-    """The largest number up to ``high`` that fits, where less always fits better; 0 if not even one does."""
+    """The largest number up to ``high`` that fits, assuming monotonicity; 0 if not even one does."""
     low = 0
     while low < high:
         middle = (low + high + 1) // 2
@@ -449,12 +449,12 @@ def _most(fits: Callable[[int], bool], high: int) -> int:
 
 
 def _below(value: float) -> int:
-    """Two digits of a number, not above it."""
+    """A number rounded down to two digits."""
     return int(_rounded(value, floor))
 
 
 def _above(value: float) -> str:
-    """Two digits of a number, not below it."""
+    """A number rounded up to two digits."""
     return f"{_rounded(value, ceil):.10g}"
 
 
@@ -462,5 +462,5 @@ def _rounded(value: float, to: Callable[[float], int]) -> float:
     if not 0 < value < inf:
         return value
     unit = 10.0 ** (floor(log10(value)) - 1)
-    # A number that has two digits is its own bound, whatever rounding made of the quotient.
+    # A number with two digits is returned unchanged, despite rounding of the quotient.
     return to(round(value / unit, 6)) * unit

@@ -42,21 +42,21 @@ from mercer.types import Array, Floats, Indices
 # The moments of the rows of a fold.
 PartOf = Callable[[int], Moments]
 
-# The least alpha that is tried, as a share of the trace: moments know half of the digits of a kernel matrix.
+# The smallest alpha tried, as a share of the trace: moments have half of the digits of a kernel matrix.
 LEAST_SHARE = 1e-7
-# Rows that tell how much of the kernel is the same for all rows.
+# Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
-# Rows that tell a mean kernel row where there is no room for more.
+# Rows used for a mean kernel row if there is no memory for more.
 LEAST_PROBE = 64
-# Kernel values in float32 below this have squares that float32 does not know to all digits.
+# Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
-# Rows that had no part in the choice of the centers judge fits with them, if they are so many.
+# Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The fold block -> moments of encode(block); targets exist for one piece of the rows at a time."""
+    """The fold block -> moments of encode(block); targets are in memory for one piece of the rows at a time."""
 
     encode: Callable[[Block], Block]
     fold: MomentsOf
@@ -71,10 +71,10 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel without words, centers for it, what was tried on the way, and who chose in words.
+    """The chosen kernel, its centers, the candidates compared, and how the centers were selected, as text.
 
     ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``blur`` the part of the variance
-    in feature space that centers can not show, since they are told apart by more.
+    in feature space that the centers cannot represent, because it is below their tolerance.
     """
 
     kernel: Kernel
@@ -87,12 +87,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Task:
-    """A sample of rows with targets, and how fits are made and judged.
+    """A sample of rows with targets, and how fits are made and evaluated.
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
-    ``fold`` (n,) names rows that leave together; ``criterion`` judges some of its rows; ``alpha`` is a number,
-    or None for leave-one-out; ``sizes`` say how much is done at once. ``doubt`` (n,) are the units if weights
-    meant the other thing, None: no doubt.
+    ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
+    number, or None for leave-one-out; ``sizes`` set how much is done at once. ``doubt`` (n,) are the units under
+    the other meaning of weights, None: no doubt.
     """
 
     sample: Block
@@ -116,7 +116,7 @@ class Task:
 
     @property
     def counted(self) -> Block:
-        """The sample with weights that sum to the number of rows, as selectors take them."""
+        """The sample with weights that sum to the number of rows, as selectors expect."""
         if self.sample.weight is None:
             return self.sample
         used = self.weight > 0
@@ -139,7 +139,7 @@ class Task:
 
 
 def choose(kernel: Kernel, task: Task, rng: np.random.Generator) -> Choice:
-    """Settle the words of the kernel on the sample, and choose centers among its rows."""
+    """Choose kernel parameters on the sample, and select centers among its rows."""
     order = rng.permutation(task.sample.n_rows)
     sizes = task.sizes
     few = task.some(kernel, np.sort(order[: FINAL_POINTS if sizes.points >= SCREEN_POINTS else sizes.points]))
@@ -170,14 +170,14 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator) -> Choice:
 
 
 def _any_origin(task: Task) -> bool:
-    """Whether a kernel may choose its origin: a free intercept makes up for it."""
+    """Whether a kernel may choose its origin: a free intercept compensates for it."""
     return task.intercept and task.penalty == "rkhs"
 
 
 def _around_given(kernel: Kernel, centers: Any) -> Kernel:
-    """A linear kernel around its centers, if they span all affine functions: then that changes digits only.
+    """A linear kernel around its centers, if they span all affine functions: then this only affects accuracy.
 
-    With fewer centers, or in a sum with other kernels, it would be another model than the user has given.
+    With fewer centers, or in a sum with other kernels, it would be a different model from the one specified.
     """
     plain = kernel.kernel if isinstance(kernel, Scaled) else kernel
     around = kernel.around(centers) if isinstance(plain, Linear) else kernel
@@ -187,7 +187,7 @@ def _around_given(kernel: Kernel, centers: Any) -> Kernel:
 
 
 def precision_of(choice: Choice, task: Task) -> Precision:
-    """In which precision the products of the pass are computed, and of what, told by rows of the sample."""
+    """The precision of the products of the pass, and of what, decided on rows of the sample."""
     kernel, centers, factor = choice.kernel, choice.centers.rows, choice.factor
     m, n = n_rows(centers), task.sample.n_rows
     if factor is None:
@@ -210,7 +210,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
 
 
 def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
-    """float32 where rows of the sample tell that its products are exact enough, else float64."""
+    """float32 if its products are accurate enough for rows of the sample, otherwise float64."""
     m = n_rows(choice.centers.rows)
     if not _in_single(task) or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
@@ -231,10 +231,10 @@ def finish(
     judges: Indices | None = None,
     part: PartOf | None = None,
 ) -> Tuned:
-    """Choose alpha by leaving out the rows of the sample, one by one or by folds, from the fit to all rows.
+    """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
-    ``judges`` are the rows of the sample at which alphas are compared, None: all; ``part`` gives the moments of a
-    fold, where rows leave together.
+    ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
+    a fold, if rows are held out together.
     """
     fits = _fits(choice, moments, task, part)
     return choose_alpha(
@@ -252,7 +252,7 @@ def finish(
 
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
-    """Fits to all rows for every alpha, from which the rows of the sample are left out."""
+    """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
 
     def without(f: int) -> MomentSpectrum:
         assert part is not None
@@ -276,7 +276,7 @@ def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> 
 
 
 def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
-    """The distinct rows of the sample that have a weight, and what was observed there."""
+    """The distinct rows of the sample with positive weight, and the observations there."""
     task = task.some(kernel, np.flatnonzero(task.weight > 0))
     block = task.sample
     unit = task.weight if block.unit is None else block.unit
@@ -284,12 +284,12 @@ def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
 
 
 def enough(judges: Indices | None) -> Indices | None:
-    """Rows at which fits are compared, or None, all of them, where these are too few."""
+    """Rows on which fits are compared, or None, meaning all of them, if there are too few."""
     return None if judges is None or len(judges) < LEAST_JUDGES else judges
 
 
 def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
-    """The exact problem on all rows of the sample, for a first look at many kernels."""
+    """The exact problem on all rows of the sample, to screen many kernels."""
     used = np.flatnonzero(task.weight > 0)
     X, observations = _points(kernel, task)
     return ExactProblem(
@@ -310,7 +310,7 @@ def _race(
 ) -> TuningPath:
     """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
     most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
-    # One after the other: passes over the sample have threads of their own.
+    # One after another: passes over the sample use their own threads.
     return joined([_lap(kernel, task, candidates, most, rng) for kernel in kernels])
 
 
@@ -340,7 +340,7 @@ def _lap(
 
 
 def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> CandidateRows:
-    """The rows of the sample as candidates, with what the selector finds in them for all kernels."""
+    """The rows of the sample as candidates, with what the selector precomputes for all kernels."""
     counted = task.counted.with_weight()
     candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), task.label)
     prepared = task.selector.prepared(kernel, candidates, rng)
@@ -364,7 +364,7 @@ def _centers(
 
 
 def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
-    """fold(block) summed over rows in memory, in as many threads as there is room for."""
+    """fold(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(task.sizes.few):
         total = HeldRows(rows).reduce(fold)
     task.budget.release()
@@ -372,7 +372,7 @@ def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
 
 
 def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankFactor | None:
-    """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT asks for."""
+    """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT requires."""
     if task.penalty != "rkhs":
         return None
     return factor_of(_among(kernel, centers, task), tolerance=DEPENDENT if _in_single(task) else tolerance)
@@ -381,7 +381,7 @@ def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankF
 def _independent(choice: Choice) -> Choice:
     """Without centers that are in the span of others and would get no coefficient, in the order of the factor.
 
-    Where the kernel is positive for none of them, all stay: the model is a constant, and has centers.
+    If the kernel is positive for none of them, all stay: the model is a constant, and has centers.
     """
     centers, factor = choice.centers, choice.factor
     if factor is None or len(factor.kept) == 0 or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
@@ -397,7 +397,7 @@ def _independent(choice: Choice) -> Choice:
 
 
 def _blur(kernel: Kernel, task: Task) -> float:
-    """The part of the variance in feature space that is below what centers are told apart by, from some rows."""
+    """The part of the variance in feature space below the tolerance of the centers, from some rows."""
     some = np.unique(np.linspace(0, task.sample.n_rows - 1, VARIANCE_ROWS).astype(np.intp))
     K = gram(kernel, kernel.subset(task.sample.X, some), budget=task.budget)
     variance, largest = float(K.diagonal().mean() - K.mean()), float(K.diagonal().max())
@@ -410,7 +410,7 @@ def _in_single(task: Task) -> bool:
 
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
-    """k(centers, centers) in float64, whatever the rows are: fits with small alpha need its digits."""
+    """k(centers, centers) in float64, whatever the type of the rows: fits with small alpha need its digits."""
     if kernel.takes_values:
         return gram(kernel, kernel.subset(task.sample.X, centers), budget=task.budget)
     precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
@@ -418,7 +418,7 @@ def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
 
 
 def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
-    """The penalties to be tried: none below the rounding error of the moments, unless it was asked for."""
+    """The penalties to be tried: none below the rounding error of the moments, unless given by the user."""
     if task.alpha is not None:
         return np.array([task.alpha])
     low, high = np.array([LEAST_SHARE, ALPHAS[-1]]) * (spectrum.trace or 1.0)
@@ -427,7 +427,7 @@ def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
 
 
 def _judge(task: Task, judges: Indices | None) -> Judge:
-    """The criterion (a,) of outputs (a, n, q), at some of the rows."""
+    """The criterion (a,) of outputs (a, n, q) on some of the rows."""
 
     def judge(outputs: Floats) -> Array:
         if judges is not None:

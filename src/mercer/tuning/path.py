@@ -1,4 +1,4 @@
-"""What was tried and what was chosen, whoever tried it."""
+"""The candidates compared and the result chosen, for all solvers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from mercer.types import Array
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
-# Kernels are compared on at most so many points: all of them on the first number, then the best and their
+# Kernels are compared on at most this many points: all of them on the first number, then the best and their
 # neighbors in the grid on the second; the penalty is chosen on all points.
 SCREEN_POINTS = 1000
 FINAL_POINTS = 3000
@@ -20,10 +20,10 @@ FINALISTS = 3
 
 @dataclass(frozen=True)
 class TuningPath:
-    """What was tried: kernels (g), their alphas (g, a), the criterion (g, a), on how many points.
+    """The candidates compared: kernels (g), their alphas (g, a), the criterion (g, a), the number of points.
 
-    ``n_centers`` is the number of centers where not every point was one, of several kernels the largest.
-    ``surprise`` (g, a) is minus twice the log evidence of the models with every point a center, if asked for.
+    ``n_centers`` is the number of centers if not every point was one, for several kernels the largest.
+    ``surprise`` (g, a) is minus twice the log evidence of the models with every point as a center, if requested.
     """
 
     kernels: list[Kernel]
@@ -35,10 +35,10 @@ class TuningPath:
 
     @property
     def best(self) -> tuple[int, int]:
-        """Position of the least score; among equals (to nine digits) the largest alpha, then the first kernel."""
+        """Position of the smallest score; ties (to nine digits) go to the largest alpha, then the first kernel."""
         if not np.isfinite(self.scores).any():
             raise ValueError(
-                "the leave-one-out criterion is not finite for any alpha; scale the inputs and targets"
+                "the leave-one-out criterion is not finite for any alpha; scale the features and targets"
             )
         least = np.nanmin(self.scores)
         g, a = np.nonzero(self.scores <= least + 1e-9 * abs(least))
@@ -47,7 +47,7 @@ class TuningPath:
 
     @property
     def least(self) -> Array:
-        """The least score of each kernel (g,), infinite where none is a number."""
+        """The smallest score of each kernel (g,), infinite if all are NaN."""
         least: Array = np.where(np.isnan(self.scores), np.inf, self.scores).min(axis=1)
         return least
 
@@ -68,7 +68,7 @@ class TuningPath:
 
 
 def joined(paths: Sequence[TuningPath]) -> TuningPath:
-    """One path of several with as many alphas, tried on as many points."""
+    """One path from several with equally many alphas and points."""
     centers = [path.n_centers for path in paths if path.n_centers is not None]
     surprise = [path.surprise for path in paths if path.surprise is not None]
     return replace(
@@ -83,12 +83,12 @@ def joined(paths: Sequence[TuningPath]) -> TuningPath:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The chosen kernel and alpha, coef (m, q), intercept (q,), outputs of n rows fitted and left out (n, q).
+    """The chosen kernel and alpha, coef (m, q), intercept (q,), fitted and leave-one-out outputs of n rows (n, q).
 
-    ``negative`` is the clipped negative part in units of the largest eigenvalue, ``error`` what rounding may do to
-    outputs, in units of the spread of the targets. ``paths`` ends with the chosen kernel alone; kernels that were
-    compared come before. ``otherwise`` (n, q) are the left-out outputs if weights meant the other thing, counts or
-    importance, where that is in doubt; ``without`` holds models without a fold.
+    ``negative`` is the clipped negative part in units of the largest eigenvalue, ``error`` a bound on rounding
+    errors of outputs, in units of the spread of the targets. ``paths`` ends with the chosen kernel alone;
+    comparisons of kernels come before. ``otherwise`` (n, q) are the leave-one-out outputs under the other meaning
+    of weights, counts or importance, if that is in doubt; ``without`` holds models without a fold.
     """
 
     kernel: Kernel

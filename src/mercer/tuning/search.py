@@ -1,4 +1,4 @@
-"""Kernels by leave-one-out: all of them on a part of the points, the best and their neighbors on a larger part."""
+"""Choice of kernels by leave-one-out: all on few points, the best and their neighbors on more."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,12 +12,12 @@ Search = Callable[[Sequence[Kernel]], TuningPath]
 
 
 def search(kernels: Sequence[Kernel], trial: Trial, *, each: int = 1, most: int | None = None) -> TuningPath:
-    """Every kernel tried, at most so many of them side by side, on ``each`` BLAS threads."""
+    """Try every kernel, at most this many in parallel, on ``each`` BLAS threads."""
     return joined(map_in_threads(trial, kernels, each=each, most=most))
 
 
 def climb(kernels: Sequence[Kernel], start: set[int], search: Search) -> TuningPath:
-    """Kernels ``start``, and then neighbors of the best until none is better: more rows want narrower kernels."""
+    """Kernels ``start``, and then neighbors of the best until none is better: more rows favor narrower kernels."""
     tried: dict[int, TuningPath] = {}
     wanted = start
     while wanted:
@@ -28,7 +28,7 @@ def climb(kernels: Sequence[Kernel], start: set[int], search: Search) -> TuningP
 
 
 def neighbors(kernels: Sequence[Kernel], g: int) -> set[int]:
-    """Numbers of the candidates beside one; in a grid of several dimensions numbers tell no neighbors."""
+    """Positions of the candidates next to one; none in a grid of several dimensions."""
     return {h for h in (g - 1, g + 1) if 0 <= h < len(kernels)} if in_line(kernels[g]) else set()
 
 

@@ -1,7 +1,7 @@
-"""What a choice by leave-one-out asks of a solver, whatever its loss and penalty.
+"""The interface that a choice by leave-one-out requires of a solver, for any loss and penalty.
 
-A solver factors a problem once; fits and left-out outputs for every alpha then follow from the factors. What
-chooses alpha knows solvers by these protocols only.
+A solver factors a problem once; fits and leave-one-out outputs for every alpha then follow from the factors. The
+code that chooses alpha uses solvers only through these protocols.
 """
 
 from typing import Protocol, Self
@@ -23,7 +23,7 @@ class Decomposed(Protocol):
 
     @property
     def rank(self) -> int:
-        """Directions that carry the function."""
+        """Number of directions in which the function varies."""
         ...
 
     @property
@@ -33,16 +33,16 @@ class Decomposed(Protocol):
 
 
 class Factored(AlphaFits, Protocol):
-    """Fits for every alpha, one of which becomes the model: its solution, and the proof."""
+    """Fits for every alpha, one of which becomes the model: its solution, rank and error bounds."""
 
     @property
     def spectrum(self) -> Decomposed:
-        """What all fits are made from."""
+        """The decomposition on which all fits are based."""
         ...
 
     @property
     def doubted(self) -> Self | None:
-        """The same fits if weights meant the other thing, counts or importance; None where there is no doubt."""
+        """The same fits under the other meaning of weights, counts or importance; None without doubt."""
         ...
 
     def solve(self, alpha: float) -> Coefficients:
@@ -58,5 +58,5 @@ class Factored(AlphaFits, Protocol):
         ...
 
     def error(self, alpha: float, loo: Array) -> float:
-        """What rounding may do to outputs, in units of the spread of the targets; ``loo`` (n, q) are left out."""
+        """Bound on rounding errors of outputs, relative to the spread of the targets; ``loo`` (n, q)."""
         ...

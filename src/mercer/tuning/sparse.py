@@ -1,4 +1,4 @@
-"""A sparse fit from the first to the last choice: kernel, alpha, centers, their number; then the coefficients."""
+"""A sparse fit: choice of kernel, alpha, centers and their number; then the coefficients."""
 
 from dataclasses import dataclass, replace
 
@@ -29,9 +29,9 @@ from mercer.types import Array
 
 @dataclass(frozen=True)
 class SparsePart:
-    """One selection: its ``targets``, the path, the fit along the centers kept, outputs of rows left out.
+    """One selection: its ``targets``, the path, the fit along the centers kept, leave-one-out outputs.
 
-    ``otherwise`` are these outputs if weights meant the other thing, where that is in doubt.
+    ``otherwise`` are these outputs under the other meaning of weights, if that is in doubt.
     """
 
     targets: list[int]
@@ -46,7 +46,7 @@ class SparsePart:
 
 @dataclass(frozen=True)
 class SparseFit:
-    """Candidates with the chosen kernel first, alpha, what was tried, one part or one for each target.
+    """Candidates with the chosen kernel first, alpha, the comparisons, one part or one for each target.
 
     ``longest`` is the number of centers that a path may have.
     """
@@ -59,22 +59,22 @@ class SparseFit:
 
     @property
     def loo(self) -> Array:
-        """Outputs (n, q) of rows left out, for all targets."""
+        """Leave-one-out outputs (n, q), for all targets."""
         return np.column_stack([part.loo for part in self.parts])
 
     @property
     def otherwise(self) -> Array | None:
-        """The same if weights meant the other thing; None where there is no doubt."""
+        """The same under the other meaning of weights; None without doubt."""
         found = [part.otherwise for part in self.parts if part.otherwise is not None]
         return np.column_stack(found) if found else None
 
 
 def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator) -> SparseFit:
-    """Settle the words of the kernel, choose alpha, the centers and their number, and solve.
+    """Choose kernel parameters, alpha, the centers and their number, and solve.
 
     Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² +
     c m² + u m²), and each kernel that is compared the same with u <= 3000, c <= 600, the best few with u <= 6000,
-    c <= 1500. Whether that stays within the budget is looked at first.
+    c <= 1500. First checks whether this stays within the budget.
     """
     u, settings = problem.n_points, problem.settings
     longest = settings.longest(u)
@@ -92,7 +92,7 @@ def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 
 
 def _candidates(kernels: tuple[Kernel, ...], problem: SparseProblem, rng: np.random.Generator) -> CandidateColumns:
-    """All points, or so many at random."""
+    """All points, or this many at random."""
     u = problem.n_points
     most = problem.settings.pool(u, len(kernels))
     pool = np.arange(u) if u <= most else np.sort(rng.choice(u, most, replace=False))
@@ -100,7 +100,7 @@ def _candidates(kernels: tuple[Kernel, ...], problem: SparseProblem, rng: np.ran
 
 
 def _sums(candidates: CandidateColumns, problem: SparseProblem) -> Sums | None:
-    """What selection in Gram space needs, once for all alphas and targets."""
+    """The sums for selection in Gram space, once for all alphas and targets."""
     rule = problem.settings.rule
     if rule.selection != "gain" or rule.n_candidates is not None or rule.penalty == "diagonal":
         return None
@@ -114,11 +114,11 @@ def _alpha(
     problem: SparseProblem,
     rng: np.random.Generator,
 ) -> tuple[float | None, tuple[TuningPath, ...]]:
-    """The alpha given, none where it is re-estimated on the way, or the best on all points; what was tried."""
+    """The given alpha, None if it is re-estimated at each step, or the best on all points; with the comparison."""
     settings = problem.settings
     if settings.alpha is not None or settings.rule.selection == "orthogonal":
         return settings.alpha, paths
-    # Evidence has compared pairs of kernel and alpha at all points.
+    # The evidence has already compared pairs of kernel and alpha on all points.
     if not paths or paths[-1].surprise is None:
         paths = *paths, KernelTrial.drawn(problem, rng)(candidates, sums)
     return favorite(paths[-1], problem.observations.n_counted)[1], paths
@@ -151,7 +151,7 @@ def _part(
 
 
 def _solved(steps: Steps, targets: list[int], path: SparsePath, problem: SparseProblem) -> SparsePart:
-    """The fit with all centers of the steps, and rows left out of it."""
+    """The fit with all centers of the steps, and its leave-one-out outputs."""
     observations, m = problem.observations, len(steps.order)
     state, doubted = state_at(steps, m), observations.doubted
     loo = left_out(steps, state, observations)
@@ -189,7 +189,7 @@ def _along(
 def _pruned(
     candidates: CandidateColumns, steps: Steps, alpha: float, penalty: SparsePenalty, problem: SparseProblem
 ) -> Steps:
-    """Fits along backward elimination, as far as the same rule keeps its centers."""
+    """Fits along backward elimination, with as many centers as the same rule keeps."""
     settings, observations = problem.settings, problem.observations
     back = follow(candidates, observations, prune(steps, len(steps.order)), alpha, penalty)
     path = path_of(back, observations, settings.rule.cost)

@@ -1,7 +1,7 @@
 """Kernel and alpha of a sparse fit by leave-one-out of the sparse fit itself, at the end of its path.
 
-Rows are left out with their center. At the end of a long path every row is a center, or is represented by others,
-and the choice of centers tells least about targets: there the criterion is compared.
+Rows are held out with their center. At the end of a long path every row is a center, or is represented by others,
+and the selection of centers reveals least about targets: there the criterion is compared.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from mercer.tuning.search import climb, search
 from mercer.tuning.sparse_problem import FINAL, SCREEN, SparseProblem
 from mercer.types import Array, Indices
 
-# Multiples of the unit that are tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
+# Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
 SHARES = ALPHAS[::2]
 DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
-# Kernels side by side, however many threads there are.
+# Kernels in parallel, regardless of the number of threads.
 MOST_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class KernelTrial:
-    """What every kernel is tried with: a problem, points (c,) that may become centers, how many do at most."""
+    """The setting in which kernels are tried: a problem, candidate points (c,), the largest number of centers."""
 
     problem: SparseProblem
     pool: Indices
@@ -77,7 +77,7 @@ class KernelTrial:
             n_points=problem.n_points,
             n_centers=len(order.centers),
         )
-        # Scores that overflowed are as good as none: infinite is that of a kernel without columns, and only that.
+        # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
         path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
         if problem.chosen_by == "evidence":
             return replace(path, surprise=surprise(candidates, problem.observations, alphas)[None])
@@ -94,19 +94,19 @@ class KernelTrial:
         return RidgeFit.of(candidates, self.problem.observations, order, penalty)
 
     def _alphas(self, fits: RidgeFit | DiagonalFit, order: Order) -> Array:
-        """Alphas (a,) to compare: the one given, the last that was re-estimated, or a grid."""
+        """Alphas (a,) to compare: the given one, the last re-estimated one, or a grid."""
         alpha = self.problem.settings.alpha
         if alpha is None and order.alpha is not None:
             return order.alpha[-1:]
         return alphas_to_try(alpha, fits.unit, self._shares)
 
     def _by_gcv(self, path: TuningPath, fits: RidgeFit | DiagonalFit) -> TuningPath:
-        """With generalized cross-validation only its favorite alpha is compared to other kernels."""
+        """With generalized cross-validation, only its best alpha is compared with other kernels."""
         best = [int(np.argmin(fits.gcv(path.alphas[0], self.problem.settings.rule.cost)))]
         return replace(path, alphas=path.alphas[:, best], scores=path.scores[:, best])
 
     def _without_columns(self, kernel: Kernel) -> TuningPath:
-        """No column differs from a constant: the last of all choices."""
+        """No column differs from a constant: the worst of all choices."""
         settings, chosen_by = self.problem.settings, self.problem.chosen_by
         one = settings.alpha is not None or settings.rule.selection == "orthogonal" or chosen_by == "gcv"
         alphas = np.ones((1, 1 if one else len(self._shares)))
@@ -119,7 +119,7 @@ class KernelTrial:
 def compare_kernels(
     kernels: Sequence[Kernel], problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[TuningPath, ...]:
-    """All kernels on a part of the points; where that was not all of them, the best on a larger part."""
+    """All kernels on a part of the points; if that was not all of them, the best on a larger part."""
     u, (rows, most) = problem.n_points, SCREEN
     order = np.arange(u) if u <= most else rng.permutation(u)
     first = KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most).search(kernels)
@@ -131,16 +131,16 @@ def compare_kernels(
 
 
 def favorite(path: TuningPath, n: float) -> tuple[Kernel, float]:
-    """Kernel and alpha of least criterion, or by evidence where it is known.
+    """Kernel and alpha with the smallest criterion, or by evidence if it is known.
 
-    A mean of n squares of normal residuals has a relative standard error of sqrt(2/n): of the models within one
-    of the least criterion, the evidence chooses. Few rows do not tell such models apart, and the least of many
-    noisy criteria is often that of a wild one; evidence alone trusts the normal distribution too much.
+    A mean of n squares of normal residuals has a relative standard error of sqrt(2/n): among the models within one
+    standard error of the minimum, the evidence decides. Few rows cannot distinguish such models, and the minimum
+    of many noisy criteria is often that of a wild one; evidence alone relies too much on the normal distribution.
     """
     if np.isnan(path.scores).all():
         raise NumericalError(
-            "the criterion of held-out rows is not a number for any kernel and alpha; bring the features to one "
-            "scale with a StandardScaler, or lower the parameters of the kernel"
+            "the leave-one-out criterion is NaN for every kernel and alpha; scale the features with a "
+            "StandardScaler, or lower the kernel's parameters"
         )
     if not np.isfinite(path.scores).any():
         return path.kernels[0], float(path.alphas[0, -1])

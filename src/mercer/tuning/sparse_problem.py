@@ -1,4 +1,4 @@
-"""What a sparse fit is made from: points, targets, and how centers, their number, kernel and alpha are chosen."""
+"""The problem of a sparse fit: points, targets, and how centers, their number, kernel and alpha are chosen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,24 +20,24 @@ ChosenBy = Literal["loo", "gcv", "evidence"]
 # The criterion for some rows and some targets; None: all targets.
 TargetCriterion = Callable[[Indices, list[int] | None], Criterion]
 
-# Kernels are compared on at most so many points with at most so many of them as candidates: all kernels on the
-# first pair, the best and their neighbors on the second; alpha is chosen on all. Rows make the comparison sure and
-# cost little, candidates cost much.
+# Kernels are compared on at most this many points with at most this many of them as candidates: all kernels on the
+# first pair, the best and their neighbors on the second; alpha is chosen on all. More rows make the comparison
+# reliable at little cost, candidates are expensive.
 SCREEN = 3000, 600
 FINAL = 6000, 1500
-# Points that may become centers, unless more than half of them are wanted; and centers, where no number is given.
+# Candidate points, unless more than half of them are requested as centers; and centers, if no number is given.
 POOL = 3000
 MOST_CENTERS = 3000
-# Of the points, the share that becomes centers on the longest path.
+# The share of the points that become centers on the longest path.
 LONGEST = 0.5
 
 
 @dataclass(frozen=True)
 class SparseSettings:
-    """How a sparse fit is made; ``alpha`` None: the best. ``widen`` gives the kernels a center may have.
+    """How a sparse fit is made; ``alpha`` None: the best. ``widen`` returns the kernels that a center may have.
 
     ``chosen_by`` "gcv" compares the alphas of one kernel by generalized cross-validation, "evidence" lets the
-    evidence decide between models that left-out rows hardly tell apart.
+    evidence decide between models that leave-one-out hardly distinguishes.
     """
 
     rule: SelectionRule
@@ -52,12 +52,12 @@ class SparseSettings:
     widen: Callable[[Kernel], tuple[Kernel, ...]]
 
     def n_bytes(self, u: int) -> float:
-        """Memory of the path, or that of comparing one kernel, where it has more candidates than the path."""
+        """Memory of the path, or of comparing one kernel if that has more candidates than the path."""
         path = sparse_path_bytes(u, self.longest(u), self.pool(u))
         return max(path, *(sparse_trial_bytes(min(u, rows), min(u, c)) for rows, c in (SCREEN, FINAL)))
 
     def pool(self, u: int, n_kernels: int = 1) -> int:
-        """Points that may become centers: of so many as are wanted, twice as many to choose from."""
+        """Number of candidate points, at least twice the number of centers for a single kernel."""
         longest = self.longest(u)
         return min(u, max(POOL, 2 * longest) if n_kernels == 1 else max(POOL // n_kernels, longest))
 
@@ -73,7 +73,7 @@ class SparseSettings:
 
 @dataclass(frozen=True)
 class SparseProblem:
-    """Points X (u rows), what was observed there, how fits are judged and made, and the memory for it."""
+    """Points X (u rows), observations there, how fits are evaluated and made, and the memory for it."""
 
     X: Any
     observations: Observations
@@ -92,7 +92,7 @@ class SparseProblem:
 
     @property
     def chosen_by(self) -> ChosenBy:
-        """Evidence is that of all points as centers, with their kernel as covariance: for few of them."""
+        """Evidence uses all points as centers, with their kernel as covariance: only for few points."""
         few = self.n_points <= SCREEN[1] and self.settings.rule.penalty == "rkhs"
         return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
 

@@ -1,4 +1,4 @@
-"""Sparse least squares: few columns of a kernel matrix, chosen one after another on an orthonormal basis."""
+"""Sparse least squares: few columns of a kernel matrix, selected one by one on an orthonormal basis (OLS)."""
 
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty

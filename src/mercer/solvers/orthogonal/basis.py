@@ -5,18 +5,18 @@ import scipy.linalg
 
 from mercer.types import Array
 
-# Columns allocated at first; doubled whenever they are used up.
+# Columns allocated initially; doubled when full.
 FIRST_COLUMNS = 32
 
 
 class OrthogonalBasis:
     """Q (n, p) with orthonormal columns and R (p, p) upper triangular, of columns A = Q R appended one by one.
 
-    Each column is projected twice, which keeps |Q'Q - I| at rounding error however ill-conditioned A is; a
-    column of which less than ``tolerance`` of its length is new is refused. O(n p) for a column. Giraud,
-    Langou, Rozložník, van den Eshof (2005), "Rounding error analysis of the classical Gram-Schmidt
-    orthogonalization process", Theorem 2: twice is enough. The recursion of Andelić (2007), Eq. (3.62),
-    for the pseudo-inverse projects once and loses a factor in every step.
+    Each column is projected twice, which keeps |Q'Q - I| at rounding error however ill-conditioned A is; a column
+    is rejected if less than ``tolerance`` of its length is new. O(n p) per column. Giraud, Langou, Rozložník, van
+    den Eshof (2005), "Rounding error analysis of the classical Gram-Schmidt orthogonalization process", Theorem 2:
+    twice is enough. The recursion of Andelić (2007), Eq. (3.62), for the pseudo-inverse projects once and loses a
+    factor in every step.
     """
 
     def __init__(self, n: int, tolerance: float) -> None:
@@ -34,7 +34,7 @@ class OrthogonalBasis:
         return self._R[: self.size, : self.size]
 
     def reduce(self, A: Array) -> tuple[Array, Array]:
-        """What is left of columns A (n, b) beside the basis, and their coordinates (p, b) in it."""
+        """Residuals of columns A (n, b) after projection onto the basis, and their coordinates (p, b) in it."""
         coordinates = self.Q.T @ A
         left = A - self.Q @ coordinates
         again = self.Q.T @ left

@@ -7,7 +7,7 @@ Over coefficients c of a few candidates S and an intercept b that is not penaliz
 P'P = K_SS for the penalty "rkhs", P = 1 for "coef", and for "orthogonal" P = U of A_S = Q diag(d)^(1/2) U, with
 ones on its diagonal (Andelić 2007, Eq. 3.80: the coefficients of the orthogonal columns). "diagonal" has P = 0 and
 adds alpha to the value of each center at its own row (Andelić 2007, section 3.4.1, there ε). The intercept is
-taken out by centering the columns; rows are multiplied by the roots of their weights.
+eliminated by centering the columns; rows are multiplied by the square roots of their weights.
 """
 
 from dataclasses import dataclass, replace
@@ -24,15 +24,15 @@ from mercer.types import Array, Indices
 
 SparsePenalty = Literal["rkhs", "coef", "orthogonal", "diagonal"]
 
-# Least part of the length of a chosen column that must be new, by the precision of the kernel values.
+# Smallest part of the length of a selected column that must be new, by the precision of the kernel values.
 TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
-# Least part of its square where squares are subtracted from each other.
+# Smallest part of its square if squares are subtracted from each other.
 FLOORS = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 
 
 @dataclass(frozen=True)
 class Points:
-    """What was observed, at distinct points: means Y (u, q) of the targets, positive weights (u,), of n rows."""
+    """Observations at distinct points: means Y (u, q) of the targets, positive weights (u,), of n rows."""
 
     Y: Array
     weight: Array
@@ -65,8 +65,8 @@ class Points:
 class CandidateColumns:
     """Columns k_g(., x_p) for the points p of a pool and one or more kernels g.
 
-    Number g b + i stands for kernel g at the point pool[i], of b points in the pool. ``diagonal`` is added to
-    each column at its own row.
+    Number g b + i means kernel g at the point pool[i], of b points in the pool. ``diagonal`` is added to each
+    column at its own row.
     """
 
     kernels: tuple[Kernel, ...]
@@ -90,7 +90,7 @@ class CandidateColumns:
         return np.asarray(j) // len(self.pool)
 
     def beside(self, j: int) -> Indices:
-        """All candidates at the point of j, itself among them."""
+        """All candidates at the point of j, including j."""
         return j % len(self.pool) + len(self.pool) * np.arange(len(self.kernels))
 
     @cached_property
@@ -108,7 +108,7 @@ class CandidateColumns:
         return FLOORS[self._dtype]
 
     def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
-        """k(x_i, z_j) (u, b), or some of its rows, the diagonal added."""
+        """k(x_i, z_j) (u, b), or some of its rows, with the diagonal added."""
         j, p = np.asarray(j), self.point(j)
         X = take(self.X, rows)
         K = np.empty((n_rows(X), len(j)), order="F")

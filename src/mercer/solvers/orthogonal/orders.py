@@ -1,4 +1,4 @@
-"""In which order candidates become centers."""
+"""The order in which candidates become centers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from mercer.types import Array, Indices
 Selection = Literal["gain", "residual", "orthogonal"]
 SELECTIONS = get_args(Selection)
 
-# The alpha of the selection where none is given, in units of tr G / tr K.
+# The alpha of the selection if none is given, in units of tr G / tr K.
 ALPHA_OF_SELECTION = 1e-3
 
 
 @dataclass(frozen=True)
 class Order:
-    """Numbers of candidates (p,) as they are chosen; ``alpha`` (p,) where it was re-estimated on the way."""
+    """Candidate numbers (p,) in the order of selection; ``alpha`` (p,) if it was re-estimated at each step."""
 
     centers: Indices
     alpha: Array | None = None
@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """How the next center is chosen: the rule, of how many random candidates (None: all), by which estimate."""
+    """How the next center is selected: rule, number of random candidates (None: all), estimate of alpha."""
 
     selection: Selection = "gain"
     n_candidates: int | None = None
@@ -54,10 +54,10 @@ def choose_order(
 ) -> Order:
     """At most ``most`` centers; ``alpha`` None is a small one in the unit of the problem.
 
-    "residual": the candidate at the point of the largest residual, which needs one column a step, O(u m²) in
-    all: Andelić (2007), Algorithm 1. "gain": the largest decrease of the objective. Of all c candidates in Gram
-    space, O(u c² + c m²), or of some at random, O(u m² n_candidates): Mika (2002), section 3.5.2. "orthogonal":
-    the largest decrease of the objective with the penalty on orthogonal coefficients, whose alpha is
+    "residual": the candidate at the point with the largest residual, which needs one column per step, O(u m²) in
+    total: Andelić (2007), Algorithm 1. "gain": the largest decrease of the objective, among all c candidates in
+    Gram space, O(u c² + c m²), or among some at random, O(u m² n_candidates): Mika (2002), section 3.5.2.
+    "orthogonal": the largest decrease of the objective with the penalty on orthogonal coefficients, whose alpha is
     re-estimated after each: Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
@@ -98,7 +98,7 @@ class Sums:
         return cls(G, C, square)
 
     def targets(self, some: list[int]) -> "Sums":
-        """For some of the targets."""
+        """The sums for some of the targets."""
         return Sums(self.G, self.C[:, some], self.square)
 
 
@@ -127,13 +127,13 @@ def gain_pivots(
         closed.update(candidates.beside(j).tolist())
 
 
-# From the basis, what is left of the targets (u, q), and the candidates that are open, to the next one.
+# From the basis, the residuals of the targets (u, q), and the remaining candidates to the next one.
 Pick = Callable[["Growth", Array, NDArray[np.bool_]], int]
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What has been chosen: the basis of augmented columns (u + r, p) and the root of the penalty."""
+    """The selection so far: the basis of augmented columns (u + r, p) and the root of the penalty."""
 
     candidates: CandidateColumns
     points: Points
@@ -143,7 +143,7 @@ class Growth:
     room: int
 
     def augmented(self, j: Indices) -> tuple[Array, Array]:
-        """Columns (u + room, b) of candidates, and their plain lengths (b,), 0 where P would be singular."""
+        """Columns (u + room, b) of candidates, and their plain lengths (b,), 0 if P would be singular."""
         K = self.candidates.columns(j)
         above, own = self.root.columns(j)
         u, m = len(K), len(above)
@@ -159,7 +159,7 @@ class Growth:
 def greedy_pivots(
     candidates: CandidateColumns, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick, most: int
 ) -> Iterator[int]:
-    """At most so many candidates as a rule picks them, while one is new, on a basis orthogonalized twice."""
+    """At most this many candidates in the order of a rule, while one is new, on a basis orthogonalized twice."""
     if penalty == "diagonal":
         candidates, alpha = candidates.shifted(alpha), 0.0
     u, room = len(points.Y), most + 1
@@ -179,7 +179,7 @@ def greedy_pivots(
 
 
 def _largest_residual(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
-    """The open candidate at the point of the largest residual; of several kernels there the one of most gain."""
+    """The remaining candidate at the point with the largest residual; of several kernels there, the best one."""
     candidates, points = growth.candidates, growth.points
     size = (left[: len(points.Y)] ** 2).sum(axis=1) / points.weight
     first = np.where(open_[: len(candidates.pool)], size[candidates.pool], -1.0)
@@ -188,9 +188,9 @@ def _largest_residual(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> 
 
 
 def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
-    """The one of n_candidates random open candidates with the largest gain.
+    """The one of n_candidates random remaining candidates with the largest gain.
 
-    59 of them hold one of the best twentieth with probability 0.95: Mika (2002), Lemma 3.2.
+    59 of them include one of the best twentieth with probability 0.95: Mika (2002), Lemma 3.2.
     """
 
     def pick(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
@@ -202,7 +202,7 @@ def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
 
 
 def _gains(growth: Growth, left: Array, j: Indices) -> Array:
-    """Decrease of the objective (b,) by each candidate alone; none where nothing of it is new."""
+    """Decrease of the objective (b,) by each candidate alone; zero if nothing of it is new."""
     A, length = growth.augmented(j)
     new, _ = growth.basis.reduce(A)
     square = np.einsum("ub,ub->b", new, new)
@@ -214,7 +214,7 @@ def _gains(growth: Growth, left: Array, j: Indices) -> Array:
 def orthogonal_order(
     candidates: CandidateColumns, points: Points, choice: SelectionRule, most: int, rng: np.random.Generator
 ) -> Order:
-    """Orthogonal least squares; alpha is re-estimated after each center, and counts in the gain of the next."""
+    """Orthogonal least squares; alpha is re-estimated after each center, and used in the gain of the next."""
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
     pool = _Pool(candidates, points) if choice.n_candidates is None else None
     open_ = np.ones(len(candidates), dtype=bool)
@@ -247,7 +247,7 @@ def orthogonal_order(
 def _orthogonal_gains(
     candidates: CandidateColumns, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
 ) -> Array:
-    """|q_j' left|² / (|q_j|² + alpha) (b,) for what is new of each candidate, q_j."""
+    """|q_j' left|² / (|q_j|² + alpha) (b,) for the new part q_j of each candidate."""
     new, _ = basis.reduce(points.weighted(candidates.columns(j)))
     tiny = np.finfo(np.float64).tiny
     gain: Array = ((new.T @ left) ** 2).sum(axis=1) / (np.einsum("ub,ub->b", new, new) + alpha + tiny)
@@ -255,7 +255,7 @@ def _orthogonal_gains(
 
 
 class _Pool:
-    """All candidate columns (u, c), and what the basis has left of their squares (c,)."""
+    """All candidate columns (u, c), and their squares (c,) after projection onto the basis."""
 
     def __init__(self, candidates: CandidateColumns, points: Points) -> None:
         K = candidates.columns(np.arange(len(candidates)))
@@ -267,7 +267,7 @@ class _Pool:
         self.square -= (q @ self.A) ** 2
 
     def best(self, left: Array, open_: NDArray[np.bool_], alpha: float) -> int:
-        """Where |a_j' left|² / (d_j + alpha) is largest, d_j what is left of the square of a_j."""
+        """Where |a_j' left|² / (d_j + alpha) is largest, d_j the remaining square of a_j."""
         new = open_ & (self.square > self.floor)
         gain = ((self.A.T @ left) ** 2).sum(axis=1) / (np.where(new, self.square, 1.0) + alpha)
         return int(np.where(new, gain, np.where(open_, -1.0, -2.0)).argmax())

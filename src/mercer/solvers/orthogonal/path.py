@@ -1,15 +1,15 @@
-r"""Least squares on the first m of p ordered centers, for every m: one triangular factor holds them all.
+r"""Least squares on the first m of p ordered centers, for every m, from one triangular factor.
 
 The augmented columns [A; sqrt(alpha) P] = Q R give with N = the upper rows of Q, zeta = N'y and V = R^-1
 
     fit N_m zeta_m,   coefficients V_mm zeta_m,   objective |y|² - |zeta_m|²,   leverages sum_(k<=m) N_ik²,
 
-where _m means: the first m columns. Where alpha differs from step to step and P = U is the root of the
-orthogonal penalty, the same holds with N = Q diag(d)^(1/2), V = U^-1 and each product divided by d_k + alpha_m.
+where _m means the first m columns. If alpha differs from step to step and P = U is the root of the orthogonal
+penalty, the same holds with N = Q diag(d)^(1/2), V = U^-1 and each product divided by d_k + alpha_m.
 
-**A row that leaves takes its center along**, unless other rows are equal to it. Centers are chosen by the
-targets: that a row is one tells what its target is, and a leave-one-out that keeps the center of the row that
-left knows the answer. Without row i and center j at its point, the output and the leverage there are
+**When a row is held out, so is its center**, unless other rows are equal to it. Centers are selected by the
+targets: the fact that a row is a center reveals its target, and leave-one-out that keeps the center of the
+held-out row uses this information. Without row i and center j at its point, the output and the leverage there are
 
     f_i - u_j c_j / t_j,  h_i - u_j² / t_j;   t_j = sum_k V_jk²,  u_j = sum_k V_jk N_ik,  c_j = sum_k V_jk zeta_k,
 
@@ -29,7 +29,7 @@ from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
-# Part of a row's weight that is left at least when the row leaves: leverages of one have no left-out output.
+# Smallest remaining part of a row's weight in leave-one-out: leverages of one have no leave-one-out output.
 LEAST_LEFT = 1e-9
 
 
@@ -37,8 +37,8 @@ LEAST_LEFT = 1e-9
 class Steps:
     """Fits with the first m of p ordered centers; see the head of this module for N, V, zeta.
 
-    ``order`` (p,) are numbers of candidates, ``point`` (p,) their points, ``kernel_mean`` (p,) means of their
-    columns, ``alpha`` (p,) the penalty of each step; ``d`` (p,) where that changes from step to step.
+    ``order`` (p,) are candidate numbers, ``point`` (p,) their points, ``kernel_mean`` (p,) means of their columns,
+    ``alpha`` (p,) the penalty of each step; ``d`` (p,) if that changes from step to step.
     """
 
     order: Indices
@@ -74,10 +74,11 @@ class State:
 
 @dataclass(frozen=True)
 class SparsePath:
-    """The centers 1 … p in the order of their choice, and the fit with the first m of them for every m.
+    """The centers 1 … p in the order of their selection, and the fit with the first m of them for every m.
 
     ``order`` (p,): candidates; ``alpha``, ``objective``, ``rss``, ``degrees_of_freedom``, ``gcv``, ``bic`` and
-    ``max_residual`` (p,). ``loo`` (p,): mean squared residual of rows left out together with their center.
+    ``max_residual`` (p,). ``loo`` (p,): mean squared leave-one-out residual (PRESS), with the center of the row
+    removed as well.
     """
 
     order: Indices
@@ -97,7 +98,7 @@ class SparsePath:
 
 @dataclass(frozen=True)
 class SparseSolution:
-    """Centers by number (m,), coefficients (m, q), intercept (q,)."""
+    """Center numbers (m,), coefficients (m, q), intercept (q,)."""
 
     order: Indices
     coef: Array
@@ -107,7 +108,7 @@ class SparseSolution:
 def follow(
     candidates: CandidateColumns, observations: Observations, order: Any, alpha: float, penalty: SparsePenalty
 ) -> Steps:
-    """Factor the columns in their order: O(u p²). Centers that are combinations of earlier ones are dropped."""
+    """Factor the columns in order: O(u p²). Centers that are linear combinations of earlier ones are dropped."""
     order = np.asarray(order, dtype=np.intp)
     points = Points.of(observations)
     K = candidates.shifted(alpha if penalty == "diagonal" else 0.0).columns(order)
@@ -132,7 +133,8 @@ def follow_orthogonal(
     if not root.all():
         raise NumericalError(
             f"column {int(np.flatnonzero(root == 0)[0])} of the chosen centers of {candidates.kernels[0]!r} is a "
-            "combination of those before it; bring the features to one scale, or lower the kernel's parameters"
+            "linear combination of previous ones; scale the features with a StandardScaler, or lower the "
+            "kernel's parameters"
         )
     V = scipy.linalg.solve_triangular(R / root[:, None], np.eye(len(R)), unit_diagonal=True, check_finite=False)
     N = Q * root
@@ -141,7 +143,7 @@ def follow_orthogonal(
 
 
 def states(steps: Steps) -> Iterator[State]:
-    """The fit with 1 … p centers; arrays are changed by the next step."""
+    """The fit with 1 … p centers; arrays are overwritten by the next step."""
     if steps.d is not None:
         yield from (state_at(steps, m) for m in range(1, len(steps.order) + 1))
         return
@@ -169,7 +171,7 @@ def state_at(steps: Steps, m: int) -> State:
 
 
 def left_out(steps: Steps, state: State, observations: Observations) -> Array:
-    """f (n, q) of every row for the model without it, and without its center where no other row equals it."""
+    """f (n, q) of every row for the model without it, and without its center unless other rows equal it."""
     points, at_row = Points.of(observations), observations.rows.point
     center = _leaving_centers(steps.point[: state.m], observations)
     F, leverage, j = state.F.copy(), state.leverage.copy(), steps.point[: state.m][center]
@@ -183,7 +185,7 @@ def left_out(steps: Steps, state: State, observations: Observations) -> Array:
 
 
 def _leaving_centers(point: Indices, observations: Observations) -> Indices:
-    """Positions of the centers at points that leave as a whole with one row."""
+    """Positions of the centers at points that consist of a single row."""
     largest = np.zeros(observations.rows.n_points)
     np.maximum.at(largest, observations.rows.point, observations.unit)
     whole = largest > (1.0 - 1e-9) * observations.point_weight
@@ -198,11 +200,11 @@ def fitted_at(steps: Steps, state: State, observations: Observations) -> Array:
 
 
 def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath:
-    """Everything that is known of every number of centers; O(n q) for each.
+    """All criteria for every number of centers; O(n q) for each.
 
-    Criteria take weights in such a unit that they sum to the number of rows. Degrees of freedom are 1 + cost tr: a
-    center that was chosen by the targets fits their noise more than a given one does; Friedman (1991),
-    "Multivariate adaptive regression splines", section 3.6.
+    Weights are scaled to sum to the number of rows. Degrees of freedom are 1 + cost tr: a center selected by the
+    targets fits their noise more than a given one; Friedman (1991), "Multivariate adaptive regression splines",
+    section 3.6.
     """
     n, weight = observations.n_counted, observations.weight
     scale = n / weight.sum()
@@ -229,7 +231,7 @@ def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath
 
 
 def gcv(rss: Array, df: Array, n: float) -> Array:
-    """n rss / (n - df)², infinite where the degrees of freedom are used up; Andelić (2007), Eq. (3.85)."""
+    """n rss / (n - df)², infinite if the degrees of freedom are exhausted; Andelić (2007), Eq. (3.85)."""
     left = n - df
     return np.where(left > 0, n * np.maximum(rss, 0.0) / np.where(left > 0, left, 1.0) ** 2, np.inf)
 

@@ -7,12 +7,12 @@ from mercer.types import Indices
 
 
 def prune(steps: Steps, m: int) -> Indices:
-    """The first m centers, the one that is missed least last: candidates (m,).
+    """The first m centers, ordered so that the least important comes last: candidates (m,).
 
-    Without center j the objective grows by sum_q c_jq² / t_j, with t_j the j-th diagonal element of (A'A +
-    alpha P'P)^-1 = V V'. The least of these goes, again and again: O(m³). Following the result as an order
-    gives the fits of all stages of the elimination. Couvreur, Bresler (2000), "On the optimality of the backward
-    greedy algorithm for the subset selection problem".
+    Without center j the objective increases by sum_q c_jq² / t_j, with t_j the j-th diagonal element of (A'A +
+    alpha P'P)^-1 = V V'. The center with the smallest increase is removed repeatedly: O(m³). Following the result
+    as an order gives the fits of all stages of the elimination. Couvreur, Bresler (2000), "On the optimality of
+    the backward greedy algorithm for the subset selection problem".
     """
     V = steps.V[:m, :m] * np.sqrt(steps.scale(m))
     B, c = V @ V.T, steps.coefficients(m)

@@ -4,7 +4,7 @@ With orthogonal columns of squares d_k, orthonormal coefficients z_k and n obser
 
     tr = sum d_k / (d_k + alpha),    rss = |y|² - sum |z_k|² (1 - (alpha / (d_k + alpha))²).
 
-Andelić (2007), Eqs. (3.85) to (3.89); the fixed-point iteration there may run to infinity or to zero, so the
+Andelić (2007), Eqs. (3.85) to (3.89); the fixed-point iteration there may diverge to infinity or zero, so the
 criterion is minimized over log alpha instead.
 """
 
@@ -20,12 +20,12 @@ Estimate = Literal["gcv", "evidence"]
 
 # alpha is searched between these multiples of the largest d.
 LEAST, MOST = 1e-10, 1e4
-# Points of the grid from which the search starts: the criterion may have several valleys.
+# Points of the grid from which the search starts: the criterion may have several minima.
 GRID = 29
 
 
 def reestimate(d: Array, z: Array, points: Points, estimate: Estimate, cost: float) -> float:
-    """The alpha of least criterion for the centers so far."""
+    """The alpha that minimizes the criterion for the centers so far."""
     n, total, square = points.n, float((points.target**2).sum()), (z**2).sum(axis=1)
     q = z.shape[1]
 
@@ -50,6 +50,6 @@ def orthogonal_gcv(d: Array, square: Array, total: float, n: float, alpha: float
 
 
 def negative_evidence(d: Array, square: Array, total: float, n: float, q: int, alpha: float) -> float:
-    """-2 log likelihood of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, but for a constant; MacKay (1992)."""
+    """-2 log likelihood of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, up to a constant; MacKay (1992)."""
     misfit = max(total - float(square @ (d / (d + alpha))), np.finfo(np.float64).tiny)
     return float((n - 1.0) * q * np.log(misfit) + q * np.log1p(d / alpha).sum())

@@ -20,7 +20,7 @@ from mercer.types import Array, Indices
 
 @dataclass(frozen=True)
 class RidgeFit:
-    """Fits for every alpha: ``steps`` in the basis W, where only all of them together mean anything."""
+    """Fits for every alpha: ``steps`` in the basis W, meaningful only all together."""
 
     steps: Steps
     observations: Observations
@@ -48,7 +48,7 @@ class RidgeFit:
         return float(np.asarray(self.steps.d).sum())
 
     def left_out(self, alphas: Array) -> Array:
-        """Rows leave with their centers; O(u m) for each alpha."""
+        """Rows are held out with their centers; O(u m) for each alpha."""
         return np.array([left_out(self.steps, self._state(float(alpha)), self.observations) for alpha in alphas])
 
     def gcv(self, alphas: Array, cost: float) -> Array:
@@ -99,9 +99,9 @@ class DiagonalFit:
 
 
 def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
-    """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, but for a constant.
+    """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, up to a constant.
 
-    All u points are the candidates; which of them are chosen as centers has no say. O(u³). Rasmussen, Williams
+    All u points are candidates, regardless of which of them are selected as centers. O(u³). Rasmussen, Williams
     (2006), "Gaussian Processes for Machine Learning", Eq. (5.8).
     """
     points = Points.of(observations)

@@ -29,7 +29,7 @@ class GrowingRoot:
         above = scipy.linalg.solve_triangular(self._P, K, trans=1, check_finite=False) if m else K
         own = self._candidates.own(j)
         left = own - np.einsum("mb,mb->b", above, above)
-        # What is left of k(z, z) below its rounding error is nothing.
+        # A remainder of k(z, z) below its rounding error counts as zero.
         return above, np.sqrt(np.where(left > self._candidates.floor * own, left, 0.0))
 
     def is_new(self, own: Array) -> NDArray[np.bool_]:
@@ -46,7 +46,7 @@ class GrowingRoot:
 
 
 def independent(candidates: CandidateColumns, order: Sequence[int] | Indices) -> tuple[Indices, Array]:
-    """Those of the ordered centers whose k(., z) is no combination of those before it, and P of their K_SS.
+    """The ordered centers whose k(., z) is not a linear combination of previous ones, and P of their K_SS.
 
     A Cholesky factorization without pivoting that skips: O(m³).
     """

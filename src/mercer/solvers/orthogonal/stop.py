@@ -1,4 +1,4 @@
-"""How many centers: the least number whose criterion can not be told from the best on the path."""
+"""How many centers: the smallest number whose criterion is close to the best on the path."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mercer.types import Array, Indices
 
 Stop = Literal["loo", "gcv", "bic", "residual", "improvement"]
 STOPS = get_args(Stop)
-# Numbers of centers at which outputs of left-out rows are judged, evenly spaced in their logarithm.
+# Numbers of centers at which leave-one-out outputs are evaluated, evenly spaced in their logarithm.
 CHECKPOINTS = 48
 # Steps over which the improvement is averaged.
 PATIENCE = 5
@@ -22,7 +22,7 @@ PATIENCE = 5
 
 @dataclass(frozen=True)
 class Judgement:
-    """Numbers of centers (c,), the criterion at each, and the standard error of its difference to the least."""
+    """Numbers of centers (c,), the criterion at each, and the standard error of its excess over the minimum."""
 
     numbers: Indices
     scores: Array
@@ -30,7 +30,7 @@ class Judgement:
 
 
 def checkpoints(p: int) -> Indices:
-    """At most so many numbers between 1 and p, both among them."""
+    """At most this many numbers between 1 and p, both included."""
     return np.unique(np.round(np.geomspace(1, p, min(CHECKPOINTS, p))).astype(np.intp))
 
 
@@ -39,7 +39,7 @@ def judged(
 ) -> Judgement:
     """The criterion of leave-one-out outputs at some numbers of centers.
 
-    ``losses_of`` goes from outputs (a, n, q) to losses (a, n) of rows, which count with their shares (n,).
+    ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
     """
     numbers = checkpoints(len(steps.order))
     wanted = set(numbers.tolist())
@@ -48,14 +48,14 @@ def judged(
     )
     scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
-    # Losses that are not finite have no error that is.
+    # Losses that are not finite have no finite error.
     with np.errstate(invalid="ignore", over="ignore"):
         errors = paired_errors((losses - losses[best]) * share, observations)
     return Judgement(numbers, scores, errors)
 
 
 def paired_errors(parts: Array, observations: Observations) -> Array:
-    """Standard errors (c,) of the sums of parts (c, n) over rows, each as many rows as it has copies."""
+    """Standard errors (c,) of the sums of parts (c, n) over rows, each counted as many times as it has copies."""
     copies = observations.weight / observations.unit
     n = copies.sum()
     apart = parts / copies - parts.sum(axis=1, keepdims=True) / n
@@ -68,10 +68,10 @@ def number_of_centers(
 ) -> int:
     """How many centers of the path are kept.
 
-    "loo", "gcv", "bic": the least number whose criterion is within ``tolerance`` (relative) of the least, or for
-    "loo" within so many ``standard_errors`` of the difference, paired over the rows.
-    "residual": the first at which no residual is larger than ``tolerance``. "improvement": the first at which
-    the mean decrease of the objective over five steps is below ``tolerance`` of it. None: all.
+    "loo", "gcv", "bic": the smallest number whose criterion is within ``tolerance`` (relative) of the minimum, or
+    for "loo" within ``standard_errors`` times the standard error of the difference, paired over the rows.
+    "residual": the first at which no residual exceeds ``tolerance``. "improvement": the first at which the mean
+    relative decrease of the objective over five steps is below ``tolerance``. None: all.
     """
     if stop is None:
         return len(path)
@@ -84,8 +84,8 @@ def number_of_centers(
     scores = judgement.scores
     if np.isnan(scores).all():
         raise NumericalError(
-            f'stop="{stop}": the criterion is not a number for any number of centers; bring the features to one '
-            "scale with a StandardScaler, or lower the parameters of the kernel"
+            f'stop="{stop}": the criterion is NaN for every number of centers; scale the features with a '
+            "StandardScaler, or lower the kernel's parameters"
         )
     least = np.nanmin(scores)
     within = np.maximum(standard_errors * judgement.errors, tolerance * abs(least))
@@ -93,7 +93,7 @@ def number_of_centers(
 
 
 def _curve(path: SparsePath, stop: Stop) -> Array:
-    """Criteria in the unit of a variance, so that a relative tolerance means the same for all."""
+    """Criteria in units of a variance, so that a relative tolerance has the same meaning for all."""
     if stop == "gcv":
         return path.gcv
     return np.asarray(np.exp((path.bic - path.bic.min()) / path.n_counted))
