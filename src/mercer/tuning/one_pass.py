@@ -253,13 +253,9 @@ def finish(
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
-
-    def without(f: int) -> MomentSpectrum:
-        assert part is not None
-        return decompose_moments(moments - part(f), choice.factor, intercept=task.intercept)
-
+    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept)
     task.budget.release()
-    spectrum = decompose_moments(moments, choice.factor, intercept=task.intercept)
+    spectrum = decompose(moments)
     task.budget.release()
     return MomentFit(
         kernel=choice.kernel,
@@ -269,7 +265,7 @@ def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> 
         reduce=partial(_over, task),
         cells=task.sizes.cells,
         fold=None if part is None else task.fold,
-        without=without,
+        without=None if part is None else lambda f: decompose(moments - part(f)),
         doubt=task.doubt,
         blur=choice.blur,
     )
