@@ -1,4 +1,4 @@
-"""Kernel discriminants for scikit-learn users: exact, self-tuning, with honest probabilities."""
+"""Kernel discriminants for scikit-learn users: exact, self-tuning, with calibrated probabilities."""
 
 from mercer.models import (
     KernelFisherClassifier,

@@ -37,7 +37,7 @@ SAFE = {np.dtype(np.float64): (1e-130, 1e130), np.dtype(np.float32): (1e-30, 1e3
 # overflow. Single rows may have less weight than a whole fit, whose total must reach the second number; class
 # weights lie between the second and the third.
 LEAST_WEIGHT, LEAST_TOTAL, MOST_WEIGHT = 1e-100, 1e-30, 1e30
-# A row with so many times the weight of all others: when it is left out, what stays has four digits.
+# Largest ratio of a row's weight to that of all others: when it is held out, the rest keeps four digits.
 OUTWEIGHED = 1e12
 
 
@@ -346,13 +346,13 @@ def enough_weight(name: str, total: float) -> None:
 
 
 def no_row_alone(name: str, weight: Array) -> None:
-    """Refuse weights (n,) of which one outweighs all others, so that those are lost where all are summed."""
+    """Reject weights (n,) of which one is so large that all others are lost in rounding."""
     heaviest = int(weight.argmax())
     others = float(np.delete(weight, heaviest).sum())
     if 0 < OUTWEIGHED * others < weight[heaviest]:
         raise ValueError(
             f"row {heaviest} has a {name} of {weight[heaviest]:.1e}, and all other rows together {others:.1e}; "
-            f"beyond {OUTWEIGHED:.0e} times as much, the other rows are lost in rounding: lower it"
+            f"above {OUTWEIGHED:.0e} times their weight, the other rows are lost in rounding: lower it"
         )
 
 

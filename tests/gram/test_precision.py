@@ -28,7 +28,7 @@ def test_products_that_would_break_the_fit_are_in_float64(rng, d, gamma, m):
     found = product_precision(kernel, Z, factor_of(among(kernel, Z)), X[-2048:])
     assert found.dtype == np.float64
     assert found.error > SAFE
-    assert "float64: float32 could move" in found.words
+    assert "float64: float32 could change" in found.words
 
 
 @pytest.mark.parametrize(("d", "gamma", "m"), [(20, 0.05, 200), (20, 0.1, 300), (2, 20.0, 60)])
@@ -80,7 +80,7 @@ def test_float64_rows_and_few_rows_are_not_asked(rng):
     double = product_precision(kernel, Z.astype(float), factor_of(among(kernel, Z)), X.astype(float))
     few = product_precision(kernel, Z, factor_of(among(kernel, Z)), X[:99])
     assert double.dtype == few.dtype == np.float64
-    assert "as the kernel values" in double.words
+    assert "like the kernel values" in double.words
     assert "99 rows are too few" in few.words
 
 

@@ -32,9 +32,9 @@ def test_every_class_has_a_line_and_an_area(two, kind):
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == [
         "class -1, training",
-        "class -1, left out",
+        "class -1, leave-one-out",
         "class 1, training",
-        "class 1, left out",
+        "class 1, leave-one-out",
         "threshold",
     ]
 
@@ -42,7 +42,7 @@ def test_every_class_has_a_line_and_an_area(two, kind):
 def test_the_legend_says_the_leave_one_out_accuracy_of_the_model(two):
     model, X, y = two
     title = LeaveOneOutDisplay.from_estimator(*two).ax_.get_legend().get_title().get_text()
-    assert title == f"accuracy: training {model.score(X, y):.1%}, left out {model.loo_score_:.1%}"
+    assert title == f"accuracy: training {model.score(X, y):.1%}, leave-one-out {model.loo_score_:.1%}"
 
 
 def test_margins_of_more_classes_are_positive_where_labels_are_right(three):

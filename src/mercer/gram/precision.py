@@ -85,17 +85,17 @@ def product_precision(
     """
     p, m = n_rows(X_probe), n_rows(centers)
     if evaluator(kernel, centers)(X_probe[:1]).dtype != np.float32:
-        return Precision(np.float64, np.nan, "float64, as the kernel values")
+        return Precision(np.float64, np.nan, "float64, like the kernel values")
     if p < ROWS_PER_CENTER * m:
-        words = f"float64: {p} rows are too few to tell what float32 would do to {m} centers"
+        words = f"float64: {p} rows are too few to test float32 with {m} centers"
         return Precision(np.float64, np.nan, words)
     both = np.float32, np.float64
     single, double = map_in_threads(lambda dtype: _centered(kernel, centers, X_probe, factor, dtype), both)
     alpha = alpha_share * _trace(kernel, centers, X_probe, factor)
     error = _relative_size(single - double, double + alpha * (factor.R.T @ factor.R))
     if error <= SAFE:
-        return Precision(np.float32, error, f"float32: moves the fit by at most {error:.2g} of itself")
-    return Precision(np.float64, error, f"float64: float32 could move the fit by {error:.2g} of itself")
+        return Precision(np.float32, error, f"float32: changes the fit by at most {error:.2g} of its size")
+    return Precision(np.float64, error, f"float64: float32 could change the fit by {error:.2g} of its size")
 
 
 def with_coordinates(
@@ -117,12 +117,12 @@ def with_coordinates(
     if precision.dtype != np.float64 or len(factor.kept) == 0:
         return precision
     values = evaluator(kernel, centers)
-    words = f"{precision.words}, in coordinates: max_memory leaves no room to see whether kernel values would do"
+    words = f"{precision.words}, in coordinates: max_memory is too small to test sums of kernel values"
     if known:
         error = _probed(kernel, centers, factor, X_probe, alpha_share, intercept=intercept)
         if error <= (TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE):
             return precision
-        loss = f"move the fit by {error:.2g} of itself" if error < 1.0 else "lose all digits of the fit"
+        loss = f"change the fit by {error:.2g} of its size" if error < 1.0 else "lose all digits of the fit"
         words = f"{precision.words}, in coordinates: sums of kernel values could {loss}"
     origin = values(X_probe[:ORIGIN_ROWS]).mean(axis=0, dtype=np.float64)
     where = Coordinates.at(factor.R, origin if intercept else np.zeros_like(origin))

@@ -178,7 +178,9 @@ class LeaveOneOutDisplay:
         if base is not None:
             train, loo = base + RIDGE * train / train.max(), base + RIDGE * loo / loo.max()
         self.ax_.plot(x, train, color=color(c), lw=1.5, label=f"{prefix}training")
-        self.ax_.fill_between(x, base or 0.0, loo, color=color(c), alpha=0.35, lw=0, label=f"{prefix}left out")
+        self.ax_.fill_between(
+            x, base or 0.0, loo, color=color(c), alpha=0.35, lw=0, label=f"{prefix}leave-one-out"
+        )
 
 
 def _margins(scores: Array, label: Indices) -> Array:
@@ -192,4 +194,4 @@ def _margins(scores: Array, label: Indices) -> Array:
 
 def _accuracies(train_margin: Array, loo_margin: Array) -> str:
     """Accuracies as text."""
-    return f"accuracy: training {(train_margin > 0).mean():.1%}, left out {(loo_margin > 0).mean():.1%}"
+    return f"accuracy: training {(train_margin > 0).mean():.1%}, leave-one-out {(loo_margin > 0).mean():.1%}"

@@ -55,7 +55,7 @@ class Rule:
         if self.directions is not None:
             return self.directions.scalings, self.directions.eigenvalues
         mean = scatter.Y**2 / scatter.n
-        # Zero where the weight of a class is lost beside that of the other.
+        # Zero if the weight of a class is negligible compared with that of the other.
         apart = scatter.n - mean
         return np.array([[-1.0], [1.0]]), (scatter.FY[0] - mean) / np.where(apart > 0, apart, np.inf)
 

@@ -248,7 +248,7 @@ def check_exact(extent: Exact, budget: Budget) -> None:
     m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u))
     if gram_bytes(u) <= budget.n_bytes:
-        stage = Stage(f"leave-one-out outputs of {n} rows beside their ({u}, {u}) kernel matrix", need)
+        stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
     raise refusal(stage, budget, [f"centers={_below(m)}"] if m else [], need)
 
 

@@ -215,11 +215,11 @@ def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     if not _in_single(task) or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if self_similarity(choice.kernel, choice.centers.rows).max() < LEAST_PRODUCTS:
-        return Precision(np.float64, np.nan, "float64: squares of such small kernel values are lost in float32")
+        return Precision(np.float64, np.nan, "float64: squares of such small kernel values underflow in float32")
     if m > PROBE_ROWS // 2:
-        return Precision(np.float64, np.nan, f"float64: to know what float32 does to {m} centers is as dear")
+        return Precision(np.float64, np.nan, f"float64: a test of float32 with {m} centers costs what it saves")
     if not task.sizes.probe:
-        return Precision(np.float64, np.nan, "float64: max_memory leaves no room to try float32")
+        return Precision(np.float64, np.nan, "float64: max_memory is too small to test float32")
     return product_precision(choice.kernel, choice.centers.rows, choice.factor, probe, alpha_share=LEAST_SHARE)
 
 
