@@ -45,8 +45,8 @@ class Budget:
         if n_bytes <= self.n_bytes:
             return
         raise MemoryBudgetError(
-            f"{what} would need {in_words(n_bytes)} and the budget is {in_words(self.n_bytes)}; use fewer rows "
-            f"or centers, or raise {self.parameter} (in GiB)"
+            f"{what} would need {readable_size(n_bytes)} and the budget is {readable_size(self.n_bytes)}; use "
+            f"fewer rows or centers, or raise {self.parameter} (in GiB)"
         )
 
 
@@ -73,7 +73,7 @@ def _physical_memory() -> float:
         return FALLBACK
 
 
-def in_words(n_bytes: float) -> str:
+def readable_size(n_bytes: float) -> str:
     """A number of bytes in the largest suitable unit."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if n_bytes >= size:

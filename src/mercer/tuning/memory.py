@@ -17,7 +17,7 @@ from mercer.centers.resolve import selector_for
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget, gram_bytes
 from mercer.gram.blocks import BLOCK_SIZE
-from mercer.gram.budget import GIB, in_words
+from mercer.gram.budget import GIB, readable_size
 from mercer.gram.moments import PIECE
 from mercer.kernels import RBF, Kernel
 from mercer.linalg.threads import AHEAD, threads_each
@@ -286,8 +286,8 @@ def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) 
     """The error for a stage beyond the budget, with parameters that would fit."""
     most = f"{budget.parameter}={_above(need / GIB)}"
     return MemoryBudgetError(
-        f"{stage.name} would need {in_words(stage.n_bytes)} and the budget is {in_words(budget.n_bytes)}; "
-        f"write {' or '.join([*remedies, most])} (in GiB)"
+        f"{stage.name} would need {readable_size(stage.n_bytes)} and the budget is "
+        f"{readable_size(budget.n_bytes)}; write {' or '.join([*remedies, most])} (in GiB)"
     )
 
 
