@@ -16,7 +16,7 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.errors import KernelError, MercerError, NumericalError, NumericalWarning
+from mercer.errors import KernelError, MercerError, NumericalError, NumericalWarning, ScaleWarning
 from mercer.kernels import RBF, Linear, Normalized, Polynomial, Sigmoid
 
 N = 40
@@ -174,6 +174,13 @@ def test_penalties_whose_squares_are_lost_are_refused(rows, model, alpha):
         pytest.skip("the estimator of the pairs has the penalty")
     with pytest.raises(ValueError, match=re.escape(f"alpha={alpha}; it must be between 1e-100 and 1e+100")):
         type(model)(alpha=alpha).fit(rows[0], targets_of(model, rows))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-200])
+def test_features_whose_spread_is_lost_are_warned_of(rows, scale):
+    X = rows[0] * [1e-30, 1e-30 * scale]
+    with pytest.warns(ScaleWarning, match="1 of 2 features that vary carry all but 1e-06"):
+        KernelFisherClassifier(RBF(gamma=1e60), alpha=0.1).fit(X, rows[1])
 
 
 TOO_HEAVY = "divide all weights by a constant"

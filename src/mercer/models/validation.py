@@ -461,9 +461,11 @@ def warn_of_scales(X: Any) -> None:
     if 2 * carrying > len(order):
         return
     most, next_one = order[0], order[carrying]
+    # Below this squares are lost, and with them the spread.
+    times = spread[most] / max(float(spread[next_one]), np.finfo(np.float64).tiny ** 0.5)
     warn(
         f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: "
-        f"feature {most} varies {spread[most] / spread[next_one]:.1e} times as much as feature {next_one}. If "
+        f"feature {most} varies {times:.1e} times as much as feature {next_one}. If "
         "features have different units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
