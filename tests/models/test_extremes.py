@@ -277,6 +277,13 @@ def test_sparse_fits_that_have_no_criterion_say_what_to_do(rows, model):
         model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * rows[0], rows[1])
 
 
+@pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
+def test_sparse_fits_on_a_kernel_that_admits_no_center_say_what_to_do(model):
+    K = np.array([[0.3, 0.8], [0.3, -1.3]])
+    with pytest.raises(NumericalError, match=r"no row can become a center.*positive semidefinite"):
+        model("precomputed", alpha=1.0).fit(K, [0, 1])
+
+
 @pytest.mark.parametrize("kernel", [Normalized(Linear()), Polynomial(degree=3), RBF(gamma=0.01)], ids=str)
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 def test_rows_in_float32_have_intervals_also_where_alpha_is_tiny(rows, kernel):

@@ -356,3 +356,12 @@ def test_sparse_rows_and_objects_are_learned_like_arrays(rng):
     objects = replace(dense, kernel=kernel)
     rows = [tuple(x) for x in X]
     assert_allclose(evaluate(objects, run(objects, rows, Y, blocks=(9,))[0], rows), expected, atol=1e-8)
+
+
+def test_a_row_that_the_model_repeats_has_no_output_without_itself(rng):
+    """Where all but the last row are forgotten, its residual and one minus its leverage are zero."""
+    X, Y = problem(rng, 4)
+    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 10, 1e-300)
+    state, _ = run(recursion, X, Y)
+    outputs = left_out(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
+    assert np.isnan(outputs[-1]).all()

@@ -187,7 +187,7 @@ def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight:
     A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
     leverage = weight * (_whitened(state, A) ** 2).sum(axis=0)
     residual = Y - A @ state.a
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         outputs: Array = np.where((leverage < 1.0)[:, None], Y - residual / (1.0 - leverage)[:, None], np.nan)
     return outputs
 

@@ -41,6 +41,11 @@ def judged(
 
     ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
     """
+    if not len(steps.order):
+        raise NumericalError(
+            "no row can become a center, since the kernel matrix has no positive pivot; use a kernel that is "
+            "positive semidefinite, or change its parameters"
+        )
     numbers = checkpoints(len(steps.order))
     wanted = set(numbers.tolist())
     losses = np.array(
