@@ -159,7 +159,7 @@ def test_counts_that_are_none_are_refused(noise, model):
     with pytest.raises(ValueError, match=r"sample_weight contains 1\.25, .* integers"):
         refused.fit(X, target, sample_weight=np.append(np.ones(149), 1.25))
     with pytest.raises(ValueError, match=r"sample_weight contains 9007199254740992\.0, "):
-        refused.fit(X, target, sample_weight=np.append(np.ones(149), 2.0**53))
+        refused.fit(X, target, sample_weight=np.append(np.ones(148), [2.0**53, 2.0**53]))
     with pytest.raises(
         ValueError, match="weights='copies' is not known; it must be one of 'auto', 'counts', 'imp"
     ):
