@@ -104,7 +104,7 @@ def watch(step: Step, blocks: Iterator[Block]) -> Record:
 
 
 def mercer_step(forget: float, *, tuned: bool) -> Step:
-    model = OnlineFisherClassifier(budget=BUDGET, forget=forget)
+    model = OnlineFisherClassifier(max_centers=BUDGET, decay=forget)
 
     def step(X: np.ndarray, y: np.ndarray) -> float:
         if tuned and not hasattr(model, "state_"):
@@ -124,7 +124,7 @@ def tune(model: OnlineFisherClassifier, X: np.ndarray, y: np.ndarray) -> None:
 
 def flatness(stream: Callable[[int], Iterator[Block]], n_blocks: int) -> list[object]:
     """Milliseconds a row after a tenth of the blocks and after all, their ratio, and the memory at both times."""
-    model, kept, memory = OnlineFisherClassifier(budget=BUDGET, forget=0.9998), [], []
+    model, kept, memory = OnlineFisherClassifier(max_centers=BUDGET, decay=0.9998), [], []
     for number, (X, y) in enumerate(stream(n_blocks + 2)):
         if number == 0:
             tune(model, X, y)
@@ -177,7 +177,7 @@ def steps(n_blocks: int, *, peers: bool, forests: bool) -> dict[str, tuple[Step,
     found = {
         "mercer, defaults": (mercer_step(1.0, tuned=False), n_blocks),
         "mercer, tuned": (mercer_step(1.0, tuned=True), n_blocks),
-        "mercer, tuned, forget=0.9998": (mercer_step(0.9998, tuned=True), n_blocks),
+        "mercer, tuned, decay=0.9998": (mercer_step(0.9998, tuned=True), n_blocks),
     }
     if peers:
         found |= {name: (river_step(model), 0) for name, model in river_models(forests=forests).items()}
@@ -211,9 +211,7 @@ def main() -> None:
     if args.flat:
         rows = [[name, n_blocks * BLOCK, *flatness(STREAMS[name], n_blocks)] for name in args.streams]
         print(
-            table(
-                rows, ["mercer, tuned, forget=0.9998", "rows", "ms/row at a tenth", "at the end", "ratio", "MiB"]
-            )
+            table(rows, ["mercer, tuned, decay=0.9998", "rows", "ms/row at a tenth", "at the end", "ratio", "MiB"])
         )
         return
     header = ["model", "rows", "error %", "at its end", "ms/row first", "last", "ratio", "MiB"]

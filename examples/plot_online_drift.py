@@ -5,7 +5,7 @@ A rotating stream
 A model that learns row by row with forgetting tracks moving classes (concept drift).
 
 Two crescents make one full turn over 20,000 rows. :class:`~mercer.OnlineFisherClassifier` learns them in blocks of
-200 with at most 60 centers, once with equal weight for all rows and once with ``forget=0.997``, which remembers
+200 with at most 60 centers, once with equal weight for all rows and once with ``decay=0.997``, which remembers
 about the last 300. Each row is predicted before it is learned; ``recent_error_`` is the error rate on the last 500
 rows.
 """
@@ -24,8 +24,8 @@ cos, sin = np.cos(angle), np.sin(angle)
 X = np.column_stack([cos * X[:, 0] - sin * X[:, 1], sin * X[:, 0] + cos * X[:, 1]])
 
 models = {
-    "remembers all rows": OnlineFisherClassifier(budget=60, window=500),
-    "forget=0.997": OnlineFisherClassifier(budget=60, window=500, forget=0.997),
+    "remembers all rows": OnlineFisherClassifier(max_centers=60, window=500),
+    "decay=0.997": OnlineFisherClassifier(max_centers=60, window=500, decay=0.997),
 }
 colors = ["#D55E00", "#0072B2"]
 quarters, corners = [n // 4, n // 2, 3 * n // 4], np.array([[-3.5, -3.5], [3.5, 3.5]])
@@ -39,7 +39,7 @@ for color, (name, model) in zip(colors, models.items()):
         rows = slice(end - block, end)
         model.partial_fit(X[rows], y[rows], classes=[-1, 1])
         errors.append(model.recent_error_)
-        if model.forget < 1 and end in quarters:
+        if model.decay < 1 and end in quarters:
             ax = axes[quarters.index(end)]
             field = {"response_method": "predict_proba", "plot_method": "pcolormesh", "cmap": "RdBu", "alpha": 0.7}
             DecisionBoundaryDisplay.from_estimator(model, corners, ax=ax, eps=0.0, vmin=0, vmax=1, **field)

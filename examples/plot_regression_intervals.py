@@ -4,7 +4,7 @@ Intervals for predictions
 
 Two measures of how far a new observation may lie from its prediction.
 
-``return_std`` of ``KernelRidgeRegressor`` is the standard deviation under a Gaussian process with the same
+``predict_std`` of ``KernelRidgeRegressor`` is the standard deviation under a Gaussian process with the same
 kernel: it grows where there are no rows. ``predict_interval`` is the jackknife+ of Barber, Candès, Ramdas and
 Tibshirani (2021): it assumes nothing about the distribution of the noise, only that rows are exchangeable.
 
@@ -22,7 +22,7 @@ seen = (X[:, 0] < 2) | (X[:, 0] > 5)
 model = KernelRidgeRegressor().fit(X[seen], y[seen])
 
 grid = np.linspace(-11, 11, 400)[:, None]
-mean, std = model.predict(grid, return_std=True)
+mean, std = model.predict(grid), model.predict_std(grid)
 low, high = model.predict_interval(grid, coverage=0.9).T
 half = 1.645 * std
 

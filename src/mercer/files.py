@@ -17,18 +17,22 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.models.passes import ClassBlocks, Columns, Gatherer, Kept, Stream, ValueBlocks
-from mercer.models.report import FitReport
-from mercer.models.sparse import SparseReport, SparseStage
+from mercer.models.base import Columns
+from mercer.models.report import FitReport, SparseReport
+from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import StepCurve
+from mercer.scores.targets import ClassTargets, Decision, RealTargets
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
-from mercer.solvers.recursive import LabeledRows, StreamState
+from mercer.solvers.recursive import LabeledRows, RecursiveState
 from mercer.tuning import Choice, TuningPath
+from mercer.tuning.few_rows import SparseStage
+from mercer.tuning.fit import Settings
+from mercer.tuning.passes import Encoder, Gatherer, PassState
 
 _MODELS = (
     KernelFisherClassifier,
@@ -40,9 +44,10 @@ _MODELS = (
     SparseKernelRegressor,
 )
 _SPARSE = (SparseReport, SparsePath, SparseStage)
-_ONLINE = (StreamState, LabeledRows, Prequential, ScoreWindow)
+_ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
-_PASSES = (Stream, Kept, Gatherer, Choice, ClassBlocks, ValueBlocks, Columns, *_ROWS)
+_PASSES = (PassState, Settings, Kept, Gatherer, Choice, Encoder, Columns, *_ROWS)
+_TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
     FitReport,
     TuningPath,
@@ -53,6 +58,7 @@ _PARTS = (
     LeftOut,
     Pairwise,
     *_ONLINE,
+    *_TARGETS,
     *_PASSES,
     *_SPARSE,
 )

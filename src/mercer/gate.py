@@ -55,7 +55,7 @@ def number(
     """A finite number with above < value < below and least <= value <= most; ``allowed`` describes the range."""
     found = _as_float(value)
     if not (np.isfinite(found) and above < found < below and least <= found <= most):
-        raise error(f"{name}={_shown(value)}; it must be {allowed}")
+        raise error(f"{name}={shown(value)}; it must be {allowed}")
     return found
 
 
@@ -63,7 +63,7 @@ def whole(name: str, value: Any, allowed: str, *, least: int, error: type[ValueE
     """An integer of at least ``least``; ``allowed`` describes the range."""
     scalar = _scalar(value)
     if _is_truth(scalar) or not isinstance(scalar, Integral) or int(scalar) < least:
-        raise error(f"{name}={_shown(value)}; it must be {allowed}")
+        raise error(f"{name}={shown(value)}; it must be {allowed}")
     return int(scalar)
 
 
@@ -71,8 +71,16 @@ def truth(name: str, value: Any) -> bool:
     """True or False."""
     scalar = _scalar(value)
     if not _is_truth(scalar):
-        raise ValueError(f"{name}={_shown(value)}; it must be True or False")
+        raise ValueError(f"{name}={shown(value)}; it must be True or False")
     return bool(scalar)
+
+
+def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """One of the words."""
+    words = list(allowed)
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"{name}={shown(value)} is not known; it must be one of {', '.join(map(repr, words))}")
+    return value
 
 
 def _is_truth(value: Any) -> bool:
@@ -95,8 +103,10 @@ def _as_float(value: Any) -> float:
         return np.inf
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """A value in an error message: at most 200 characters of it, larger arrays by their shape."""
+    shape = getattr(value, "shape", ())
+    text = repr(value) if np.prod(shape) <= 10 else f"an array of shape {shape}"
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
@@ -173,6 +183,22 @@ def real(name: str, values: Any) -> Array:
         raise ValueError(f"{name} contains values that are missing or not numeric; fill or drop them") from problem
 
 
+def finite(name: str, values: Any) -> Array:
+    """An array of finite real numbers in float64, of one or two dimensions."""
+    values = unmasked(name, values)
+    if np.iscomplexobj(values):
+        raise ValueError(
+            f"Complex data not supported: {name} is of type {np.asarray(values).dtype}; pass real numbers"
+        )
+    array = real(name, values)
+    if array.ndim not in (1, 2) or len(array) == 0:
+        raise ValueError(f"{name} has shape {array.shape}; give at least one row, as (n,) or (n, q)")
+    if not np.isfinite(array).all():
+        what = "NaN" if np.isnan(array).any() else "infinity or a value too large for dtype('float64')"
+        raise ValueError(f"Input {name} contains {what}; fill these values or drop their rows")
+    return array
+
+
 def labels(name: str, y: Any) -> NDArray[Any]:
     """Class labels as an array of their original shape: numbers, strings, Booleans or dates of one type.
 
@@ -239,7 +265,7 @@ def _one_type(name: str, values: Sequence[Any]) -> str:
             raise _missing(name, str(_first(values, kind)))
         if word not in dict(FAMILIES).values():
             raise ValueError(
-                f"Unknown label type: {name} contains {_shown(_first(values, kind))}, of type {word}; pass "
+                f"Unknown label type: {name} contains {shown(_first(values, kind))}, of type {word}; pass "
                 "numbers, strings, Booleans or dates"
             )
     found = sorted(set(words.values()))
@@ -259,7 +285,7 @@ def _mixture(name: str, values: Sequence[Any], words: dict[type, str]) -> ValueE
     """The error for labels of several types; NaN among strings means a missing label."""
     if any(isinstance(value, float) and np.isnan(value) for value in values):
         return _missing(name, "nan")
-    examples = {word: _shown(_first(values, kind)) for kind, word in words.items()}
+    examples = {word: shown(_first(values, kind)) for kind, word in words.items()}
     both = " and ".join(f"{word} ({example})" for word, example in examples.items())
     return ValueError(
         f"{name} contains labels of type {both}; convert all of them to one type, such as {name}.astype(str)"

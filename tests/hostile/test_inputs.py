@@ -77,7 +77,7 @@ SPARSE = {
     "prune": [True],
     "widths": [[0.5, 1.0, 2.0], [], [0.0], [np.nan], "x"],
 }
-ONLINE = {"nu": NUMBERS, "budget": [1, 3, 0, -1, 2.5, None], "forget": NUMBERS, "window": [1, 5, 0, None]}
+ONLINE = {"nu": NUMBERS, "max_centers": [1, 3, 0, -1, 2.5, None], "decay": NUMBERS, "window": [1, 5, 0, None]}
 COMMON = {"kernel": KERNELS, "alpha": NUMBERS, "penalty": ["coef", "x", None]}
 PARAMETERS = {
     KernelFisherClassifier: {**COMMON, **CLASSES, **LARGE, "n_components": [1, 2, 0, 9, 1.5]},

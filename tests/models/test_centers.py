@@ -14,6 +14,7 @@ from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_sinc, make_waveform
 from mercer.kernels import RBF, FromCallable
 from mercer.rows import MemoryRows, ParquetRows, StreamRows
+from mercer.tuning.passes import PassState
 
 # Centers so far apart that their kernel matrix has a condition number of a hundred: sums in another order then
 # change the last digits only.
@@ -201,7 +202,7 @@ def test_classes_are_told_apart_whoever_chooses(centers):
 
 
 def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
-    monkeypatch.setattr("mercer.models.streaming.EXACT_ROWS", 300)
+    monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 300)
     model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
     assert "ForwardSelection on 900 rows" in model.report_.centers
     # At most half of the rows, and no more than the kernel can tell apart.
@@ -274,7 +275,8 @@ def test_uncertainty_with_centers_is_that_of_all_rows_where_all_are(sinc):
     exact = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1).fit(X, y)
     passes = KernelRidgeRegressor(RBF(gamma=3.0), alpha=0.1, centers=Uniform(60)).fit(X, y)
     new = np.linspace(-12, 12, 9)[:, None]
-    for found, expected in zip(passes.predict(new, return_std=True), exact.predict(new, return_std=True)):
+    for method in ("predict", "predict_std"):
+        found, expected = getattr(passes, method)(new), getattr(exact, method)(new)
         assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -339,7 +341,7 @@ def test_nothing_is_solved_while_rows_join(banana, monkeypatch):
     X, y = banana
     model = KernelFisherClassifier(KERNEL, centers=GRID)
     with monkeypatch.context() as patch:
-        patch.setattr(KernelFisherClassifier, "_solve", lambda self: pytest.fail("solved"))
+        patch.setattr(PassState, "solved", lambda self: pytest.fail("solved"))
         for rows, labels in batches(X, y, 300):
             model.partial_fit(rows, labels, classes=[-1, 1])
     assert model.score(X, y) > 0.8

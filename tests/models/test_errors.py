@@ -39,7 +39,7 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
         ({"priors": [1.0, 0.0]}, ["priors=[1.0, 0.0]", "positive"]),
         ({"priors": [0.5, 0.5], "threshold": "error"}, ["threshold='error'", '"bayes"']),
         ({"weights": np.ones(60)}, ["weights=an array of shape (60,)", "to fit as sample_weight", "'importance'"]),
-        ({"threshold": np.ones(2)}, ["threshold=an array of shape (2,)", "'bayes'"]),
+        ({"threshold": np.ones(12)}, ["threshold=an array of shape (12,)", "'bayes'"]),
         ({"centers": np.ones((5, 3))}, ["centers have 3 features and X has 2", "the columns of X"]),
         ({"n_components": 2}, ["n_components=2", "2 classes have 1 discriminant direction:", "1 to 1, or None"]),
         ({"n_components": 0}, ["n_components=0", "1 to 1"]),
@@ -147,7 +147,7 @@ def test_one_row_is_refused():
 def test_uncertainty_of_kernel_values_is_refused_with_a_remedy(curve):
     X, y = curve
     model = KernelRidgeRegressor("precomputed", alpha=1.0).fit(X @ X.T, y)
-    for ask in (lambda: model.predict_interval(X @ X.T), lambda: model.predict(X @ X.T, return_std=True)):
+    for ask in (lambda: model.predict_interval(X @ X.T), lambda: model.predict_std(X @ X.T)):
         with pytest.raises(ValueError, match=r'kernel="precomputed".*pass the kernel itself'):
             ask()
 

@@ -290,7 +290,7 @@ def test_rows_in_float32_have_intervals_also_where_alpha_is_tiny(rows, kernel):
     X, _, y = rows
     model = KernelRidgeRegressor(kernel, alpha=1e-12).fit(X.astype(np.float32), y)
     assert np.isfinite(model.predict_interval(X.astype(np.float32))).all()
-    assert np.isfinite(model.predict(X.astype(np.float32), return_std=True)[1]).all()
+    assert np.isfinite(model.predict_std(X.astype(np.float32))).all()
 
 
 def test_numerical_errors_are_errors_of_the_library_and_of_values():
@@ -307,7 +307,7 @@ def test_kernels_that_are_positive_nowhere_are_warned_of(rows, model):
         found = model(Sigmoid(gamma=1.0, coef0=-1.0), centers=4, alpha=1e-12).fit(X, rows[1])
     assert len(np.unique(found.predict(X))) == 1
     if model is KernelRidgeRegressor:
-        assert np.isfinite(found.predict(X, return_std=True)[1]).all()
+        assert np.isfinite(found.predict_std(X)).all()
         assert np.isfinite(found.predict_interval(X)).all()
 
 

@@ -103,7 +103,7 @@ def all_outputs(model, X):
     if is_classifier(model):
         yield from (model.predict_proba(X), model.transform(X), model.loo_decision_)
     else:
-        yield from (model.predict_interval(X), model.predict(X, return_std=True)[1], model.loo_prediction_)
+        yield from (model.predict_interval(X), model.predict_std(X), model.loo_prediction_)
     yield np.array([str(model.report_)])
 
 
@@ -168,7 +168,7 @@ def test_trusted_types_run_nothing_when_they_are_loaded(cls):
     assert cls.__reduce_ex__ is object.__reduce_ex__
     assert cls.__setattr__ is object.__setattr__ or is_dataclass(cls)
     # Those of this library check, and make no use of what they check.
-    where = ("mercer.models.base", "mercer.models.streaming", BaseEstimator.__module__)
+    where = ("mercer.models.base", "mercer.models.resumable", BaseEstimator.__module__)
     assert not hasattr(cls, "__setstate__") or cls.__setstate__.__module__ in where
 
 
@@ -187,11 +187,11 @@ def centers_of_model(model):
 
 
 def centers_of_stream(model):
-    return model._stream.gather.choice.centers.rows
+    return model._state.centers
 
 
 def sample_of_stream(model):
-    return model._stream.drawn.parts[0].X
+    return model._state.drawn.parts[0].X
 
 
 def centers_of_state(model):
@@ -209,7 +209,7 @@ HOLDERS = [
     (KernelRidgeRegressor(RBF(gamma=0.5), centers=8, random_state=0), centers_of_stream),
     (KernelRidgeRegressor(RBF(gamma=0.5), centers=8, random_state=0), sample_of_stream),
     (SparseFisherClassifier(RBF(gamma=0.5), max_centers=8), centers_of_model),
-    (OnlineKernelRegressor(RBF(gamma=0.5), budget=8), centers_of_state),
+    (OnlineKernelRegressor(RBF(gamma=0.5), max_centers=8), centers_of_state),
     (KernelFisherClassifier(RBF(gamma=0.5), centers=Given(THREE_CENTERS)), centers_of_selector),
 ]
 
@@ -243,15 +243,15 @@ ON_CSR = [
     PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5))),
     SparseFisherClassifier(RBF(gamma=0.5), max_centers=8, widths=[0.5, 2.0]),
     SparseKernelRegressor(RBF(gamma=0.5), max_centers=8),
-    OnlineFisherClassifier(RBF(gamma=0.5), budget=8),
-    OnlineKernelRegressor(RBF(gamma=0.5), budget=8),
+    OnlineFisherClassifier(RBF(gamma=0.5), max_centers=8),
+    OnlineKernelRegressor(RBF(gamma=0.5), max_centers=8),
     *(KernelRidgeRegressor(kernel, alpha=1.0) for kernel in VECTOR_KERNELS),
     *(
         KernelRidgeRegressor(RBF(gamma=0.5), centers=selector(8), random_state=0)
         for selector in (ForwardSelection, Leverage, RPCholesky, Uniform)
     ),
     make_pipeline(MaxAbsScaler(), KernelFisherClassifier(RBF(gamma=0.5), centers=8, random_state=0)),
-    make_pipeline(StandardScaler(with_mean=False), OnlineFisherClassifier(RBF(gamma=0.5), budget=8)),
+    make_pipeline(StandardScaler(with_mean=False), OnlineFisherClassifier(RBF(gamma=0.5), max_centers=8)),
 ]
 every_on_csr = pytest.mark.parametrize("model", ON_CSR, ids=lambda model: " ".join(repr(model).split()))
 

@@ -46,7 +46,8 @@ def test_unit_of_weights_does_not_matter_to_uncertainty(factor):
     far = np.array([[0.0], [30.0]])
     once = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1).fit(X, y)
     scaled = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1 * factor).fit(X, y, sample_weight=np.full(80, factor))
-    assert_allclose(scaled.predict(far, return_std=True), once.predict(far, return_std=True), rtol=1e-6)
+    assert_allclose(scaled.predict(far), once.predict(far), rtol=1e-6)
+    assert_allclose(scaled.predict_std(far), once.predict_std(far), rtol=1e-6)
     assert_allclose(scaled.predict_interval(far), once.predict_interval(far), rtol=1e-6)
 
 

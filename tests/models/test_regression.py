@@ -57,13 +57,13 @@ def test_several_targets_are_each_on_its_own(rng, curve):
     Y = np.column_stack([y, 100 * np.cos(X[:, 0]), rng.normal(size=50)])
     both = KernelRidgeRegressor(**FIXED).fit(X, Y)
     assert both.predict(X).shape == (50, 3)
-    F, std = both.predict(X, return_std=True)
+    F, std = both.predict(X), both.predict_std(X)
     ends = both.predict_interval(X)
     for q in range(3):
         alone = KernelRidgeRegressor(**FIXED).fit(X, Y[:, q])
         assert_allclose(F[:, q], alone.predict(X), rtol=1e-10, atol=1e-12)
         assert_allclose(both.loo_prediction_[:, q], alone.loo_prediction_, rtol=1e-10)
-        assert_allclose(std[:, q], alone.predict(X, return_std=True)[1], rtol=1e-10)
+        assert_allclose(std[:, q], alone.predict_std(X), rtol=1e-10)
         assert_allclose(ends[:, q], alone.predict_interval(X), rtol=1e-9)
 
 
@@ -89,7 +89,7 @@ def test_standard_deviation_is_that_of_a_gaussian_process(rng, curve):
     model = KernelRidgeRegressor(fit_intercept=False, **FIXED).fit(X, y)
     process = GaussianProcessRegressor(ProcessRBF(1.0), alpha=0.3, optimizer=None).fit(X, y)
     mean, std = process.predict(new, return_std=True)
-    found, found_std = model.predict(new, return_std=True)
+    found, found_std = model.predict(new), model.predict_std(new)
     assert_allclose(found, mean, rtol=1e-8, atol=1e-12)
     # The process has noise of variance alpha, the model noise_std_²; the new observation has noise, too.
     assert_allclose(found_std, model.noise_std_ * np.sqrt(1 + std**2 / 0.3), rtol=1e-8)
@@ -99,10 +99,10 @@ def test_standard_deviation_is_that_of_a_gaussian_process(rng, curve):
 def test_standard_deviation_is_never_below_the_noise_and_grows_with_distance(curve, penalty):
     X, y = curve
     model = KernelRidgeRegressor(penalty=penalty).fit(X, y)
-    _, near = model.predict(X, return_std=True)
+    near = model.predict_std(X)
     assert (near >= model.noise_std_).all()
     if penalty == "rkhs":
-        _, far = model.predict(np.array([[100.0]]), return_std=True)
+        far = model.predict_std(np.array([[100.0]]))
         assert far[0] > near.max()
 
 
@@ -122,7 +122,8 @@ def test_standard_deviation_with_the_penalty_on_coefficients_is_that_of_its_own_
     coef = KernelRidgeRegressor(penalty="coef", **FIXED).fit(X, y)
     rkhs = KernelRidgeRegressor(squared, alpha=0.3).fit(X, y)
     new = rng.uniform(-4, 4, size=(10, 1))
-    for found, exact in zip(coef.predict(new, return_std=True), rkhs.predict(new, return_std=True)):
+    for method in ("predict", "predict_std"):
+        found, exact = getattr(coef, method)(new), getattr(rkhs, method)(new)
         assert_allclose(found, exact, rtol=1e-6)
     assert_allclose(coef.predict_interval(new), rkhs.predict_interval(new), rtol=1e-6, atol=1e-8)
 
@@ -216,7 +217,7 @@ def test_uncertainty_of_an_indefinite_kernel_is_refused(rng):
         warnings.simplefilter("ignore")
         model = KernelRidgeRegressor(Sigmoid(gamma=1.0, coef0=-1.0), alpha=0.1).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="positive semidefinite kernel"):
-        model.predict(X, return_std=True)
+        model.predict_std(X)
 
 
 def test_small_weights_leave_the_noise_finite(rng):

@@ -112,13 +112,20 @@ def test_kernels_in_a_line_are_compared_until_no_neighbor_is_better(banana):
     assert f"of {len(gammas)}" in str(model.report_)
 
 
-def test_above_600_rows_evidence_is_leave_one_out():
+def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():
     X, y = make_sinc(620, random_state=0)
-    loo, evidence = (
-        SparseKernelRegressor(alpha=alpha, max_centers=20, random_state=0).fit(X, y)
-        for alpha in ("loo", "evidence")
+    loo, auto = (
+        SparseKernelRegressor(alpha=alpha, max_centers=20, random_state=0).fit(X, y) for alpha in ("loo", "auto")
     )
-    assert (evidence.gamma_, evidence.alpha_) == (loo.gamma_, loo.alpha_)
+    assert (auto.gamma_, auto.alpha_) == (loo.gamma_, loo.alpha_)
+    with pytest.raises(ValueError, match="at most 600 different rows"):
+        SparseKernelRegressor(alpha="evidence").fit(X, y)
+
+
+def test_up_to_600_rows_auto_is_evidence():
+    X, y = make_sinc(80, random_state=0)
+    evidence, auto = (SparseKernelRegressor(alpha=alpha).fit(X, y) for alpha in ("evidence", "auto"))
+    assert (auto.gamma_, auto.alpha_) == (evidence.gamma_, evidence.alpha_)
 
 
 @pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
@@ -213,7 +220,7 @@ def test_centers_whose_use_can_not_be_told_are_not_kept():
 @pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])
 def test_every_rule_stops_before_the_end(stop):
     X, y = make_ringnorm(200, random_state=0)
-    model = SparseFisherClassifier(RBF(gamma=0.05), stop=stop, cost=2.0).fit(X, y)
+    model = SparseFisherClassifier(RBF(gamma=0.05), stop=stop).fit(X, y)
     assert 1 <= len(model.support_) < 100
 
 
@@ -264,7 +271,10 @@ def test_a_model_comes_back_from_a_file(three_classes):
         ({"n_candidates": 0}, "n_candidates"),
         ({"max_centers": 2.5}, "max_centers"),
         ({"tol": -1.0}, "tol"),
-        ({"cost": 0.0}, "cost"),
+        ({"selection": "orthogonal", "penalty": "rkhs"}, "orthogonal coefficients"),
+        ({"selection": "orthogonal", "alpha": "loo"}, "re-estimates alpha"),
+        ({"widths": [0.5, 2.0], "penalty": "rkhs"}, "no common norm"),
+        ({"alpha": "evidence", "penalty": "coef"}, "for regressors"),
         ({"widths": [1.0, -1.0]}, "widths"),
         ({"widths": []}, "widths"),
         ({"kernel": "linear", "widths": [1.0, 2.0]}, "widths"),

@@ -22,7 +22,10 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer.gram import Budget
 from mercer.kernels import RBF, FromCallable
+from mercer.tuning.fit import Settings
+from mercer.tuning.passes import PassState
 
 KERNEL = RBF(gamma=0.3)
 STREAMED = [
@@ -30,8 +33,8 @@ STREAMED = [
     KernelRidgeRegressor(KERNEL, centers=10, random_state=0),
 ]
 ONLINE = [
-    OnlineFisherClassifier(KERNEL, budget=10),
-    OnlineKernelRegressor(KERNEL, budget=10),
+    OnlineFisherClassifier(KERNEL, max_centers=10),
+    OnlineKernelRegressor(KERNEL, max_centers=10),
     PairwiseClassifier(KernelFisherClassifier(KERNEL, centers=5, random_state=0)),
 ]
 GOING_ON = [*STREAMED, *ONLINE]
@@ -160,8 +163,8 @@ def test_parameters_set_during_a_fit_stay(halves):
 
 def count_solutions(model, monkeypatch):
     count = []
-    solve = type(model)._solve
-    monkeypatch.setattr(type(model), "_solve", lambda self, *args: (count.append(1), solve(self, *args)))
+    solve = PassState.solved
+    monkeypatch.setattr(PassState, "solved", lambda self, *args: (count.append(1), solve(self, *args))[1])
     return count
 
 
@@ -293,9 +296,10 @@ def test_copies_have_the_parameters_that_were_set_after_solving(model, copied, h
     assert (twin.alpha, twin.loo_rows, twin.alpha_) == (3.0, 777, alpha)
 
 
-def test_hasattr_does_not_raise_where_memory_is_too_small(halves):
+def test_hasattr_does_not_raise_where_memory_is_too_small(halves, monkeypatch):
     X, y = halves[0]
-    model = clone(STREAMED[0]).partial_fit(X, y).set_params(max_memory=1e-6)
+    model = clone(STREAMED[0]).partial_fit(X, y)
+    monkeypatch.setattr(Settings, "budget", property(lambda self: Budget(1000.0)))
     assert not hasattr(model, "loo_score_")
 
 

@@ -89,7 +89,7 @@ def test_intervals_after_decay_are_as_wide_as_recent_residuals(rng):
     assert abs(((low < y) & (y < high)).mean() - 0.8) < 0.06
     assert_allclose(model.noise_std_, 1.0, rtol=0.1)
     # What is not known of f adds a little.
-    std = model.predict(X, return_std=True)[1]
+    std = model.predict_std(X)
     assert model.noise_std_ < std.min() < std.max() < 1.25 * model.noise_std_
 
 
@@ -262,7 +262,9 @@ def test_blocks_with_other_columns_are_refused(banana, as_function):
     for model in models:
         assert list(model.feature_names_in_) == ["a", "b"]
         for call in ("partial_fit", "remove", "predict"):
-            with pytest.raises(ValueError, match=r"the columns are b, a, and the model knows a, b.*same order"):
+            with pytest.raises(
+                ValueError, match=r"the columns are b, a, and the model was fitted on a, b.*same order"
+            ):
                 getattr(model, call)(stream(two))
         model.partial_fit(stream(one)).remove(stream(one))
         assert model.predict(stream(one)).shape == (600,)

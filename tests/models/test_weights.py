@@ -60,7 +60,7 @@ def test_weight_two_is_a_row_twice_in_regression(curve, choice):
     assert_allclose(repeated.loo_prediction_, weighted.loo_prediction_[twice], rtol=1e-6, atol=1e-8)
     assert_allclose(weighted.noise_std_, repeated.noise_std_, rtol=1e-8)
     assert_allclose(weighted.predict_interval(X), repeated.predict_interval(X), rtol=1e-6, atol=1e-7)
-    assert_allclose(weighted.predict(X, return_std=True)[1], repeated.predict(X, return_std=True)[1], rtol=1e-6)
+    assert_allclose(weighted.predict_std(X), repeated.predict_std(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)

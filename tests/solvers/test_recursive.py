@@ -67,13 +67,13 @@ def fit_on_centers(kernel, X, Y, weight, penalty, centers, X_new):
     return a[0] + coordinates(kernel, X_new, centers) @ a[1:]
 
 
-def dependence(kernel, X, nu, budget):
+def dependence(kernel, X, nu, max_centers):
     """Centers by approximate linear dependence and the coordinates (n, m) each row had when it came."""
     centers, rows = [], []
     for i, x in enumerate(X):
         phi = coordinates(kernel, x[None], X[centers])[0] if centers else np.zeros(0)
         left = kernel.diag(x[None])[0] - phi @ phi
-        if left > nu and len(centers) < budget:
+        if left > nu and len(centers) < max_centers:
             centers.append(i)
             phi = np.r_[phi, np.sqrt(left)]
         rows.append(phi)
@@ -101,7 +101,7 @@ def test_centers_that_came_first_give_the_fit_of_all_rows(rng, kernel):
     X, Y = problem(rng, 700, q=2)
     recursion = Recursion(kernel, 0.1, 1e-4, 25, when_full="refuse")
     first, _ = run(recursion, X[:40], Y[:40])
-    full = replace(recursion, budget=first.m)
+    full = replace(recursion, max_centers=first.m)
     centers = np.asarray(first.centers)
     X = np.vstack([centers, X])
     Y = np.vstack([np.zeros((len(centers), 2)), Y])
@@ -111,15 +111,15 @@ def test_centers_that_came_first_give_the_fit_of_all_rows(rng, kernel):
     assert_allclose(evaluate(full, state, X), exact, atol=1e-8)
 
 
-@pytest.mark.parametrize("forget", [1.0, 0.99])
-@pytest.mark.parametrize(("nu", "budget"), [(1e-2, 1000), (1e-4, 20)])
-def test_earlier_rows_have_no_part_of_later_centers_and_all_else_is_exact(rng, nu, budget, forget):
+@pytest.mark.parametrize("decay", [1.0, 0.99])
+@pytest.mark.parametrize(("nu", "max_centers"), [(1e-2, 1000), (1e-4, 20)])
+def test_earlier_rows_have_no_part_of_later_centers_and_all_else_is_exact(rng, nu, max_centers, decay):
     X, Y = problem(rng, 300, q=2)
     weight = rng.uniform(0.5, 2.0, size=300)
-    recursion = Recursion(RBF(gamma=1.0), 0.3, nu, budget, forget, when_full="refuse")
+    recursion = Recursion(RBF(gamma=1.0), 0.3, nu, max_centers, decay, when_full="refuse")
     state, _ = run(recursion, X, Y, weight)
-    centers, Phi = dependence(recursion.kernel, X, nu, budget)
-    faded = weight * forget ** np.arange(299.0, -1.0, -1.0)
+    centers, Phi = dependence(recursion.kernel, X, nu, max_centers)
+    faded = weight * decay ** np.arange(299.0, -1.0, -1.0)
     a = ridge(Phi, Y, faded, recursion.penalty(300))
     assert_allclose(state.centers, X[centers])
     assert_allclose(
@@ -140,14 +140,14 @@ def test_what_is_approximated_vanishes_with_the_tolerance(rng):
 
 
 @pytest.mark.parametrize("when_full", ["refuse", "replace"])
-@pytest.mark.parametrize(("forget", "budget"), [(1.0, 1000), (1.0, 20), (0.995, 20), (0.9, 20)])
-def test_blocks_are_rows_one_by_one(rng, forget, budget, when_full):
+@pytest.mark.parametrize(("decay", "max_centers"), [(1.0, 1000), (1.0, 20), (0.995, 20), (0.9, 20)])
+def test_blocks_are_rows_one_by_one(rng, decay, max_centers, when_full):
     n = 2 * CHUNK + 50
     X, Y = problem(rng, n, q=2)
     # The rows move on, so that centers are replaced.
     X = X + np.linspace(0.0, 4.0, n)[:, None]
     weight = rng.uniform(0.5, 2.0, size=n)
-    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, budget, forget, when_full)
+    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, max_centers, decay, when_full)
     state, before = run(recursion, X, Y, weight)
     singly, before_singly = run(recursion, X, Y, weight, blocks=range(1, n))
     cut, before_cut = run(recursion, X, Y, weight, blocks=(3, 100, 101, 400))
@@ -157,10 +157,10 @@ def test_blocks_are_rows_one_by_one(rng, forget, budget, when_full):
         assert_allclose(outputs, before, atol=1e-8)
 
 
-@pytest.mark.parametrize("forget", [1.0, 0.97])
-def test_outputs_are_those_of_the_model_before_the_row(rng, forget):
+@pytest.mark.parametrize("decay", [1.0, 0.97])
+def test_outputs_are_those_of_the_model_before_the_row(rng, decay):
     X, Y = problem(rng, 60)
-    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 15, forget, when_full="refuse")
+    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 15, decay, when_full="refuse")
     _, before = run(recursion, X, Y)
     assert np.isnan(before[0]).all()
     for i in (1, 2, 10, 30, 59):
@@ -171,7 +171,7 @@ def test_outputs_are_those_of_the_model_before_the_row(rng, forget):
 @pytest.mark.parametrize("offset", [0.0, 1e2, 1e3])
 def test_blocks_are_rows_one_by_one_where_kernel_values_are_huge(rng, offset):
     X, Y = problem(rng, 40, d=3)
-    recursion = Recursion(Polynomial(degree=3), alpha=0.1, nu=1e-3, budget=50)
+    recursion = Recursion(Polynomial(degree=3), alpha=0.1, nu=1e-3, max_centers=50)
     _, together = run(recursion, X + offset, Y)
     _, alone = run(recursion, X + offset, Y, blocks=range(1, 40))
     # Errors grow with the root of the largest kernel value over alpha, the condition of the rows, not its square.

@@ -1,14 +1,23 @@
 """From user input to a selector of centers."""
 
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_array
+
+from mercer import gate
 from mercer.centers.base import CenterSelector
 from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
 from mercer.centers.uniform import Uniform
+from mercer.kernels import Kernel
 
 # Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.
 FORWARD_CENTERS = 1000
+# centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
+AUTO_WORK = 4e12
+AUTO_CENTERS = (500, 4000)
 
 
 def selector_for(m: int) -> CenterSelector:
@@ -32,3 +41,48 @@ def as_selector(centers: Any) -> CenterSelector:
             "centers"
         )
     return Given(centers)
+
+
+def auto_centers(n: int) -> int:
+    """How many centers n rows get by themselves: at most half of them."""
+    least, most = AUTO_CENTERS
+    return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
+
+
+def wanted_centers(centers: Any) -> int:
+    """The number of centers that the parameter asks for, or may ask for; 0 where they are given or not many."""
+    _refuse_truth(centers)
+    if isinstance(centers, str):
+        return AUTO_CENTERS[1]
+    number = centers if isinstance(centers, Integral) else getattr(centers, "n_centers", None)
+    return 0 if number is None else int(number)
+
+
+def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelector, int | None]:
+    """Who chooses centers for n rows like X, and how many; None leaves that to the selector."""
+    _refuse_truth(centers)
+    if isinstance(centers, str):
+        gate.choice("centers", centers, ("auto", "all"))
+        return selector_for(auto_centers(n)), auto_centers(n)
+    if isinstance(centers, Integral):
+        if int(centers) < 1:
+            raise ValueError(f"centers={centers}; at least 1 center is needed")
+        return selector_for(int(centers)), int(centers)
+    if isinstance(centers, CenterSelector):
+        chooses = isinstance(centers, ForwardSelection | Given)
+        return centers, centers.n_centers or (None if chooses else auto_centers(n))
+    given = as_selector(gate.unmasked("centers", centers))
+    if isinstance(given, Given) and kernel.takes_vectors and isinstance(X, np.ndarray):
+        # Centers in another precision than the rows would make every block slower.
+        given = Given(check_array(given.rows, dtype=X.dtype))
+        if given.rows.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"centers have {given.rows.shape[1]} features and X has {X.shape[1]}; give centers with the "
+                "columns of X"
+            )
+    return given, None
+
+
+def _refuse_truth(centers: Any) -> None:
+    if isinstance(centers, bool | np.bool_):
+        raise ValueError(f'centers={centers}; give a number of centers, a selector, the centers, "auto" or "all"')

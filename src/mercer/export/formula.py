@@ -16,7 +16,6 @@ from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, W
 from mercer.models.base import KernelModel
 from mercer.models.state import snapshot
 from mercer.rows.table import dense
-from mercer.scores.relative import relative
 from mercer.types import Array
 
 # The term added to s, and the kernel value as a function of s, in the common syntax of C and Python.
@@ -127,8 +126,7 @@ def _logits(rule: Any, q: int) -> tuple[Array, Array]:
     if rule.posterior.curves:
         raise ValueError('a model with isotonic probabilities cannot be exported; fit with calibration="logistic"')
     F = np.vstack([np.zeros(q), np.eye(q)])
-    # Without directions, the scores of several classes are relative to the first class.
-    log_p = rule.log_probabilities(F if rule.directions is not None else relative(F))
+    log_p = rule.log_probabilities(F)
     logits = log_p[:, 1:] - log_p[:, :1]
     return logits[1:] - logits[0], logits[0]
 

@@ -87,6 +87,11 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
         return self
 
+    def copy(self) -> "Kernel":
+        """A kernel with the same parameters, which does not change when those of this one are set."""
+        twin: Kernel = _copied(self)
+        return twin
+
     def __str__(self) -> str:
         """One line, with numbers rounded to four digits; ``repr`` has all digits."""
         return re.sub(r"\s+", " ", repr(_rounded(self)))
@@ -428,6 +433,13 @@ def _free_name(name: str, taken: dict[str, Kernel]) -> str:
         number += 1
         name = f"{stem}_{number}"
     return name
+
+
+def _copied(value: Any) -> Any:
+    """Kernels inside of kernels and lists are copied, all else is shared."""
+    if isinstance(value, Kernel):
+        return type(value)(**{name: _copied(param) for name, param in value.get_params(deep=False).items()})
+    return type(value)(map(_copied, value)) if isinstance(value, list | tuple) else value
 
 
 def _rounded(value: Any) -> Any:

@@ -1,52 +1,16 @@
 """The kernel Fisher discriminant classifier."""
 
-from typing import Any, Self, cast
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
+from numpy.typing import ArrayLike
 
-from mercer.gate import same_type
-from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
-from mercer.models.base import Training
-from mercer.models.lazy import lazily
-from mercer.models.passes import ClassBlocks, Columns, Encoder
-from mercer.models.state import Awaited, from_one_state, in_one_step
-from mercer.models.streaming import StreamModel
-from mercer.models.validation import (
-    check_classes,
-    check_parameters,
-    class_factors,
-    class_labels,
-    class_priors,
-    component_count,
-    consistent,
-    decision_words,
-    fold_of_rows,
-    known_classes,
-    row_weight,
-    warn_of_weights,
-    weight_reading,
-)
-from mercer.rows import Block, Drawn, elsewhere
-from mercer.scores import (
-    ClassFit,
-    Rule,
-    Scatter,
-    classification_criterion,
-    make_rule,
-    odds_shift,
-)
-from mercer.scores.criteria import Criterion, CriterionFor, accuracy
-from mercer.scores.relative import class_numbers, class_targets
-from mercer.solvers import variance_shares
-from mercer.tuning import Tuned
-from mercer.types import Array, Floats, Indices
+from mercer.models.answers import ClassAnswers
+from mercer.models.resumable import ResumableModel
+from mercer.models.state import Awaited, in_one_step
 
 
-class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, StreamModel):
+class KernelFisherClassifier(ClassAnswers, ResumableModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To give them: gamma belongs to the kernel,
@@ -188,7 +152,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
     loo_outputs_: Any = Awaited()
     loo_proba_: Any = Awaited()
     priors_: Any = Awaited()
-    rule_: Rule = cast(Any, Awaited())
+    rule_: Any = Awaited()
     scalings_: Any = Awaited()
     eigenvalues_: Any = Awaited()
     explained_variance_ratio_: Any = Awaited()
@@ -232,44 +196,6 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
         self.verbose = verbose
 
     @in_one_step
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
-        """Choose kernel and penalty by leave-one-out, and fit.
-
-        Parameters
-        ----------
-        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
-            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
-            list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
-        y : array of shape (n,)
-            Class labels of one type: numbers, strings, truth values or dates. Of a path the name of the
-            column; tuples carry it.
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
-            are counts. Of a path the name of the column.
-        groups : array of shape (n,), default=None
-            Rows that are held out together.
-        """
-        check_parameters(self)
-        decision_words(self)
-        self._start_anew()
-        together = self.cv is not None or groups is not None
-        if elsewhere(X):
-            self._in_passes(X, together=together)
-            return self._fit_elsewhere(X, y, sample_weight)
-        X, y, weight = self._table(X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, X, y, groups)
-        if self._in_passes(X, together=together):
-            return self._fit_table(X, y, None if sample_weight is None else weight, fold)
-        label = self._classes(y, weight)
-        training = self._training(X, label, weight, fold)
-        tuned, observations = self._fit(training, self._criterion(training, label), intercept=True)
-        self._keep(observations, y, sample_weight, weight)
-        share = np.bincount(label, training.weight) / training.weight.sum()
-        scatter = Scatter.of(tuned.fitted, training.Y, training.weight)
-        self._make_rule(training, tuned, label, share, scatter)
-        return self
-
-    @in_one_step
     def partial_fit(
         self,
         X: Any,
@@ -297,174 +223,4 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, T
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly, and so are rows of the sample.
         """
-        check_parameters(self)
-        decision_words(self)
-        self._continue(decay, _told_classes=None if classes is None else known_classes(classes))
-        return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
-
-    @in_one_step
-    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in ``fit``
-            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
-            are refused where that can be seen.
-        """
-        return self._remove(X, y, sample_weight)
-
-    @lazily
-    @from_one_state
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of largest probability for each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
-
-    @lazily
-    @from_one_state
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
-        F = self._outputs(X)
-        return self.rule_.probabilities(F)
-
-    @lazily
-    @from_one_state
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the probabilities (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.log_probabilities(F)
-
-    @lazily
-    @from_one_state
-    def decision_function(self, X: Any) -> Floats:
-        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.decision(F)
-
-    @lazily
-    @from_one_state
-    def transform(self, X: Any) -> Floats:
-        """Discriminant variates (n, n_components), the best first.
-
-        On the scale of their targets: of two classes one is fitted to -1, the other to +1; of
-        more, class c is fitted to row c of ``scalings_``. Columns of directions that carry
-        nothing, where the kernel matrix has a rank below classes minus one, are zero.
-        """
-        F = self._outputs(X)
-        return self.rule_.variates(F)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
-        """Rows in memory, checked."""
-        X = self._read(X, reset=reset)
-        y = class_labels(y)
-        consistent(X, y)
-        return X, y, row_weight(sample_weight, X)
-
-    def _classes(self, y: NDArray[Any], weight: Array) -> Indices:
-        """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
-        self._set_classes(np.unique(y[weight > 0]))
-        return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-
-    def _set_classes(self, classes: NDArray[Any]) -> None:
-        """Store the classes, and refuse what does not fit their number before anything is computed."""
-        self.classes_ = classes
-        check_classes(classes, self.threshold)
-        component_count(self.n_components, len(classes))
-        class_priors(self.priors, len(classes))
-
-    def _training(self, X: Any, label: Indices, weight: Array, fold: Indices | None) -> Training:
-        """Rows with class targets; the weight of a class goes with its rows."""
-        factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
-        Y = class_targets(label, len(self.classes_))
-        return Training(X, Y, weight * factor, weight, weight_reading(self.weights, weight), fold)
-
-    def _criterion(self, training: Training, label: Indices | None) -> CriterionFor:
-        weight, numbers = training.evidence, np.asarray(label)
-
-        def for_rows(rows: Indices) -> Criterion:
-            return classification_criterion(self.criterion, numbers[rows], weight[rows], training.Y[rows])
-
-        return for_rows
-
-    def _encoder(self, drawn: Drawn, columns: Columns | None) -> ClassBlocks:
-        seen = drawn.labels
-        check_classification_targets(drawn.sample().y)
-        told = getattr(self, "_told_classes", None)
-        if told is not None:
-            same_type("y", told, seen.values)
-        self._set_classes(seen.values if told is None else told)
-        factor = np.ones(len(self.classes_))
-        if self.class_weight is not None:
-            label = np.searchsorted(self.classes_, seen.values)
-            factor = class_factors(self.class_weight, self.classes_, label, seen.weight)
-        return ClassBlocks(self.classes_, factor, columns)
-
-    def _labels_of(self, encode: Encoder, block: Block) -> Indices:
-        return cast(ClassBlocks, encode).label(block.y, block.weight)
-
-    def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
-        label = class_numbers(training.Y)
-        t, n = moments.t, moments.n
-        share = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
-        self._check_seen(share)
-        scatter = Scatter.of_moments(moments, tuned.coef, tuned.intercept)
-        self._make_rule(training, tuned, label, share, scatter)
-
-    def _check_seen(self, share: Array) -> None:
-        """Every class that was told has rows."""
-        unseen = self.classes_[share <= 1e-12].tolist()
-        if unseen:
-            raise ValueError(
-                f"class {unseen[0]!r} has no training rows: none were added yet, or all were removed or have "
-                "decayed; add some with partial_fit before predicting"
-            )
-
-    @property
-    def _has_intercept(self) -> bool:
-        return True
-
-    @property
-    def _has_classes(self) -> bool:
-        return True
-
-    def _make_rule(self, training: Training, tuned: Tuned, label: Indices, share: Array, scatter: Scatter) -> None:
-        """Decisions from the rows left out, for classes of these shares (k,)."""
-        k = len(self.classes_)
-        priors = class_priors(self.priors, k)
-        self.priors_ = share if priors is None else priors
-
-        def rule_of(loo: Array) -> Rule:
-            return make_rule(
-                ClassFit(loo, training.Y, label, training.evidence, scatter),
-                n_components=component_count(self.n_components, k),
-                calibration=self.calibration,
-                threshold=self.threshold,
-                prior_shift=odds_shift(share, self.priors_),
-            )
-
-        self.rule_ = rule_of(tuned.loo)
-        self.scalings_, self.eigenvalues_ = self.rule_.geometry(scatter)
-        self.explained_variance_ratio_ = variance_shares(self.eigenvalues_)
-        self.threshold_ = self.rule_.posterior.threshold() if k == 2 else None
-        self._store_loo(training, tuned, label)
-        if tuned.otherwise is not None:
-            P = rule_of(tuned.otherwise).probabilities(tuned.otherwise)
-            warn_of_weights(training.reading, self.loo_score_, accuracy(P, label, training.evidence))
-
-    def _store_loo(self, training: Training, tuned: Tuned, label: Indices) -> None:
-        self.loo_outputs_ = tuned.loo
-        self.loo_decision_ = self.rule_.decision(tuned.loo)
-        self.loo_proba_ = self.rule_.probabilities(tuned.loo)
-        self.loo_score_ = accuracy(self.loo_proba_, label, training.evidence)
-        self.report_ = self._report(tuned, training, f"accuracy {self.loo_score_:.4f}", self.criterion)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.scalings_.shape[1])
+        return self._add(X, y, sample_weight, decay, classes)

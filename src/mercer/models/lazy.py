@@ -15,14 +15,27 @@ def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
 
     Workers get a lean copy of the model.
     """
+    return _lazily(method, lambda model: model.lean() if hasattr(model, "lean") else model)
 
+
+def lazily_whole(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for methods that need the whole model."""
+    return _lazily(method, lambda model: model)
+
+
+def _lazily(method: Callable[..., Any], copy: Callable[[Any], Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(self: Any, X: Any, *args: Any, **choices: Any) -> Any:
         if not is_dask(X):
             return method(self, X, *args, **choices)
         check_is_fitted(self)
-        model = self.lean() if hasattr(self, "lean") else self
+        model = copy(self)
         example = method(model, _one_row(self, X), *args, **choices)
+        if example.ndim > 2:
+            raise ValueError(
+                f"{method.__name__} of several targets has {example.ndim} dimensions, and a collection of Dask "
+                "holds two; call it on the blocks of X, or for one target"
+            )
         q = None if example.ndim == 1 else example.shape[1]
         function = _Applied(method, model, args, choices)
         return map_rows(X, function, q=q, dtype=example.dtype, keep_frames=True)

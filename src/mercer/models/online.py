@@ -1,49 +1,52 @@
 """Estimators that learn from a stream, one block of rows after the other, with a bounded number of centers."""
 
+from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 
-from mercer.expansion import Expansion
-from mercer.gate import in_range, same_type
+from mercer import gate
 from mercer.gram import check_size, self_similarity
+from mercer.gram.moments import pieces
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.base import KernelModel
-from mercer.models.state import from_one_state, in_one_step
-from mercer.models.validation import (
-    check_parameters,
-    choice,
-    class_labels,
-    consistent,
-    count,
-    known_classes,
-    positive,
-    real_targets,
-    row_weight,
-    share,
-    warn_of_constant,
-    warn_of_weights,
-    weight_reading,
+from mercer.models.answers import ClassAnswers, ValueAnswers
+from mercer.models.base import Columns, KernelModel, keep_names, read_blocks
+from mercer.models.state import in_one_step
+from mercer.models.validation import check_parameters, count, known_classes, meaning_of, read_rows, real_targets
+from mercer.rows import (
+    Block,
+    Draw,
+    Labels,
+    Reading,
+    Rows,
+    Tally,
+    distinct_rows,
+    elsewhere,
+    feature_names,
+    reading_of,
+    survey,
 )
-from mercer.rows import Reading, distinct_rows
+from mercer.rows.base import join_blocks
 from mercer.rows.table import take
+from mercer.rows.twins import weight_of
+from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
-from mercer.scores.relative import class_numbers, class_targets, relative
+from mercer.scores.relative import class_numbers, class_shares
+from mercer.scores.rule import Scatter
+from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
 from mercer.solvers.recursive import (
     CHUNK,
-    WHEN_FULL,
-    LabeledRows,
     Recursion,
-    StreamState,
-    appended,
+    RecursiveState,
     learn,
     left_out,
     start,
 )
-from mercer.types import Array, Floats, Indices
+from mercer.tuning.checks import warn_of_constant
+from mercer.types import Array
 
 # Rows that settle words of the kernel, where the first call of partial_fit has fewer.
 SETTLING = 100
@@ -54,100 +57,143 @@ MOST_HELD = 1000
 class OnlineModel(KernelModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b that learns row by row; abstract."""
 
-    kernel: str | Kernel | Any
     alpha: float
     nu: float
-    budget: int
-    forget: float
+    max_centers: int
+    decay: float
     when_full: str
     weights: str
     window: int
-    state_: StreamState
-    # Rows that are learned anew with those of the next call, because the kernel may still change.
-    _held: LabeledRows | None
+    state_: RecursiveState
+    # The targets of all rows.
+    _targets: Targets
+    # Rows that are learned anew with those of the next call, because the kernel may still change; None: it stays.
+    _held: Block | None
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Forget what was known of predictions."""
+
+    @abstractmethod
+    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
+        """Keep what was predicted of rows before they were learned, outputs (n, q)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False
         return tags
 
-    def _read_block(self, X: Any, *, reset: bool) -> Any:
+    def _read(self, X: Any, *, reset: bool) -> Any:
         """X in float64: approximate dependence is a matter of small differences."""
-        if reset:
-            check_parameters(self, words=())
-        if as_kernel(self.kernel).takes == "values":
+        if as_kernel(self.kernel).takes_values:
             raise ValueError(f"kernel={self.kernel!r} knows no values for rows to come; pass the kernel itself")
-        X = self._read(X, reset=reset)
+        X = super()._read(X, reset=reset)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
-    def _begin(self, rows: LabeledRows, *, more_to_come: bool) -> None:
-        """Settle the kernel on the first rows, and forget all that was learned before."""
-        self.kernel_, enough = _settled(self.kernel, rows.X, rows.weight, more_to_come=more_to_come)
-        self.gamma_ = getattr(self.kernel_, "gamma", None)
-        self._held = None if enough else rows
-        # One row alone may be small, or like all others.
-        if enough and len(rows.weight) > 1:
-            check_size(self.kernel_, self_similarity(self.kernel_, rows.X))
-            warn_of_constant(self.kernel_, rows.X)
-        # Parameters are refused even if no row comes.
-        self._recursion()
-        self.state_ = start(rows.Y.shape[1])
-        self.prequential_ = Prequential()
+    def _check_block(self) -> Columns | None:
+        check = super()._check_block()
+        return None if check is None else replace(check, dtypes=(np.float64,))
 
-    def _first_rows(self, rows: LabeledRows) -> LabeledRows | None:
-        """The rows that learning begins with, in the first call or once more; None where it goes on."""
-        if not hasattr(self, "state_"):
-            return rows
-        return None if self._held is None else appended(self._held, rows)
+    def _add(self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None, *, anew: bool) -> Block:
+        """Learn rows, from the beginning if ``anew``; those of positive weight, with their labels or values."""
+        first = anew or not hasattr(self, "state_")
+        count("max_centers", self.max_centers)
+        check_parameters(self, words=())
+        if elsewhere(X):
+            return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, anew=anew)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
+        reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
+        used = np.flatnonzero(weight > 0)
+        block = Block(take(X, used), y[used], weight[used], 0)
+        if first:
+            labels = Labels.of(block.y, block.weight) if is_classifier(self) else None
+            self._targets = self._settle(block.y, labels, declared)
+            self._held = None
+        begins = first or self._held is not None
+        block = block if self._held is None else join_blocks([self._held, block])
+        encoded = self._targets.encode(block)
+        if begins:
+            self._begin(block, encoded.y.shape[1], more_to_come=not anew)
+        for ends in pieces(block.n_rows, CHUNK):
+            self._learn(block.cut(*ends), encoded.cut(*ends))
+        return block
+
+    def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, anew: bool) -> Block:
+        """Learn rows outside memory block by block; the last of them, as many as ``window``.
+
+        Classes that are not declared are looked for in a pass before.
+        """
+        if first and declared is None and is_classifier(self):
+            declared = survey(rows, Draw(1, 0, labels=True)).labels.values
+        last: Block | None = None
+        for block in rows.blocks():
+            new = self._add(block.X, block.y, block.weight, declared, anew=anew and last is None)
+            last = new if last is None else join_blocks([last, new])
+            last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
+        if last is None:
+            raise ValueError("there are no rows to learn")
+        if first:
+            keep_names(self, feature_names(rows))
+        return last
+
+    def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
+        """Settle the kernel on the first rows, and forget all that was learned before."""
+        self.kernel_, enough = _settled(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
+        self.gamma_ = self.kernel_.gamma
+        self._held = None if enough else block
+        # One row alone may be small, or like all others.
+        if enough and block.n_rows > 1:
+            check_size(self.kernel_, self_similarity(self.kernel_, block.X))
+            warn_of_constant(self.kernel_, block.X)
+        self.__dict__ |= self._targets.known
+        self.state_ = start(n_targets)
+        self.prequential_ = Prequential()
+        self._reset()
 
     def _recursion(self) -> Recursion:
-        """The parameters, checked."""
-        choice("when_full", self.when_full, WHEN_FULL)
-        count("window", self.window)
         return Recursion(
             kernel=self.kernel_,
-            alpha=positive("alpha", self.alpha),
-            nu=share("nu", self.nu),
-            budget=count("budget", self.budget),
-            forget=share("forget", self.forget),
+            alpha=self.alpha,
+            nu=self.nu,
+            max_centers=self.max_centers,
+            decay=self.decay,
             when_full=self.when_full,
         )
 
-    def _learn(self, X: Any, Y: Array, weight: Array) -> Array:
-        """Learn rows of positive weight; what each was predicted before (n, q)."""
-        self.state_, outputs = learn(self._recursion(), self.state_, X, Y, weight)
-        self.dual_coef_, self.intercept_ = self.state_.solve()
+    def _learn(self, block: Block, encoded: Block) -> None:
+        """Learn a block, so that rows after it profit from calibration."""
+        recursion, weight = self._recursion(), weight_of(encoded)
+        self.state_, outputs = learn(recursion, self.state_, encoded.X, encoded.y, weight)
+        coef, intercept = self.state_.solve()
+        self.dual_coef_, self.intercept_ = self._targets.shaped(coef), self._targets.shaped(intercept)
         # Rows that are all zero to the kernel make no centers: the intercept is the model.
-        self.X_fit_ = take(X, slice(0)) if self.state_.m == 0 else self.state_.centers
-        return outputs
+        self.X_fit_ = take(encoded.X, slice(0)) if self.state_.m == 0 else self.state_.centers
+        self._record(block, encoded, outputs)
 
-    def _record(self, loss: Array, weight: Array) -> None:
+    def _remember(self, loss: Array, weight: Array) -> None:
         self.prequential_ = self.prequential_.extended(loss, weight, self.window)
         self.prequential_error_ = self.prequential_.error
         self.recent_error_ = self.prequential_.recent
         self.n_rows_seen_ = self.state_.n_rows
 
-    def _outputs(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        return self._expansion()(self._read_block(X, reset=False))
 
-
-class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
+class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     r"""Kernel Fisher discriminant that learns from a stream, in time and memory that do not grow.
 
     A width is given with its kernel, ``OnlineFisherClassifier(RBF(gamma=0.1))``.
 
-    Minimizes, after n rows and over coefficients c of at most ``budget`` centers and a free intercept b,
+    Minimizes, after n rows and over coefficients c of at most ``max_centers`` centers and a free intercept b,
 
-        sum_i forget^(n - i) w_i |Y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b,
+        sum_i decay^(n - i) w_i |Y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b,
 
     with the class targets Y of :class:`KernelFisherClassifier`. A row becomes a center where the centers do not
     span it in feature space to a squared distance of nu k(x, x): approximate linear dependence. Where every row
     becomes one, the fit is that of ``KernelFisherClassifier`` with this kernel and alpha; else a row says
-    nothing of centers that come after it, which neglects at most nu of it while the budget is not reached.
+    nothing of centers that come after it, which neglects at most nu of it
+    while there are fewer than ``max_centers``.
 
     Every row is predicted before it is learned, which gives honest errors and, from a window of the last scores,
-    calibrated probabilities. O(m²) time a row and O(m²) memory for m <= budget centers: at 500 centers about 0.15
+    calibrated probabilities. O(m²) time a row and O(m²) memory for m <= max_centers: at 500 centers about 0.15
     milliseconds a row in blocks of some hundred, 4 in calls of one row. Predicting costs O(m d) a row.
 
     Parameters
@@ -160,17 +206,19 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         Penalty; larger is smoother.
     nu : float, default=1e-3
         How much of a row, as a share of k(x, x), may be neglected before it becomes a center.
-    budget : int, default=500
+    max_centers : int, default=500
         The most centers there may be.
-    forget : float, default=1.0
+    decay : float, default=1.0
         Factor by which all that was learned fades with each row: 1 - 1/n remembers about n rows.
     when_full : {"replace", "refuse"}, default="replace"
-        With the budget reached, exchange the least useful centers for recent rows that serve better, every 256
+        With so many centers, exchange the least useful centers for recent rows that serve better, every 256
         rows; or keep those there are, which is faster and slightly better where nothing changes.
     weights : {"auto", "counts", "importance"}, default="auto"
         What ``sample_weight`` means where probabilities are calibrated, as in :class:`KernelFisherClassifier`: of
         counts one copy is left out at a time, of importance the whole row, and its unit does not matter.
         ``partial_fit`` calibrates on rows predicted before they were learned, and looks at the last ``window``.
+    priors, class_weight, threshold
+        As in :class:`KernelFisherClassifier`; "balanced" weights are those of the first call.
     calibration : {"logistic", "isotonic"}, default="logistic"
         How scores become probabilities.
     window : int, default=1000
@@ -189,10 +237,10 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
         Centers, coefficients, intercept.
     n_rows_seen_ : int
         Rows of positive weight so far.
-    state_ : StreamState
+    state_ : RecursiveState
         The factors that learning goes on from.
-    rule_ : Rule
-        What turns outputs into decisions.
+    rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
+        As in :class:`KernelFisherClassifier`, anew with every calibration.
 
     See Also
     --------
@@ -216,55 +264,60 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
     (1000, True, (3, 2))
     """
 
+    _targets: ClassTargets
+    _preserved = ("float64",)
+
     def __init__(
         self,
         kernel: str | Kernel | Any = "rbf",
         *,
         alpha: float = 0.1,
         nu: float = 1e-3,
-        budget: int = 500,
-        forget: float = 1.0,
+        max_centers: int = 500,
+        decay: float = 1.0,
         when_full: str = "replace",
         weights: str = "auto",
+        priors: ArrayLike | None = None,
+        class_weight: Any = None,
+        threshold: str = "bayes",
         calibration: str = "logistic",
         window: int = 1000,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.nu = nu
-        self.budget = budget
-        self.forget = forget
+        self.max_centers = max_centers
+        self.decay = decay
         self.when_full = when_full
         self.weights = weights
+        self.priors = priors
+        self.class_weight = class_weight
+        self.threshold = threshold
         self.calibration = calibration
         self.window = window
 
     @in_one_step
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start anew and learn the rows in one pass, in their order.
 
         Probabilities come from the last ``window`` rows as the model of all others sees them, in closed form.
 
         Parameters
         ----------
-        X : array, CSR matrix or list of objects, n rows
+        X : array, frame, CSR matrix or list of objects, n rows
+            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
             Class labels of one type: numbers, strings, truth values or dates.
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        X, y, weight = self._labeled(X, y, sample_weight, reset=True)
-        classes = np.unique(y)
-        label = _class_numbers(classes, y)
-        rows = LabeledRows(X, class_targets(label, len(classes)), weight)
-        self._begin_classes(rows, classes, more_to_come=False)
-        self._learn_blocks(rows)
-        self._calibrate_left_out(X, label, weight)
+        block = self._add(X, y, sample_weight, None, anew=True)
+        self._calibrate_left_out(block)
         return self
 
     @in_one_step
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
     ) -> Self:
         """Learn more rows, one or many.
 
@@ -274,127 +327,79 @@ class OnlineFisherClassifier(ClassifierMixin, OnlineModel):
 
         Parameters
         ----------
-        X : array, CSR matrix or list of objects, n rows
+        X : array, frame, CSR matrix or list of objects, n rows
+            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
         classes : array of shape (n_classes,), default=None
             All labels there will be; needed by the first call where its rows do not show them all.
         sample_weight : array of shape (n,), default=None
         """
-        first = not hasattr(self, "state_")
-        X, y, weight = self._labeled(X, y, sample_weight, reset=first)
-        known = self._known_classes(y, classes, first=first)
-        rows = LabeledRows(X, class_targets(_class_numbers(known, y), len(known)), weight)
-        begun = self._first_rows(rows)
-        if begun is not None:
-            self._begin_classes(begun, known, more_to_come=True)
-        self._learn_blocks(rows if begun is None else begun)
+        if classes is not None and hasattr(self, "state_"):
+            self._check_declared(classes)
+        self._add(X, y, sample_weight, classes, anew=False)
         return self
 
-    @from_one_state
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of largest probability for each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
-
-    @from_one_state
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes (n, n_classes), calibrated on rows predicted before they were learned."""
-        F = self._outputs(X)
-        return self.rule_.probabilities(relative(F))
-
-    @from_one_state
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the probabilities (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.log_probabilities(relative(F))
-
-    @from_one_state
-    def decision_function(self, X: Any) -> Floats:
-        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.decision(F) if F.shape[1] == 1 else self.rule_.log_probabilities(relative(F))
-
-    def _labeled(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> tuple[Any, NDArray[Any], Array]:
-        """Rows of positive weight, with their labels."""
-        X = self._read_block(X, reset=reset)
-        labels = class_labels(y)
-        consistent(X, labels)
-        weight = row_weight(sample_weight, X)
-        weight_reading(self.weights, weight)
-        used = np.flatnonzero(weight > 0)
-        return take(X, used), labels[used], weight[used]
-
-    def _known_classes(self, y: NDArray[Any], classes: ArrayLike | None, *, first: bool) -> NDArray[Any]:
-        """All labels there will be, in order: those of the first call."""
-        if first:
-            return np.unique(y) if classes is None else known_classes(classes)
-        if classes is not None and not np.array_equal(self.classes_, known_classes(classes)):
+    def _check_declared(self, classes: ArrayLike) -> None:
+        if not np.array_equal(self.classes_, known_classes(classes)):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}")
-        return np.asarray(self.classes_)
 
-    def _begin_classes(self, rows: LabeledRows, classes: NDArray[Any], *, more_to_come: bool) -> None:
-        choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
-        if len(classes) < 2:
-            raise ValueError(f"there is one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes")
-        self._begin(rows, more_to_come=more_to_come)
-        self.classes_ = classes
-        self.scores_ = ScoreWindow.empty(rows.Y.shape[1])
-        self.rule_ = uncalibrated(rows.Y.shape[1])
+    def _reset(self) -> None:
+        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        k, q = len(self.classes_), self.state_.a.shape[1]
+        self.scores_, self.rule_, self.scalings_ = ScoreWindow.empty(q), uncalibrated(q), np.zeros((k, k - 1))
 
-    def _learn_blocks(self, rows: LabeledRows) -> None:
-        """Learn block by block, so that later rows profit from calibration."""
-        for first in range(0, len(rows.Y), CHUNK):
-            some = slice(first, first + CHUNK)
-            self._learn_block(take(rows.X, some), rows.Y[some], rows.weight[some])
-
-    def _learn_block(self, X: Any, Y: Array, weight: Array) -> None:
-        outputs = self._learn(X, Y, weight)
-        known = ~np.isnan(outputs[:, 0])
-        outputs, label, weight = outputs[known], class_numbers(Y[known]), weight[known]
-        guess = self.rule_.probabilities(relative(outputs)).argmax(axis=1)
-        self._record((guess != label).astype(np.float64), weight)
-        self.scores_ = self.scores_.extended(outputs, label, weight, self.window)
+    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
+        new = ScoreWindow(outputs, class_numbers(encoded.y), weight_of(encoded), weight_of(block)).known()
+        self._remember(new.errors(self.rule_), new.given)
+        self.scores_ = self.scores_.extended(new, self.window)
         if self.scores_.due:
-            reading = weight_reading(self.weights, self.scores_.weight)
-            self.scores_, self.rule_ = self.scores_.calibrated(self.calibration, reading)
+            self._calibrate(self.scores_, self._reading(self.scores_.given))
 
-    def _calibrate_left_out(self, X: Any, label: Indices, weight: Array) -> None:
+    def _reading(self, weight: Array) -> Reading:
+        return reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
+
+    def _scatter(self) -> Scatter:
+        return Scatter.of_sums(*self.state_.against_targets(), self.state_.total_weight, self.state_.n_rows)
+
+    def _calibrate(self, scores: ScoreWindow, reading: Reading) -> None:
+        scatter = self._scatter()
+        rule = scores.calibrated(self._targets, reading, scatter)
+        self.scores_ = replace(scores, new=0)
+        self.__dict__ |= self._targets.attributes(rule, class_shares(scatter.Y, scatter.n), scatter)
+
+    def _calibrate_left_out(self, block: Block) -> None:
         """Calibrate on the last rows as they are without themselves, which does not depend on their order."""
-        last = slice(max(0, len(label) - self.window), len(label))
-        Y = class_targets(label[last], len(self.classes_))
-        faded = self.forget ** np.arange(len(Y) - 1.0, -1.0, -1.0)
-        reading = weight_reading(self.weights, weight)
+        last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
+        encoded, reading = self._targets.encode(last), self._reading(weight_of(block))
+        label, weight, given = class_numbers(encoded.y), weight_of(encoded), weight_of(last)
 
         def scores(reading: Reading) -> ScoreWindow:
-            unit = (weight / reading.copies(weight))[last] * faded
-            outputs = left_out(self._recursion(), self.state_, X[last], Y, unit)
-            known = ~np.isnan(outputs[:, 0])
-            return ScoreWindow(outputs[known], label[last][known], weight[last][known], 0)
+            unit = weight / reading.copies(given)
+            outputs = left_out(self._recursion(), self.state_, last.X, encoded.y, unit)
+            return ScoreWindow(outputs, label, weight, given).known()
 
         taken = scores(reading)
         if len(taken.label) == 0:
             return
-        self.scores_, self.rule_ = taken.calibrated(self.calibration, reading)
+        self._calibrate(taken, reading)
         if reading.doubtful:
-            other, rule = scores(reading.opposite).calibrated(self.calibration, reading)
+            other = scores(reading.opposite)
+            rule = other.calibrated(self._targets, reading, self._scatter())
             warn_of_weights(reading, taken.accuracy(self.rule_), other.accuracy(rule))
 
 
-class OnlineKernelRegressor(RegressorMixin, OnlineModel):
+class OnlineKernelRegressor(ValueAnswers, OnlineModel):
     r"""Kernel ridge regression that learns from a stream, in time and memory that do not grow.
 
     A width is given with its kernel, ``OnlineKernelRegressor(RBF(gamma=0.1))``.
 
-    Minimizes, after n rows and over coefficients c of at most ``budget`` centers and a free intercept b,
+    Minimizes, after n rows and over coefficients c of at most ``max_centers`` centers and a free intercept b,
 
-        sum_i forget^(n - i) w_i |y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b.
+        sum_i decay^(n - i) w_i |y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b.
 
     Centers are chosen by approximate linear dependence, as in :class:`OnlineFisherClassifier`; where every row
     becomes one, the fit is that of ``KernelRidgeRegressor`` with this kernel and alpha. O(m²) time a row and
-    O(m²) memory for m <= budget centers.
+    O(m²) memory for m <= max_centers centers.
 
     Parameters
     ----------
@@ -406,12 +411,12 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         Penalty; larger is smoother.
     nu : float, default=1e-3
         How much of a row, as a share of k(x, x), may be neglected before it becomes a center.
-    budget : int, default=500
+    max_centers : int, default=500
         The most centers there may be.
-    forget : float, default=1.0
+    decay : float, default=1.0
         Factor by which all that was learned fades with each row: 1 - 1/n remembers about n rows.
     when_full : {"replace", "refuse"}, default="replace"
-        With the budget reached, exchange the least useful centers for recent rows that serve better, every 256
+        With so many centers, exchange the least useful centers for recent rows that serve better, every 256
         rows; or keep those there are.
     weights : {"auto", "counts", "importance"}, default="auto"
         As in :class:`OnlineFisherClassifier`. Nothing of a regressor depends on it: "counts" refuses weights that
@@ -432,7 +437,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         Centers, coefficients, intercept.
     n_rows_seen_ : int
         Rows of positive weight so far.
-    state_ : StreamState
+    state_ : RecursiveState
         The factors that learning goes on from.
 
     See Also
@@ -462,8 +467,8 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         *,
         alpha: float = 0.1,
         nu: float = 1e-3,
-        budget: int = 500,
-        forget: float = 1.0,
+        max_centers: int = 500,
+        decay: float = 1.0,
         when_full: str = "replace",
         weights: str = "auto",
         window: int = 1000,
@@ -471,81 +476,55 @@ class OnlineKernelRegressor(RegressorMixin, OnlineModel):
         self.kernel = kernel
         self.alpha = alpha
         self.nu = nu
-        self.budget = budget
-        self.forget = forget
+        self.max_centers = max_centers
+        self.decay = decay
         self.when_full = when_full
         self.weights = weights
         self.window = window
 
     @in_one_step
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start anew and learn the rows in one pass, in their order.
 
         Parameters
         ----------
-        X : array, CSR matrix or list of objects, n rows
+        X : array, frame, CSR matrix or list of objects, n rows
+            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        in_range("y", real_targets(y, self))
-        return self._learn_targets(X, y, sample_weight, anew=True)
+        if not elsewhere(X):
+            gate.in_range("y", real_targets(y, self))
+        self._add(X, y, sample_weight, None, anew=True)
+        return self
 
     @in_one_step
-    def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: one or many. Of first calls with few rows as in :class:`OnlineFisherClassifier`.
 
         Parameters
         ----------
-        X : array, CSR matrix or list of objects, n rows
+        X : array, frame, CSR matrix or list of objects, n rows
+            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        return self._learn_targets(X, y, sample_weight, anew=False)
-
-    @from_one_state
-    def predict(self, X: Any) -> Floats:
-        """f at each row, of the shape of the targets."""
-        F = self._outputs(X)
-        return F[:, 0] if np.ndim(self.dual_coef_) == 1 else F
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _learn_targets(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
-        first = anew or not hasattr(self, "state_")
-        X = self._read_block(X, reset=first)
-        targets = real_targets(y, self)
-        consistent(X, targets)
-        weight = row_weight(sample_weight, X)
-        weight_reading(self.weights, weight)
-        Y = targets.reshape(len(targets), -1)
-        used = np.flatnonzero(weight > 0)
-        rows = LabeledRows(take(X, used), Y[used], weight[used])
-        if not first and Y.shape[1] != self.state_.a.shape[1]:
-            raise ValueError(f"y has {Y.shape[1]} targets, and the rows before had {self.state_.a.shape[1]}")
-        begun = rows if anew else self._first_rows(rows)
-        if begun is not None:
-            self._begin(begun, more_to_come=not anew)
-            rows = begun
-        outputs = self._learn(rows.X, rows.Y, rows.weight)
-        known = ~np.isnan(outputs[:, 0])
-        self._record(((rows.Y - outputs)[known] ** 2).mean(axis=1), rows.weight[known])
-        if targets.ndim == 1:
-            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
+        self._add(X, y, sample_weight, None, anew=False)
         return self
 
-    def _expansion(self) -> Expansion:
-        coef: Floats = self.dual_coef_.reshape(-1, self.state_.a.shape[1])
-        return Expansion(self.kernel_, self.X_fit_, coef, np.atleast_1d(self.intercept_))
+    def _reset(self) -> None:
+        """Nothing is calibrated."""
+
+    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
+        losses = squared_errors(encoded.y, outputs)
+        self._remember(losses[~np.isnan(losses)], weight_of(block)[~np.isnan(losses)])
 
 
 def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
     """The kernel with numbers for words, and whether they stay; of a kernel given by name gamma is "median"."""
-    chosen = as_kernel(kernel)
-    if isinstance(kernel, str) and getattr(chosen, "gamma", None) == "loo":
+    chosen = as_kernel(kernel).copy()
+    if isinstance(kernel, str) and chosen.gamma == "loo":
         chosen = chosen.set_params(gamma="median")
     if chosen.settled:
         return chosen, True
@@ -562,16 +541,3 @@ def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple
             "kernel_ of a model fitted to the first rows"
         )
     return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)
-
-
-def _class_numbers(classes: NDArray[Any], y: NDArray[Any]) -> Indices:
-    """Positions of labels among the classes."""
-    same_type("y", classes, y)
-    position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    unknown = np.flatnonzero(classes[position] != y)
-    if len(unknown) > 0:
-        raise ValueError(
-            f"y holds {y[unknown[0]]!r}, which is not among the classes of the first call, {classes.tolist()}; "
-            "pass all labels as classes to the first partial_fit"
-        )
-    return position

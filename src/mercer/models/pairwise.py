@@ -6,17 +6,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer.gate import same_type, unmasked
-from mercer.models.base import KernelModel
+from mercer.gate import choice, same_type, unmasked
+from mercer.models.answers import LabelAnswers
+from mercer.models.base import KernelModel, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
-from mercer.models.validation import check_classes, choice, class_labels, consistent, known_classes, row_weight
+from mercer.models.validation import check_classes, class_labels, known_classes, row_weight
+from mercer.rows import elsewhere
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
@@ -26,7 +29,7 @@ def _goes_on(model: "PairwiseClassifier") -> bool:
     return hasattr(model._new(), "partial_fit")
 
 
-class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     """k (k - 1) / 2 classifiers, one for each pair of classes, and class probabilities coupled from theirs.
 
     The classifier of the pair (i, j) sees the rows of these two classes only and says r_ij(x), the probability of
@@ -70,7 +73,6 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    classes_: NDArray[Any]
     pairs_: list[tuple[int, int]]
     estimators_: list[Any]
     _columns: list[Indices | None]
@@ -141,19 +143,14 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 model.partial_fit(take(X, rows), labels[rows], **known)
         return self._describe(X)
 
-    @from_one_state
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class (n,) of each row."""
-        most = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[most]
-        return labels
-
+    @lazily
     @from_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
         odds = self._log_odds(X)
         return np.exp(couple_odds(odds)) if self.coupling == "odds" else couple_least_squares(odds)
 
+    @lazily
     @from_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities."""
@@ -163,6 +160,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(couple_least_squares(odds))
 
+    @lazily
     @from_one_state
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or of two classes the log-odds (n,) of the second: what ``predict`` goes by."""
@@ -186,7 +184,7 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{self.estimator!r} has no predict_log_proba; pairs are coupled by their probabilities"
             )
         (X,), labels = indexable(unmasked("X", X)), class_labels(y)
-        consistent(X, labels)
+        check_consistent_length(X, labels)
         return X, labels, row_weight(sample_weight, X)
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
@@ -208,8 +206,10 @@ class PairwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _log_odds(self, X: Any) -> Array:
-        """log r_ij / r_ji (n, k, k); a pair that saw no row yet has no opinion."""
+        """log r_ij / r_ji (n, k, k) at rows anywhere; zero for a pair without training rows."""
         check_is_fitted(self, "estimators_")
+        if elsewhere(X):
+            return np.concatenate([self._log_odds(block.X) for block in read_blocks(self, X).blocks()])
         (X,) = indexable(unmasked("X", X))
         S = np.zeros((n_rows(X), len(self.classes_), len(self.classes_)))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):

@@ -1,51 +1,23 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
-from collections.abc import Iterator
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.expansion import Expansion
-from mercer.gate import in_range
-from mercer.gram import gram, kernel_blocks, self_similarity
-from mercer.gram.moments import Moments
+from mercer import gate
+from mercer.gram import Budget
 from mercer.kernels import Kernel
-from mercer.models.base import Training
-from mercer.models.lazy import lazily
-from mercer.models.passes import Columns, Encoder, ValueBlocks
+from mercer.models.answers import ValueAnswers
+from mercer.models.lazy import lazily, lazily_whole
+from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, from_one_state, in_one_step
-from mercer.models.streaming import StreamModel
-from mercer.models.validation import (
-    check_parameters,
-    consistent,
-    coverage_of,
-    fold_of_rows,
-    penalty_of,
-    real_targets,
-    row_weight,
-    warn_of_shift,
-    warn_of_weights,
-    weight_reading,
-)
-from mercer.rows import Block, Drawn, elsewhere
-from mercer.scores import (
-    LeftOut,
-    noise_std,
-    prediction_intervals,
-    predictive_std,
-    residual_intervals,
-    squared_criterion,
-)
-from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers import CenterVariance, Observations, Smoother, center_variance, make_smoother
-from mercer.tuning import Tuned
-from mercer.types import Array, Floats, Indices
+from mercer.models.validation import penalty_of
+from mercer.scores.uncertainty import Uncertainty
+from mercer.types import Floats
 
 
-class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
+class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To give them: gamma belongs to the kernel,
@@ -167,49 +139,6 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         self.verbose = verbose
 
     @in_one_step
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
-        """Choose kernel and penalty by leave-one-out, and fit.
-
-        Parameters
-        ----------
-        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
-            Or rows elsewhere, which are read block by block: the path of a Parquet file or folder, a
-            list of tuples (X, y) or (X, y, weight), or a function that returns an iterator of them.
-        y : array of shape (n,) or (n, q)
-            Of a path the name of the column, or a list of names; tuples carry it.
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
-            are counts. Of a path the name of the column.
-        groups : array of shape (n,), default=None
-            Rows that are held out together.
-        """
-        check_parameters(self)
-        self._start_anew()
-        together = self.cv is not None or groups is not None
-        if elsewhere(X):
-            self._in_passes(X, together=together)
-            return self._fit_elsewhere(X, y, sample_weight)
-        X, targets, weight = self._table(X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, X, targets, groups, classifier=False)
-        if self._in_passes(X, together=together):
-            return self._fit_table(X, targets, None if sample_weight is None else weight, fold)
-        reading = weight_reading(self.weights, weight)
-        training = Training(X, targets.reshape(len(targets), -1), weight, weight, reading, fold)
-        tuned, observations = self._fit(training, self._criterion(training, None), intercept=self.fit_intercept)
-        self._keep(observations, targets, sample_weight, weight)
-        used = training.weight > 0
-        self.left_out_ = LeftOut(
-            residual=(training.Y - tuned.loo)[used],
-            weight=observations.weight,
-            count=training.count[used],
-            point=observations.rows.point,
-            share=_share(observations, fold if fold is None else fold[used]),
-            fold=fold if fold is None else fold[used],
-        )
-        self._store_loo(training, tuned, float(training.count[used].sum()), one_target=targets.ndim == 1)
-        return self
-
-    @in_one_step
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
         """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
 
@@ -226,38 +155,23 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
             What was there before counts so many times as much from now on: below one it is
             forgotten slowly, and so are rows of the sample.
         """
-        check_parameters(self)
-        self._continue(decay)
-        return self._partial_fit(self._batch(X, y, sample_weight), decay=decay)
+        return self._add(X, y, sample_weight, decay)
 
-    @in_one_step
-    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
+    @lazily_whole
+    @from_one_state
+    def predict_std(self, X: Any) -> Floats:
+        """Standard deviation (n,) or (n, q) of a new observation at each row.
 
-        Parameters
-        ----------
-        X, y, sample_weight : as in ``fit``
-            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
-            are refused where that can be seen.
+        That of the noise, and of the posterior of a Gaussian process with this kernel. Costs O(m³ / 3) once a call
+        and O(m²) a row.
         """
-        return self._remove(X, y, sample_weight)
+        check_is_fitted(self)
+        uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
+        return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
     @lazily
     @from_one_state
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """f at each row (n,) or (n, q).
-
-        With ``return_std`` also the standard deviation of a new observation there: noise, and
-        the posterior of a Gaussian process with this kernel. Costs O(m³ / 3) once a call and O(m²) a row.
-        """
-        F = self._shaped(self._outputs(X))
-        if not return_std:
-            return F
-        variance = self._variance(self._read(X, reset=False))
-        return F, self._shaped(predictive_std(np.atleast_1d(self.noise_std_), variance, self.left_out_))
-
-    @from_one_state
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
 
         The jackknife+ of the leave-one-out residuals: whatever the noise, it covers at least
@@ -265,139 +179,21 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, StreamModel):
         alpha are held fixed. Costs O(n³ / 3) once a call and O(n²) a row. With fewer centers than
         rows the jackknife: a row of many hardly changes f, and the interval has the same width everywhere.
         """
-        coverage_of(coverage)
-        F = self._outputs(X).astype(np.float64)
-        if self.left_out_.point is None:
-            ends = residual_intervals(F, self.left_out_, coverage)
-        else:
-            ends = self._jackknife(self._read(X, reset=False), F, coverage)
-        return ends[:, 0] if self.dual_coef_.ndim == 1 else ends
+        check_is_fitted(self)
+        gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        f, uncertainty = self._expansion(), self._uncertainty()
+        ends = self._evaluated(X, lambda rows: uncertainty.intervals(rows, f(rows).astype(np.float64), coverage))
+        return self._shaped(ends)
 
-    def _jackknife(self, X: Any, F: Array, coverage: float) -> Array:
-        smooth, ends = self._smoother(), np.empty((*F.shape, 2))
-        for rows, K in self._blocks(X):
-            ends[rows] = prediction_intervals(F[rows], smooth.weights(K), self.left_out_, coverage)
-        return ends
-
-    def _variance(self, X: Any) -> Array:
-        """Variance (n,) of f at rows in memory, in units of that of the noise."""
-        with_centers = self.left_out_.point is None
-        of_rows = self._variance_with_centers() if with_centers else self._smoother().variance
-        parts = []
-        for rows, K in self._blocks(X):
-            parts.append(of_rows(K, np.asarray(self_similarity(self.kernel_, X[rows]), np.float64)))
-        return np.concatenate(parts)
-
-    def _variance_with_centers(self) -> CenterVariance:
-        if self.kernel_.takes == "values":
-            raise _no_kernel_values()
-        K = gram(self.kernel_, self.X_fit_, budget=self._budget()) if penalty_of(self.penalty) == "rkhs" else None
-        variance = center_variance(self._moments, K, self.alpha_, intercept=self.fit_intercept)
-        warn_of_shift(variance.penalized.shift)
-        return variance
-
-    def _smoother(self) -> Smoother:
-        """Factor the kernel matrix of the centers: what a prediction takes from each of them."""
-        if self.kernel_.takes == "values":
-            raise _no_kernel_values()
-        if self.report_.negative > 0:
-            raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel_} is not")
-        # Rounding errors of float32 would make the matrix indefinite where alpha is small.
-        single = getattr(self.X_fit_, "dtype", None) == np.float32
-        X = self.X_fit_.astype(np.float64) if single else self.X_fit_
-        K = np.asarray(gram(self.kernel_, X, budget=self._budget()), dtype=np.float64)
-        weight = np.bincount(cast(Indices, self.left_out_.point), self.left_out_.weight).astype(np.float64)
-        penalty = penalty_of(self.penalty)
-        smooth = make_smoother(K, weight, self.alpha_, penalty=penalty, intercept=self.fit_intercept)
-        warn_of_shift(smooth.factor.shift)
-        return smooth
-
-    def _blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Slices of rows and their kernel rows, so few that weights for all training rows fit, too."""
-        n_weights = 0 if self.left_out_.point is None else len(self.left_out_.point)
-        width = max(len(self.dual_coef_), n_weights)
-        for rows, K in kernel_blocks(self.kernel_, X, self.X_fit_, len(self.dual_coef_), width=width):
-            yield rows, np.asarray(K, dtype=np.float64)
-
-    def _store_loo(self, training: Training, tuned: Tuned, n: float, *, one_target: bool) -> None:
-        """What follows from the outputs fitted and left out, of ``n`` rows in all."""
-        used = training.weight > 0
-        residual = (training.Y - tuned.fitted)[used]
-        noise = noise_std(residual, training.standing[used], n, self.degrees_of_freedom_)
-        self.loo_score_ = float(r2_score(training.Y, tuned.loo, sample_weight=training.standing))
-        if tuned.otherwise is not None:
-            score = float(r2_score(training.Y, tuned.otherwise, sample_weight=training.standing))
-            warn_of_weights(training.reading, self.loo_score_, score)
-        self.noise_std_ = float(noise[0]) if one_target else noise
-        self.loo_prediction_ = tuned.loo[:, 0] if one_target else tuned.loo
-        if one_target:
-            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
-        self.report_ = self._report(tuned, training, f"R² {self.loo_score_:.4f}", "squared")
-
-    def _table(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Array, Array]:
-        """Rows in memory, checked."""
-        X = self._read(X, reset=reset)
-        targets = real_targets(y, self)
-        consistent(X, targets)
-        return X, targets, row_weight(sample_weight, X)
-
-    def _encoder(self, drawn: Drawn, columns: Columns | None) -> ValueBlocks:
-        self._one_target = np.ndim(drawn.sample().y) == 1
-        return ValueBlocks(columns, np.shape(drawn.sample().y)[1:])
-
-    def _labels_of(self, encode: Encoder, block: Block) -> None:
-        return None
-
-    def _criterion(self, training: Training, label: Indices | None) -> CriterionFor:
-        in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
-
-        def for_rows(rows: Indices) -> Criterion:
-            return squared_criterion(training.Y[rows], training.standing[rows])
-
-        return for_rows
-
-    def _conclude(self, training: Training, tuned: Tuned, moments: Moments) -> None:
-        used, faded = training.weight > 0, training.faded
-        weight = training.weight if faded is None else training.weight / faded * training.rows
-        self.left_out_ = LeftOut(
-            residual=(training.Y - tuned.loo)[used],
-            weight=weight[used],
-            count=training.rows[used],
-            point=None,
-            share=None,
-            fold=None,
+    def _uncertainty(self) -> Uncertainty:
+        return Uncertainty(
+            self.kernel_,
+            self.X_fit_,
+            self.alpha_,
+            penalty_of(self.penalty),
+            self.fit_intercept,
+            self.left_out_,
+            self.report_.negative,
+            lambda: self._moments,
+            Budget.from_parameter(self.max_memory),
         )
-        n = float(max(moments.n_rows, used.sum())) if faded is None else training.n_left
-        # Of counted rows each copy is one.
-        n = moments.n if training.reading.counts else n
-        self._store_loo(training, tuned, n, one_target=self._one_target)
-
-    @property
-    def _has_intercept(self) -> bool:
-        return self.fit_intercept
-
-    @property
-    def _has_classes(self) -> bool:
-        return False
-
-    def _expansion(self) -> Expansion:
-        intercept = np.atleast_1d(self.intercept_)
-        coef: Floats = self.dual_coef_.reshape(len(self.dual_coef_), len(intercept))
-        return Expansion(self.kernel_, self.X_fit_, coef, intercept)
-
-    def _shaped(self, F: Floats) -> Floats:
-        return F[:, 0] if self.dual_coef_.ndim == 1 else F
-
-
-def _no_kernel_values() -> ValueError:
-    return ValueError(
-        'uncertainty needs kernel values among the training rows, which kernel="precomputed" does not '
-        "keep; pass the kernel itself"
-    )
-
-
-def _share(observations: Observations, fold: Indices | None) -> Array:
-    """The part of its point's weight that leaves with a row: all of it when folds leave."""
-    leaving = observations.unit if fold is None else observations.weight
-    share: Array = leaving / observations.point_weight[observations.rows.point]
-    return share

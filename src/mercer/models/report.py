@@ -1,10 +1,12 @@
 """What a fit did, in words."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from mercer.kernels import Kernel
-from mercer.tuning import Tuned, TuningPath
+from mercer.scores.targets import Targets
+from mercer.tuning import TuningPath
+from mercer.tuning.few_rows import FewRows
+from mercer.tuning.fit import Fit
 from mercer.types import Indices
 
 
@@ -47,34 +49,74 @@ class FitReport:
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
-def fit_report(
-    model: Any,
-    tuned: Tuned,
-    loo: str,
-    criterion: str,
-    *,
-    n_rows: int,
-    centers: str,
-    products: str,
-    fold: Indices | None,
-) -> FitReport:
-    """The report of a model that has just been fitted."""
+@dataclass(frozen=True)
+class SparseReport:
+    """Facts about a sparse fit; ``str`` gives them as lines.
+
+    ``longest`` is the number of centers on the longest path; where all were kept, ``end`` says why.
+    """
+
+    n_rows: int
+    n_centers: int
+    longest: int
+    end: str
+    kernel: Kernel
+    alpha: float
+    selection: str
+    criterion: str
+    criterion_value: float
+    n_kernels: int
+    loo: str
+
+    def __str__(self) -> str:
+        lines = {
+            "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
+            "kernel": f"{self.kernel}, of {self.n_kernels}",
+            "alpha": f"{self.alpha:.4g}",
+            "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
+            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
+            "held-out rows": self.loo,
+        }
+        width = max(map(len, lines)) + 2
+        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+
+    @classmethod
+    def of(cls, fit: FewRows, targets: Targets, selection: str, score: float) -> "SparseReport":
+        """The report of a fit with this leave-one-out score."""
+        return cls(
+            n_rows=len(fit.loo),
+            n_centers=len(fit.coef),
+            longest=max(len(path) for path in fit.paths),
+            end=fit.end,
+            kernel=fit.kernels[0],
+            alpha=fit.alpha,
+            selection=selection,
+            criterion=targets.criterion_name,
+            criterion_value=fit.criterion_value,
+            n_kernels=max((len(path.kernels) for path in fit.trials), default=1),
+            loo=targets.score_words(score),
+        )
+
+
+def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
+    """The report of a fit with this leave-one-out score."""
+    tuned = fit.tuned
     return FitReport(
-        n_rows=n_rows,
-        n_centers=len(model.dual_coef_),
-        centers=centers,
-        kernel=model.kernel_,
-        alpha=model.alpha_,
-        criterion=criterion,
+        n_rows=fit.n_rows,
+        n_centers=len(tuned.coef),
+        centers=fit.selected,
+        kernel=tuned.kernel,
+        alpha=tuned.alpha,
+        criterion=targets.criterion_name,
         criterion_value=float(tuned.paths[-1].scores.min()),
         searched=", then ".join(_in_words(path) for path in _told(tuned.paths)),
-        leaving=_leaving(fold, len(tuned.loo), n_rows),
-        loo=loo,
-        degrees_of_freedom=model.degrees_of_freedom_,
+        leaving=_leaving(fit.training.fold, len(tuned.loo), fit.n_rows),
+        loo=targets.score_words(score),
+        degrees_of_freedom=tuned.degrees_of_freedom,
         rank=tuned.rank,
         negative=tuned.negative,
         error=tuned.error,
-        products=products,
+        products=fit.products,
     )
 
 

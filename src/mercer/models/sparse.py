@@ -1,262 +1,174 @@
 """Sparse kernel models: a Fisher classifier and a regressor on few centers, chosen by the targets."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Self, cast, get_args
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
-from sklearn.metrics import r2_score
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
-from mercer.expansion import Expansion
+from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.base import KernelModel, Training
+from mercer.models.answers import ClassAnswers, ValueAnswers
+from mercer.models.base import KernelModel
+from mercer.models.report import SparseReport
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
-    check_classes,
     check_parameters,
-    choice,
-    class_factors,
-    class_labels,
-    class_priors,
-    consistent,
-    count_or_none,
-    decision_words,
     generator,
-    nonnegative,
-    positive,
+    meaning_of,
     positive_or_none,
     positive_or_word,
-    real_targets,
-    row_weight,
-    warn_of_constant,
-    warn_of_weights,
-    weight_reading,
+    read_rows,
 )
-from mercer.rows.table import n_rows, take
-from mercer.scores import (
-    ClassFit,
-    Rule,
-    Scatter,
-    make_rule,
-    odds_shift,
-)
-from mercer.scores.criteria import Criterion, accuracy, classification_criterion, squared_criterion
-from mercer.scores.relative import class_targets
-from mercer.solvers import Observations
+from mercer.rows import Block, Labels
+from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
-from mercer.tuning.sparse import SparseFit, tune_sparse
-from mercer.tuning.sparse_problem import ChosenBy, SparseProblem, SparseSettings, TargetCriterion
-from mercer.types import Array, Floats, Indices
+from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
+from mercer.tuning.sparse_problem import SCREEN, ChosenBy, SparseSettings
+from mercer.types import Floats, Indices
 
-PENALTIES = ("rkhs", "coef", "diagonal")
-
-
-@dataclass(frozen=True)
-class SparseReport:
-    """Facts about a sparse fit; ``str`` gives them as lines.
-
-    ``longest`` is the number of centers on the longest path; where all were kept, ``end`` says why.
-    """
-
-    n_rows: int
-    n_centers: int
-    longest: int
-    end: str
-    kernel: Kernel
-    alpha: float
-    selection: str
-    criterion: str
-    criterion_value: float
-    n_kernels: int
-    loo: str
-
-    def __str__(self) -> str:
-        lines = {
-            "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
-            "kernel": f"{self.kernel}, of {self.n_kernels}",
-            "alpha": f"{self.alpha:.4g}",
-            "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
-            "held-out rows": self.loo,
-        }
-        width = max(map(len, lines)) + 2
-        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
-
-
-@dataclass(frozen=True)
-class SparseStage:
-    """What staged predictions need of one selection: the model with its first s centers, for every s.
-
-    ``position`` (m,) of the centers in ``X_fit_``, ``targets`` they serve, V (m, m), zeta (m, t) and
-    ``kernel_mean`` (m,) of the steps, ``target_mean`` (t,).
-    """
-
-    position: Indices
-    targets: list[int]
-    V: Array
-    zeta: Array
-    kernel_mean: Array
-    target_mean: Array
-
-    def model(self, s: int, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
-        """Write coefficients and intercepts with at most s centers into coef (m, q) and intercept (q,)."""
-        s = min(s, len(self.position))
-        c = self.V[:s, :s] @ self.zeta[:s]
-        coef[np.ix_(self.position[:s], np.array(self.targets))] = c
-        intercept[self.targets] = self.target_mean - self.kernel_mean[:s] @ c
+PENALTIES = ("auto", "rkhs", "coef", "diagonal")
+ALPHAS = ("auto", "loo", "gcv", "evidence")
 
 
 class SparseModel(KernelModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b on few centers; abstract."""
 
+    alpha: float | str
+    penalty: str
+    weights: str
     selection: str
     n_candidates: int | None
     stop: str | None
     tol: float
     max_centers: int | None
-    cost: float
     prune: bool
     shared: bool
     widths: Any
+    max_memory: float | None
+    random_state: Any
+    kernels_: tuple[Kernel, ...]
+    center_kernel_: Indices
+    stages_: tuple[SparseStage, ...]
 
-    def _settings(self) -> SparseSettings:
-        """The parameters, checked."""
-        choice("selection", self.selection, SELECTIONS)
-        choice("penalty", self.penalty, PENALTIES)
+    @in_one_step
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose kernel, penalty and centers by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, frame, CSR matrix, list of objects or kernel matrix, n rows
+        y : array of shape (n,), of a regressor also (n, q)
+            Class labels of one type (numbers, strings, truth values or dates), or real targets.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; ``weights`` says what they mean.
+        """
+        check_parameters(self, words=ALPHAS)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
+        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
+        kernel = as_kernel(self.kernel).copy()
+        rng = generator(self.random_state)
+        budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
+        settings, meaning = self._settings(len(kernel.distinct(X).first)), meaning_of(self.weights)
+        fit = fit_few_rows(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
+        self.__dict__ |= self._attributes(targets, fit)
+        return self
+
+    def _settings(self, n_points: int) -> SparseSettings:
+        """The parameters, checked, for so many different rows."""
+        gate.choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
-            choice("stop", self.stop, STOPS)
-        penalty = "orthogonal" if self.selection == "orthogonal" else self.penalty
-        if self.widths is not None:
-            penalty = "orthogonal" if self.selection == "orthogonal" else "coef"
-        alpha, chosen_by = _alpha(self.alpha)
-        if chosen_by == "evidence" and self.selection != "orthogonal" and isinstance(self, ClassifierMixin):
-            raise ValueError('alpha="evidence" of a classifier needs selection="orthogonal"; use "loo" or "gcv"')
-        picked = SelectionRule(
+            gate.choice("stop", self.stop, STOPS)
+        penalty = self._penalty()
+        alpha, chosen_by = self._alpha(penalty, n_points)
+        rule = SelectionRule(
             cast(Any, self.selection),
-            count_or_none("n_candidates", self.n_candidates),
+            self.n_candidates,
             cast(Any, penalty),
             "evidence" if chosen_by == "evidence" else "gcv",
-            positive("cost", self.cost),
         )
         return SparseSettings(
-            rule=picked,
+            rule=rule,
             stop=cast(Any, self.stop),
-            tolerance=nonnegative("tol", self.tol),
+            tolerance=self.tol,
             # Squared errors of a regression have long tails, and one standard error is much: a tenth on Boston.
-            standard_errors=1.0 if isinstance(self, ClassifierMixin) else 0.0,
-            max_centers=count_or_none("max_centers", self.max_centers),
+            standard_errors=1.0 if is_classifier(self) else 0.0,
+            max_centers=self.max_centers,
             alpha=alpha,
             chosen_by=chosen_by,
             prune=bool(self.prune),
             shared=bool(self.shared),
-            widen=self._widen,
+            widen=_widen(self.widths),
         )
 
-    def _widen(self, kernel: Kernel) -> tuple[Kernel, ...]:
-        """The kernels a center may have: multiples of gamma."""
-        if self.widths is None:
-            return (kernel,)
-        factors = np.atleast_1d(gate.real("widths", self.widths))
-        gamma = getattr(kernel, "gamma", None)
-        if gamma is None or factors.ndim != 1 or not (factors.size and ((factors > 0) & (factors < np.inf)).all()):
+    def _penalty(self) -> str:
+        """What is penalized; selections and widths that know one penalty only refuse others."""
+        given = gate.choice("penalty", self.penalty, PENALTIES)
+        if self.selection == "orthogonal":
+            if given != "auto":
+                raise ValueError(
+                    f'selection="orthogonal" penalizes the orthogonal coefficients, and penalty={given!r} is '
+                    'another penalty; use "auto"'
+                )
+            return "orthogonal"
+        if self.widths is not None:
+            if given not in ("auto", "coef"):
+                raise ValueError(
+                    f'kernels of several widths have no common norm for penalty={given!r}; use "coef" or "auto"'
+                )
+            return "coef"
+        return "rkhs" if given == "auto" else given
+
+    def _alpha(self, penalty: str, n_points: int) -> tuple[float | None, ChosenBy]:
+        """A number, or None and what chooses it."""
+        number = positive_or_word("alpha", self.alpha, ALPHAS)
+        if number is not None:
+            return number, "loo"
+        few = n_points <= SCREEN[1]
+        if self.selection == "orthogonal":
+            if self.alpha == "loo":
+                raise ValueError(
+                    'selection="orthogonal" re-estimates alpha at every step by generalized cross-validation or '
+                    'evidence, not by alpha="loo"; use "gcv", "evidence" or "auto"'
+                )
+            return None, "evidence" if self.alpha == "evidence" else "gcv"
+        if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
             raise ValueError(
-                f"widths={self.widths!r} multiplies gamma of {kernel!r}; give positive numbers, and a gamma"
+                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {SCREEN[1]} different rows '
+                f'(here {n_points}), or for selection="orthogonal"; use "loo", "gcv" or "auto"'
             )
-        return tuple(clone(kernel).set_params(gamma=np.multiply(gamma, factor).tolist()) for factor in factors)
+        if self.alpha == "auto":
+            return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
+        return None, cast(ChosenBy, self.alpha)
 
-    def _fit_sparse(self, training: Training, criterion: TargetCriterion) -> tuple[Array, Array | None]:
-        """Choose and solve, set what every sparse model has; returns outputs (n, q) of rows left out.
+    def _attributes(self, targets: Targets, fit: FewRows) -> dict[str, Any]:
+        dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+        concluded = targets.conclude(fit.training, fit)
+        return concluded | {
+            "kernels_": fit.kernels,
+            "kernel_": fit.kernels[0],
+            "gamma_": fit.kernels[0].gamma,
+            "center_kernel_": fit.number,
+            "alpha_": fit.alpha,
+            "support_": fit.support,
+            "X_fit_": fit.centers,
+            "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
+            "intercept_": targets.shaped(fit.intercept.astype(dtype)),
+            "stages_": fit.stages,
+            "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
+            "trials_": fit.trials,
+            "degrees_of_freedom_": fit.degrees_of_freedom,
+            "report_": SparseReport.of(fit, targets, self.selection, concluded["loo_score_"]),
+        }
 
-        The second outputs are those if the weights meant the other thing, where that is in doubt. Rows of weight
-        zero take no part; being left out is their usual state.
-        """
-        X, Y, weight = training.X, training.Y, training.weight
-        settings, kernel = self._settings(), as_kernel(self.kernel)
-        used = np.flatnonzero(weight > 0)
-        if len(used) < 2:
-            raise ValueError(
-                f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {len(used)}"
-            )
-        part = kernel.subset(X, used) if len(used) < len(Y) else X
-        rows = kernel.distinct(part)
-        doubt = None if training.doubt is None else training.doubt[used]
-        observations = Observations(Y[used], weight[used], training.unit[used], rows, doubt)
-        points = kernel.subset(part, rows.first)
-        rng = generator(self.random_state)
-        budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
-        problem = SparseProblem(
-            points, observations, lambda some, targets: criterion(used[some], targets), settings, budget
-        )
-        fit = tune_sparse(kernel, problem, rng)
-        self._limit = fit.longest if fit.longest < n_rows(points) else None
-        self._store_fit(X, fit, observations, used[rows.first])
-        fitted = self._sparse_outputs(X) if len(used) < len(Y) else np.empty_like(Y)
-
-        def at_all(outputs: Array) -> Array:
-            every = fitted.astype(np.float64)
-            every[used] = outputs
-            return every
-
-        return at_all(fit.loo), None if fit.otherwise is None else at_all(fit.otherwise)
-
-    def _store_fit(self, X: Any, fit: SparseFit, observations: Observations, first: Indices) -> None:
-        """Centers of all parts, once each, with the coefficients of every part."""
-        q, dtype = observations.Y.shape[1], np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        chosen = list(dict.fromkeys(int(j) for part in fit.parts for j in part.solution.order))
-        if len(fit.candidates.kernels) > 1:
-            chosen.sort(key=lambda j: int(fit.candidates.kernel_number(np.array([j]))[0]))
-        position = {j: i for i, j in enumerate(chosen)}
-        self.dual_coef_ = np.zeros((len(chosen), q), dtype)
-        self.intercept_ = np.zeros(q, dtype)
-        stages = []
-        for part in fit.parts:
-            where = np.array([position[int(j)] for j in part.solution.order], dtype=np.intp)
-            mean = (
-                observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
-            )
-            V, zeta = part.steps.V[: part.m, : part.m], part.steps.zeta[: part.m]
-            stages.append(SparseStage(where, part.targets, V, zeta, part.steps.kernel_mean[: part.m], mean))
-            stages[-1].model(part.m, self.dual_coef_, self.intercept_)
-        self.stages_ = tuple(stages)
-        numbers = np.array(chosen, dtype=np.intp)
-        self.kernels_ = fit.candidates.kernels
-        self.kernel_ = fit.candidates.kernels[0]
-        self.center_kernel_ = fit.candidates.kernel_number(numbers)
-        self.gamma_ = getattr(self.kernel_, "gamma", None)
-        warn_of_constant(self.kernel_, X)
-        self.alpha_ = float(fit.parts[0].steps.alpha[0])
-        self.support_ = first[fit.candidates.point(numbers)]
-        self.X_fit_ = self.kernel_.centers(X, self.support_)
-        self.path_ = fit.parts[0].path if len(fit.parts) == 1 else tuple(part.path for part in fit.parts)
-        self.trials_ = fit.paths
-        self.degrees_of_freedom_ = max(
-            float(part.path.degrees_of_freedom[min(part.m, len(part.path)) - 1]) for part in fit.parts
-        )
-        self._criterion_value = float(np.mean([part.score for part in fit.parts]))
-
-    def _outputs(self, X: Any) -> Floats:
-        """f at new rows (n, q)."""
-        check_is_fitted(self)
-        return self._sparse_outputs(self._read(X, reset=False))
-
-    def _sparse_outputs(self, X: Any) -> Floats:
-        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        return self._evaluate(X, coef, np.atleast_1d(self.intercept_))
-
-    def _evaluate(self, X: Any, coef: Floats, intercept: Floats) -> Floats:
-        """Sum over kernels of the expansions on the centers that have them."""
-        F: Any = intercept
-        for g in np.unique(self.center_kernel_):
-            some = np.flatnonzero(self.center_kernel_ == g)
-            centers = self.X_fit_ if len(some) == len(coef) else take(self.X_fit_, some)
-            zero = np.zeros(coef.shape[1], coef.dtype)
-            F = F + Expansion(self.kernels_[g], centers, coef[some], zero)(X)
-        return np.asarray(F)
+    def _expansion(self) -> Callable[[Any], Floats]:
+        intercept = np.atleast_1d(self.intercept_)
+        coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
+        return expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)
 
     def _staged_outputs(self, X: Any) -> Iterator[Floats]:
         """f (n, q) with 1, 2, … centers of each selection."""
@@ -264,40 +176,11 @@ class SparseModel(KernelModel):
         X = self._read(X, reset=False)
         shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
         for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
-            coef, intercept = np.zeros(shape), np.zeros(shape[1])
-            for stage in self.stages_:
-                stage.model(s, coef, intercept)
-            yield self._evaluate(X, coef, intercept)
-
-    def _end_of(self, paths: tuple[Any, ...]) -> str:
-        """Why there are no more centers, where all of a path were kept."""
-        whole = [len(path) for stage, path in zip(self.stages_, paths) if len(stage.position) == len(path)]
-        if not whole or self.stop is None:
-            return ""
-        if self._limit is None or max(whole) < self._limit:
-            return ": no other row adds to it"
-        return f": stop={self.stop!r} would go on, max_centers above {self._limit} lets it"
-
-    def _report(self, n: int, criterion: str, loo: str) -> SparseReport:
-        paths = self.path_ if isinstance(self.path_, tuple) else (self.path_,)
-        longest = max(len(path) for path in paths)
-        tried = max((len(path.kernels) for path in self.trials_), default=1)
-        return SparseReport(
-            n,
-            len(self.dual_coef_),
-            longest,
-            self._end_of(paths),
-            self.kernel_,
-            self.alpha_,
-            self.selection,
-            criterion,
-            self._criterion_value,
-            tried,
-            loo,
-        )
+            coef, intercept = staged(self.stages_, s, *shape)
+            yield expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)(X)
 
 
-class SparseFisherClassifier(ClassifierMixin, SparseModel):
+class SparseFisherClassifier(ClassAnswers, SparseModel):
     r"""Kernel Fisher discriminant on few centers, chosen one after another by the classes.
 
     ``SparseFisherClassifier()`` needs no parameters; a width is given with its kernel, as in
@@ -336,23 +219,21 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     tol : float, default=0.01
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
-    alpha : float, "loo", "gcv" or "evidence", default="loo"
-        Penalty; larger is smoother. Words say how it is chosen; selection="orthogonal" knows "gcv" (also meant by
-        "loo") and "evidence".
-    penalty : {"rkhs", "coef", "diagonal"}, default="rkhs"
-        c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). Not
-        used by selection="orthogonal".
+    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
+        Penalty; larger is smoother. Words say how it is chosen: "auto" is "loo", and "gcv" where
+        selection="orthogonal", which knows "gcv" and "evidence" only.
+    penalty : {"auto", "rkhs", "coef", "diagonal"}, default="auto"
+        c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). "auto" is
+        "rkhs", with ``widths`` "coef". selection="orthogonal" has a penalty of its own and takes "auto" only.
     weights : {"auto", "counts", "importance"}, default="auto"
         What ``sample_weight`` means to leave-one-out: numbers of equal rows, of which one is left out at a time,
         or how much a row matters; see :class:`KernelFisherClassifier`.
-    cost : float, default=1.0
-        Degrees of freedom that a chosen center counts for a given one, in "gcv" and "bic".
     prune : bool, default=False
         Whether centers are eliminated backward afterwards, by the same rule.
     shared : bool, default=True
         Whether all classes share the centers; else each class against the rest has its own.
     widths : array of factors, default=None
-        Multiples of gamma among which every center chooses its own; the penalty is then c'c.
+        Multiples of gamma among which every center chooses its own, with the penalty "coef".
     criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
         What leave-one-out minimizes.
     priors, class_weight, threshold, calibration
@@ -372,9 +253,8 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
     path_ : SparsePath
         Order, objective, rss, degrees of freedom, gcv, bic and left-out error for every number of centers; one
         for each class if ``shared`` is False.
-    trials_ : tuple of TuningPath
-        Kernels and alphas that were compared: all kernels, the best of them on more rows where there are more
-        than 600, and alphas of the chosen kernel on all rows.
+    trials_ : tuple of SparseTrial
+        Kernels and alphas that were compared.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         What was chosen.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
@@ -410,10 +290,9 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         stop: str | None = "loo",
         tol: float = 0.01,
         max_centers: int | None = None,
-        alpha: float | str = "loo",
-        penalty: str = "rkhs",
+        alpha: float | str = "auto",
+        penalty: str = "auto",
         weights: str = "auto",
-        cost: float = 1.0,
         prune: bool = False,
         shared: bool = True,
         widths: ArrayLike | None = None,
@@ -434,7 +313,6 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self.alpha = alpha
         self.penalty = penalty
         self.weights = weights
-        self.cost = cost
         self.prune = prune
         self.shared = shared
         self.widths = widths
@@ -446,110 +324,14 @@ class SparseFisherClassifier(ClassifierMixin, SparseModel):
         self.max_memory = max_memory
         self.random_state = random_state
 
-    @in_one_step
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose kernel, penalty and centers by leave-one-out, and fit.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, list of objects or kernel matrix, n rows
-        y : array of shape (n,)
-            Class labels of one type: numbers, strings, truth values or dates.
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; ``weights`` says what they mean.
-        """
-        check_parameters(self, words=get_args(ChosenBy))
-        decision_words(self)
-        X = self._read(X, reset=True)
-        y = class_labels(y)
-        consistent(X, y)
-        weight = row_weight(sample_weight, X)
-        label = self._classes(y, weight)
-        priors = class_priors(self.priors, len(self.classes_))
-        factor = class_factors(self.class_weight, self.classes_, label, weight)[label]
-        Y, reading = class_targets(label, len(self.classes_)), weight_reading(self.weights, weight)
-        training = Training(X, Y, weight * factor, weight, reading, None)
-        evidence = training.evidence
-        loo, otherwise = self._fit_sparse(training, self._judge(label, evidence, Y))
-        scatter = Scatter.of(self._fitted(X), Y, evidence)
-        fit = ClassFit(loo, Y, label, evidence, scatter)
-        self._make_rule(X, fit, training.weight, priors)
-        if otherwise is not None:
-            P = self._rule_of(replace(fit, loo=otherwise), training.weight).probabilities(otherwise)
-            warn_of_weights(reading, self.loo_score_, accuracy(P, label, evidence))
-        return self
-
-    @from_one_state
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of largest probability for each row (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
-
-    @from_one_state
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes (n, n_classes), calibrated on rows that were left out."""
-        F = self._outputs(X)
-        return self.rule_.probabilities(F)
-
-    @from_one_state
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the probabilities (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.log_probabilities(F)
-
-    @from_one_state
-    def decision_function(self, X: Any) -> Floats:
-        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.decision(F)
-
     @from_one_state
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
         for F in self._staged_outputs(X):
             yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
 
-    def _fitted(self, X: Any) -> Array:
-        return np.asarray(self._sparse_outputs(X), dtype=np.float64)
 
-    def _classes(self, y: NDArray[Any], weight: Array) -> Indices:
-        """Class numbers (n,); a row of weight zero whose class no other row has gets any number."""
-        self.classes_ = np.unique(y[weight > 0])
-        check_classes(self.classes_, self.threshold)
-        return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-
-    def _judge(self, label: Indices, weight: Array, Y: Array) -> TargetCriterion:
-        def criterion(rows: Indices, targets: list[int] | None) -> Criterion:
-            w, own, targeted = weight[rows], label[rows], Y[rows]
-            if targets is not None:
-                own, targeted = (own == targets[0]).astype(np.intp), targeted[:, targets]
-            return classification_criterion(self.criterion, own, w, targeted)
-
-        return criterion
-
-    def _rule_of(self, fit: ClassFit, weight: Array) -> Rule:
-        return make_rule(
-            fit,
-            n_components=len(self.classes_) - 1,
-            calibration=self.calibration,
-            threshold=self.threshold,
-            prior_shift=odds_shift(np.bincount(fit.label, weight) / weight.sum(), self.priors_),
-        )
-
-    def _make_rule(self, X: Any, fit: ClassFit, weight: Array, priors: Array | None) -> None:
-        share = np.bincount(fit.label, weight) / weight.sum()
-        self.priors_ = share if priors is None else priors
-        self.rule_ = self._rule_of(fit, weight)
-        self.threshold_ = self.rule_.posterior.threshold() if len(self.classes_) == 2 else None
-        self.loo_outputs_ = fit.loo
-        self.loo_decision_ = self.rule_.decision(fit.loo)
-        self.loo_proba_ = self.rule_.probabilities(fit.loo)
-        self.loo_score_ = accuracy(self.loo_proba_, fit.label, weight)
-        self.report_ = self._report(n_rows(X), self.criterion, f"accuracy {self.loo_score_:.4f}")
-
-
-class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
+class SparseKernelRegressor(ValueAnswers, SparseModel):
     r"""Kernel regression on few centers, chosen one after another by the targets.
 
     ``SparseKernelRegressor()`` needs no parameters; a width is given with its kernel, as in
@@ -560,14 +342,14 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
 
     Parameters
     ----------
-    kernel, selection, n_candidates, stop, max_centers, penalty, weights, cost, prune, widths
+    kernel, selection, n_candidates, stop, max_centers, penalty, weights, prune, widths
         As in :class:`SparseFisherClassifier`.
     tol : float, default=0.003
         As in :class:`SparseFisherClassifier`: here of squared errors, whose standard error has no say.
-    alpha : float, "loo", "gcv" or "evidence", default="evidence"
+    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
         As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence of the model on
-        all rows, among those whose left-out error is within one standard error of the least; with more than 600
-        distinct rows, or another penalty than "rkhs", it is "loo".
+        all rows, among those whose left-out error is within one standard error of the least; it takes at most 600
+        distinct rows and the penalty "rkhs". "auto" is "evidence" there, and "loo" otherwise.
     max_memory, random_state
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
@@ -603,10 +385,9 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         stop: str | None = "loo",
         tol: float = 0.003,
         max_centers: int | None = None,
-        alpha: float | str = "evidence",
-        penalty: str = "rkhs",
+        alpha: float | str = "auto",
+        penalty: str = "auto",
         weights: str = "auto",
-        cost: float = 1.0,
         prune: bool = False,
         shared: bool = True,
         widths: ArrayLike | None = None,
@@ -622,52 +403,11 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         self.alpha = alpha
         self.penalty = penalty
         self.weights = weights
-        self.cost = cost
         self.prune = prune
         self.shared = shared
         self.widths = widths
         self.max_memory = max_memory
         self.random_state = random_state
-
-    @in_one_step
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose kernel, penalty and centers by leave-one-out, and fit.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, list of objects or kernel matrix, n rows
-        y : array of shape (n,) or (n, q)
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; ``weights`` says what they mean.
-        """
-        check_parameters(self, words=get_args(ChosenBy))
-        X = self._read(X, reset=True)
-        targets = real_targets(y, self)
-        consistent(X, targets)
-        gate.in_range("y", targets, getattr(X, "dtype", np.float64))
-        weight = row_weight(sample_weight, X)
-        Y = targets.reshape(len(targets), -1)
-
-        def criterion(rows: Indices, columns: list[int] | None) -> Criterion:
-            targets = Y[rows] if columns is None else Y[rows][:, columns]
-            return squared_criterion(targets, weight[rows])
-
-        training = Training(X, Y, weight, weight, weight_reading(self.weights, weight), None)
-        loo, otherwise = self._fit_sparse(training, criterion)
-        self.loo_score_ = float(r2_score(Y, loo, sample_weight=weight))
-        if otherwise is not None:
-            score = float(r2_score(Y, otherwise, sample_weight=weight))
-            warn_of_weights(training.reading, self.loo_score_, score)
-        self.loo_prediction_ = loo[:, 0] if targets.ndim == 1 else loo
-        self.report_ = self._report(n_rows(X), "squared", f"R² {self.loo_score_:.4f}")
-        if targets.ndim == 1:
-            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
-        return self
-
-    @from_one_state
-    def predict(self, X: Any) -> Floats:
-        """f at each row (n,) or (n, q)."""
-        return self._shaped(self._outputs(X))
 
     @from_one_state
     def staged_predict(self, X: Any) -> Iterator[Floats]:
@@ -675,12 +415,22 @@ class SparseKernelRegressor(MultiOutputMixin, RegressorMixin, SparseModel):
         for F in self._staged_outputs(X):
             yield self._shaped(F)
 
-    def _shaped(self, F: Floats) -> Floats:
-        return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
+def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
+    """From a kernel to those a center may have: multiples of gamma."""
 
-def _alpha(value: Any) -> tuple[float | None, ChosenBy]:
-    """A number, or None and what chooses it."""
-    if isinstance(value, str) and value in get_args(ChosenBy):
-        return None, cast(ChosenBy, value)
-    return positive_or_word("alpha", value, get_args(ChosenBy)), "loo"
+    def widened(kernel: Kernel) -> tuple[Kernel, ...]:
+        if widths is None:
+            return (kernel,)
+        factors = np.atleast_1d(gate.real("widths", widths))
+        if (
+            kernel.gamma is None
+            or factors.ndim != 1
+            or not (factors.size and ((factors > 0) & (factors < np.inf)).all())
+        ):
+            raise ValueError(
+                f"widths={widths!r} multiplies gamma of {kernel!r}; give positive numbers and a gamma"
+            )
+        return tuple(kernel.narrowed(float(factor)) for factor in factors)
+
+    return widened

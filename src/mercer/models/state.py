@@ -77,18 +77,9 @@ def snapshot(model: Any) -> Any:
     view = object.__new__(type(model))
     view.__dict__ = attributes
     if pending is not None:
-        view.__dict__ = attributes | pending.get(lambda: _solution(view))
+        view.__dict__ = attributes | pending.get(view._solution)
         del view.__dict__[PENDING]
     return view
-
-
-def _solution(model: Any) -> dict[str, Any]:
-    """The attributes that solving the model sets."""
-    twin = aside(model)
-    del twin.__dict__[PENDING]
-    twin._solve()
-    before = vars(model)
-    return {name: value for name, value in vars(twin).items() if before.get(name) is not value}
 
 
 def in_one_step(method: Method) -> Method:

@@ -2,48 +2,32 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
 from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer import gate
-from mercer.centers import CenterSelector, ForwardSelection, Given, as_selector
-from mercer.centers.resolve import selector_for
-from mercer.errors import NumericalWarning, ScaleWarning, WeightWarning, warn
-from mercer.gram import cross
-from mercer.kernels import Kernel, as_kernel
-from mercer.rows import Meaning, Reading, Tally, distinct_rows, reading_of
-from mercer.rows.table import n_rows, take
+from mercer.centers import CenterSelector
+from mercer.kernels import as_kernel
+from mercer.rows import Labels, Meaning, elsewhere
+from mercer.rows.table import n_rows
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
+from mercer.scores.targets import ClassTargets, Decision
+from mercer.solvers.recursive import WHEN_FULL
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Indices
 
 # Penalties that are given lie in between: of others squares are lost.
 PENALTIES = (1e-100, 1e100)
-# The share of squared distances that may be left to half of the features: scales that differ by a factor of 1000.
-UNSEEN = 1e-6
-# Leave-one-out scores, accuracy or R², that differ by more than this are worth a word.
-SCORE_GAP = 0.02
-# Outputs that may be off by more than this share of their spread are worth a warning; rows in float32: the second.
-LOST, LOST_SINGLE = 1e-3, 0.1
-# centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
-AUTO_WORK = 4e12
-AUTO_CENTERS = (500, 4000)
-
-
-def choice(name: str, value: Any, allowed: Iterable[str]) -> None:
-    """``value`` is one of the words."""
-    allowed = list(allowed)
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name}={_short(value)} is not known; it must be one of {', '.join(map(repr, allowed))}")
 
 
 def positive_or_loo(name: str, value: Any) -> float | None:
@@ -121,10 +105,11 @@ def _whole(name: str, value: Any) -> int:
 
 # Parameters that are numbers or truth values, and what they must be; alpha knows words, too.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "budget": count,
-    "cost": positive,
+    "calibration": partial(gate.choice, allowed=CALIBRATIONS),
+    "criterion": partial(gate.choice, allowed=CLASSIFICATION_CRITERIA),
+    "threshold": partial(gate.choice, allowed=("bayes", *THRESHOLDS)),
+    "decay": share,
     "fit_intercept": gate.truth,
-    "forget": share,
     "loo_rows": lambda _, value: loo_size(value),
     "max_centers": count_or_none,
     "max_memory": positive_or_none,
@@ -134,6 +119,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "shared": gate.truth,
     "tol": nonnegative,
     "verbose": _verbosity,
+    "when_full": partial(gate.choice, allowed=WHEN_FULL),
     "window": count,
 }
 CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
@@ -159,6 +145,8 @@ def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
     """
     positive_or_word("alpha", model.alpha, words)
     _check_each(model, CHECKS)
+    if getattr(model, "threshold", "bayes") != "bayes" and model.priors is not None:
+        raise ValueError(f'priors move the threshold, threshold={model.threshold!r} fixes it; use "bayes"')
     selector = getattr(model, "centers", None)
     if isinstance(selector, CenterSelector):
         _check_each(selector, CHECKS_OF_SELECTORS)
@@ -170,52 +158,7 @@ def _check_each(owner: Any, checks: dict[str, Callable[[str, Any], Any]]) -> Non
             check(name, getattr(owner, name))
 
 
-def auto_centers(n: int) -> int:
-    """How many centers n rows get by themselves: at most half of them."""
-    least, most = AUTO_CENTERS
-    return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
-
-
-def wanted_centers(centers: Any) -> int:
-    """The number of centers that the parameter asks for, or may ask for; 0 where they are given or not many."""
-    _refuse_truth(centers)
-    if isinstance(centers, str):
-        return AUTO_CENTERS[1]
-    number = centers if isinstance(centers, Integral) else getattr(centers, "n_centers", None)
-    return 0 if number is None else int(number)
-
-
-def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelector, int | None]:
-    """Who chooses centers for n rows like X, and how many; None leaves that to the selector."""
-    _refuse_truth(centers)
-    if isinstance(centers, str):
-        choice("centers", centers, ("auto", "all"))
-        return selector_for(auto_centers(n)), auto_centers(n)
-    if isinstance(centers, Integral):
-        if int(centers) < 1:
-            raise ValueError(f"centers={centers}; at least 1 center is needed")
-        return selector_for(int(centers)), int(centers)
-    if isinstance(centers, CenterSelector):
-        chooses = isinstance(centers, ForwardSelection | Given)
-        return centers, centers.n_centers or (None if chooses else auto_centers(n))
-    given = as_selector(gate.unmasked("centers", centers))
-    if isinstance(given, Given) and kernel.takes == "vectors" and isinstance(X, np.ndarray):
-        # Centers in another precision than the rows would make every block slower.
-        given = Given(check_array(given.rows, dtype=X.dtype))
-        if given.rows.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"centers have {given.rows.shape[1]} features and X has {X.shape[1]}; give centers with the "
-                "columns of X"
-            )
-    return given, None
-
-
-def _refuse_truth(centers: Any) -> None:
-    if isinstance(centers, bool | np.bool_):
-        raise ValueError(f'centers={centers}; give a number of centers, a selector, the centers, "auto" or "all"')
-
-
-def settings(model: Any, names: Iterable[str]) -> dict[str, Any]:
+def parameters_of(model: Any, names: Iterable[str]) -> dict[str, Any]:
     """Parameters of a model by their names, those of its kernel and selector by names such as kernel__gamma."""
     found = {name: getattr(model, name) for name in names if hasattr(model, name)}
     found["kernel"] = as_kernel(model.kernel)
@@ -229,8 +172,8 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
         old, new = before.get(name), now.get(name)
         if not _same(old, new):
             raise ValueError(
-                f"{name} was {_short(old)} for the first rows and is {_short(new)} now, and their sums do not go "
-                "together; set it back, or call fit to begin anew"
+                f"{name} was {gate.shown(old)} for the first rows and is {gate.shown(new)} now, and their sums do "
+                "not go together; set it back, or call fit to begin anew"
             )
 
 
@@ -246,19 +189,9 @@ def _same(a: Any, b: Any) -> bool:
     return type(b) is not np.ndarray and bool(a == b)
 
 
-def _short(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    return repr(value) if shape is None else f"an array of shape {shape}"
-
-
-def coverage_of(value: Any) -> None:
-    """A share between zero and one."""
-    gate.number("coverage", value, "a number between 0 and 1", above=0.0, below=1.0)
-
-
 def penalty_of(value: str) -> Penalty:
     """One of the two penalties."""
-    choice("penalty", value, get_args(Penalty))
+    gate.choice("penalty", value, get_args(Penalty))
     return cast(Penalty, value)
 
 
@@ -284,15 +217,6 @@ def real_targets(y: Any, owner: Any) -> Array:
     targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     gate.not_too_large("y", targets)
     return targets
-
-
-def decision_words(model: Any) -> None:
-    """What a classifier says of criterion, threshold and calibration is known, and goes together."""
-    choice("criterion", model.criterion, CLASSIFICATION_CRITERIA)
-    choice("threshold", model.threshold, ("bayes", *THRESHOLDS))
-    choice("calibration", model.calibration, CALIBRATIONS)
-    if model.threshold != "bayes" and model.priors is not None:
-        raise ValueError(f'priors move the threshold, threshold={model.threshold!r} fixes it; use "bayes"')
 
 
 def check_classes(classes: NDArray[Any], threshold: str) -> None:
@@ -335,19 +259,35 @@ def class_priors(priors: ArrayLike | None, n_classes: int) -> Array | None:
     return p
 
 
-def class_factors(class_weight: Any, classes: NDArray[Any], label: Indices, weight: Array) -> Array:
+def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> Array:
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
             gate.class_factor(f"class_weight={class_weight!r}: the weight of class {label!r}", factor)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        count = np.bincount(label, weight, minlength=len(classes))
+        total = np.zeros(len(classes))
+        total[np.searchsorted(classes, labels.values)] = labels.weight
         # A class that no row has seen yet counts as one of average size.
-        average = weight.sum() / len(count)
-        balanced: Array = average / np.where(count > 0, count, average)
+        average = total.sum() / len(total)
+        balanced: Array = average / np.where(total > 0, total, average)
         return balanced
-    factors = compute_class_weight(class_weight, classes=classes, y=classes)
-    return np.asarray(factors, dtype=np.float64)
+    return np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), dtype=np.float64)
+
+
+def class_targets_of(model: Any, labels: Labels, declared: Any = None) -> ClassTargets:
+    """The targets of a classifier for rows with these labels, or for declared classes."""
+    given = model.get_params(deep=False)
+    classes = labels.values if declared is None else known_classes(declared)
+    gate.same_type("y", classes, labels.values)
+    check_classes(classes, model.threshold)
+    decision = Decision(
+        given.get("criterion", CLASSIFICATION_CRITERIA[0]),
+        model.calibration,
+        model.threshold,
+        component_count(given.get("n_components"), len(classes)),
+        class_priors(model.priors, len(classes)),
+    )
+    return ClassTargets(classes, class_factors(given.get("class_weight"), labels, classes), decision)
 
 
 def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
@@ -367,32 +307,48 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
     return w
 
 
-def weight_reading(meaning: Any, weight: Array | Tally) -> Reading:
-    """How weights (n,), or those of a tally, are read under the parameter ``weights``."""
-    if np.ndim(meaning) > 0:
+def meaning_of(weights: Any) -> Meaning:
+    """What weights mean."""
+    if np.ndim(weights) > 0:
         raise ValueError(
-            f"weights={_short(meaning)}; weights of rows are given to fit as sample_weight, and the parameter "
+            f"weights={gate.shown(weights)}; weights of rows are given to fit as sample_weight, and the parameter "
             "weights says what they mean: 'auto', 'counts' or 'importance'"
         )
-    choice("weights", meaning, get_args(Meaning))
-    tally = weight if isinstance(weight, Tally) else Tally.of(weight, len(weight))
-    return reading_of(cast(Meaning, meaning), tally)
+    return cast(Meaning, gate.choice("weights", weights, get_args(Meaning)))
 
 
-def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
-    """One warning where weights might as well have been read in the other way, and the score would differ."""
-    if abs(score - opposite) <= SCORE_GAP:
-        return
-    counts = "counts of equal rows (one copy is left out at a time)"
-    importance = "importance (each row is left out as a whole)"
-    taken, other = (counts, importance) if reading.counts else (importance, counts)
-    keep, change = ("counts", "importance") if reading.counts else ("importance", "counts")
-    warn(
-        f"sample_weight holds whole numbers, which were read as {taken}: the leave-one-out score is {score:.3f}. "
-        f"Read as {other} it would be {opposite:.3f}. If that was meant, use weights={change!r}; else use "
-        f"weights={keep!r}, which reads them as now, without this warning",
-        WeightWarning,
-    )
+def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
+    """Rows in memory as the model takes them, labels or real targets, and weights, checked."""
+    if elsewhere(X):
+        raise ValueError(
+            f"{type(model).__name__} needs the rows in memory, and X is {type(X).__name__}; pass an array, or use "
+            "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"
+        )
+    X = model._read(X, reset=reset)
+    y = class_labels(y) if is_classifier(model) else real_targets(y, model)
+    check_consistent_length(X, y)
+    return X, y, row_weight(sample_weight, X)
+
+
+def refuse_outside(model: Any, groups: Any) -> None:
+    """What needs the rows in memory."""
+    if model.cv is not None or groups is not None:
+        raise ValueError("cv and groups need the rows in memory; rows of files and streams are held out singly")
+    if isinstance(model.centers, str) and model.centers == "all":
+        raise ValueError('centers="all" needs the rows in memory; give a number of centers')
+
+
+def refuse_to_go_on(model: Any, decay: float) -> None:
+    """What keeps rows from being added."""
+    if isinstance(model.centers, str) and model.centers == "all":
+        raise ValueError('centers="all" needs all rows at once; give a number of centers, or "auto"')
+    if vars(model).get("_lean", False):
+        raise ValueError("a lean copy has no moments to add rows to; continue the model it is a copy of")
+    if model.cv is not None:
+        raise ValueError(f"cv={model.cv!r}; rows of a stream are held out one by one: use cv=None")
+    share("decay", decay)
+    if decay < 1 and model.weights == "counts":
+        raise ValueError(f'decay={decay!r} leaves parts of rows, which are not counts; use weights="auto"')
 
 
 def fold_of_rows(
@@ -431,99 +387,3 @@ def check_stored(value: Any) -> None:
             check_stored(part)
     elif is_dataclass(value) or isinstance(value, BaseEstimator):
         check_stored(vars(value))
-
-
-def check_folds(fold: Indices | None, weight: Array | None) -> None:
-    """Rows of positive weight are in two folds at least."""
-    used = fold if fold is None or weight is None else fold[weight > 0]
-    if used is not None and (used == used[0]).all():
-        raise ValueError("all rows of positive weight are in one fold; cv or groups must give at least two")
-
-
-def consistent(X: Any, y: Any) -> None:
-    """As many targets as rows."""
-    check_consistent_length(X, y)
-
-
-def warn_of_scales(X: Any) -> None:
-    """One warning where at most half of the features that vary carry all but a millionth of squared distances."""
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
-        return
-    with np.errstate(over="ignore"):
-        spread = X.std(axis=0)
-        if not 0.0 < spread.max(initial=0.0) ** 2 < np.inf:
-            return
-    # Rounding gives constant features a spread, too.
-    moving = np.flatnonzero(np.ptp(X, axis=0) > 0)
-    order = moving[np.argsort(-spread[moving], kind="stable")]
-    carried = np.cumsum(spread[order] ** 2)
-    carrying = int((carried < (1.0 - UNSEEN) * carried[-1:]).sum()) + 1
-    if 2 * carrying > len(order):
-        return
-    most, next_one = order[0], order[carrying]
-    # Below this squares are lost, and with them the spread.
-    times = spread[most] / max(float(spread[next_one]), np.finfo(np.float64).tiny ** 0.5)
-    warn(
-        f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: "
-        f"feature {most} varies {times:.1e} times as much as feature {next_one}. If "
-        "features have different units, put a StandardScaler before the estimator",
-        ScaleWarning,
-    )
-
-
-def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
-    """One warning where the kernel has the same value for all pairs of rows, though rows differ: looks at 256.
-
-    Another where that is not so, and the rank of the kernel matrix is zero, if known.
-    """
-    if kernel.takes != "vectors":
-        return
-    n = n_rows(X)
-    rows = take(X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
-    if len(distinct_rows(rows).first) < 2:
-        return
-    K = cross(kernel, rows, rows)
-    if np.ptp(K) <= 8.0 * np.finfo(K.dtype).eps * np.abs(K).max():
-        warn(
-            f"{kernel} has the same value, {K[0, 0]:.3g}, for all pairs of rows, to rounding, so the model is a "
-            "constant; bring the features to unit scale with a StandardScaler, or change the parameters of the "
-            "kernel",
-            NumericalWarning,
-        )
-    elif rank == 0:
-        warn(
-            f"the matrix of {kernel} has no positive eigenvalue, so the model is a constant; use a kernel that is "
-            "positive semidefinite, or change its parameters",
-            NumericalWarning,
-        )
-
-
-def warn_of_shift(shift: float) -> None:
-    """One warning where a factorization needed a shift of the diagonal."""
-    if shift > 0:
-        warn(
-            f"the kernel matrix is singular to working precision; {shift:.1e} was added to its diagonal",
-            NumericalWarning,
-        )
-
-
-def warn_of_indefinite(kernel: Any, negative: float) -> None:
-    """One warning where the kernel is none, and the negative part of its matrix was clipped."""
-    if negative > 0 and not kernel.positive_semidefinite:
-        warn(
-            f"the kernel matrix of {kernel} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
-            "the largest was set to zero, and with it what the model sees in that direction",
-            NumericalWarning,
-        )
-
-
-def warn_of_lost_digits(X: Any, kernel: Any, alpha: float, error: float) -> None:
-    """One warning where rounding may move outputs visibly."""
-    single = getattr(X, "dtype", None) == np.float32
-    if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):
-        warn(
-            f"rounding errors may move outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "
-            "needs more digits of the kernel values than there are; put a StandardScaler before the estimator, or "
-            f"{'pass float64' if single else 'raise alpha'}",
-            NumericalWarning,
-        )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from mercer.models.validation import choice
+from mercer.gate import choice
 from mercer.types import Array, Indices
 
 if TYPE_CHECKING:

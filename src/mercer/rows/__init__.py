@@ -3,7 +3,7 @@
 from mercer.rows.base import Block, Rows
 from mercer.rows.dask import is_dask, map_rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
-from mercer.rows.draw import Draw, Drawn, Sample, sample, survey
+from mercer.rows.draw import Draw, Drawn, Labels, Sample, sample, survey
 from mercer.rows.groups import fold_members
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
@@ -16,6 +16,7 @@ __all__ = [
     "Distinct",
     "Draw",
     "Drawn",
+    "Labels",
     "Meaning",
     "MemoryRows",
     "ParquetRows",

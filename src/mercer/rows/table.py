@@ -20,7 +20,7 @@ Table = Any
 
 def n_rows(X: Table) -> int:
     """Number of rows, the same in every view."""
-    if isinstance(X, dict):
+    if has_views(X):
         return _same_number({name: n_rows(view) for name, view in X.items()})
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
@@ -47,7 +47,7 @@ def take(X: Table, rows: Indices | slice) -> Table:
     """Some of the rows, in every view; None of None."""
     if X is None:
         return None
-    if isinstance(X, dict):
+    if has_views(X):
         return {name: take(view, rows) for name, view in X.items()}
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -98,6 +98,11 @@ def shape_of(row: tuple[int, ...]) -> str:
     return str(("b", *row)).replace("'", "")
 
 
+def has_views(X: Table) -> bool:
+    """Whether X is several tables of the same rows, by name; some sparse matrices are dictionaries, too."""
+    return isinstance(X, dict) and not is_sparse(X)
+
+
 def is_sparse(X: Table) -> bool:
     """Whether X is a SciPy sparse matrix or array, in any format."""
     return bool(sparse.issparse(X))
@@ -115,14 +120,14 @@ def is_frame(X: Table) -> bool:
 
 def is_table(X: Any) -> bool:
     """Whether X holds rows in memory: an array, a sparse matrix, a data frame, a sequence, or a dict of these."""
-    if isinstance(X, dict):
+    if has_views(X):
         return len(X) > 0 and all(map(is_table, X.values()))
     return (hasattr(X, "shape") and len(X.shape) > 0) or is_frame(X) or isinstance(X, Sequence)
 
 
 def holds_objects(X: Table) -> bool:
     """Whether rows are objects in a list, in at least one view: equal objects may not compare equal."""
-    return any(map(holds_objects, X.values())) if isinstance(X, dict) else not hasattr(X, "shape")
+    return any(map(holds_objects, X.values())) if has_views(X) else not hasattr(X, "shape")
 
 
 def holds_numbers(X: Table) -> bool:
@@ -140,7 +145,7 @@ def column_names(X: Table) -> tuple[Any, ...] | None:
 
 def as_table(X: Table) -> Table:
     """Lists of lists of numbers as an array, sparse matrices as CSR; anything else unchanged."""
-    if isinstance(X, dict):
+    if has_views(X):
         return {name: as_table(view) for name, view in X.items()}
     if is_sparse(X):
         return X.tocsr()
@@ -158,7 +163,7 @@ def numbers(X: Table) -> Table:
 
     Columns of a data frame without a common NumPy type become float64.
     """
-    if isinstance(X, dict):
+    if has_views(X):
         return {name: numbers(view) for name, view in X.items()}
     X = unmasked("X", X)
     if not is_frame(X):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -26,6 +27,12 @@ class Criterion:
 
 # The criterion for a subset of the rows, given by their row numbers.
 CriterionFor = Callable[[Indices], Criterion]
+
+
+class TargetCriterion(Protocol):
+    """The criterion for some rows, and for some columns of the targets; None: all of them."""
+
+    def __call__(self, rows: Indices, columns: list[int] | None = None, /) -> Criterion: ...
 
 
 def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
@@ -58,6 +65,12 @@ def squared_losses(Y: Array, weight: Array) -> Losses:
     variance = weight @ (Y - mean) ** 2 / weight.sum()
     scale = np.where(variance > 0, variance, 1.0) * Y.shape[1]
     return lambda outputs: np.asarray((outputs - Y) ** 2 @ (1.0 / scale))
+
+
+def squared_errors(Y: Array, F: Array) -> Array:
+    """Mean squared error (n,) of outputs F (n, q), over the targets."""
+    errors: Array = ((Y - F) ** 2).mean(axis=1)
+    return errors
 
 
 def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
@@ -104,6 +117,15 @@ def _log_loss(R: Array, label: Indices, logits: Logits) -> Array:
 def accuracy(P: Floats, label: Indices, weight: Array) -> float:
     """Share of rows, by weight (n,), whose own class has the largest of their probabilities P (n, k)."""
     return float(np.average(P.argmax(axis=1) == label, weights=weight))
+
+
+def r_squared(Y: Array, F: Array, weight: Array) -> float:
+    """R² of outputs F (n, q), the mean over targets; of a constant target 1 where all outputs agree, else 0."""
+    residual = weight @ (Y - F) ** 2
+    total = weight @ (Y - np.average(Y, axis=0, weights=weight)) ** 2
+    varies = total > 0
+    score = np.where(varies, 1.0 - residual / np.where(varies, total, 1.0), residual == 0.0)
+    return float(score.mean())
 
 
 CLASSIFICATION_CRITERIA = ("brier", "log_loss", "error", "squared")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.scores.evidence import Training
+from mercer.solvers import Observations
 from mercer.types import Array, Indices
 
 
@@ -41,6 +43,20 @@ class LeftOut:
     point: Indices | None
     share: Array | None
     fold: Indices | None
+
+    @classmethod
+    def of(cls, training: Training, loo: Array, observations: Observations | None) -> "LeftOut":
+        """Of training rows with weight; ``observations`` where every distinct row is a center."""
+        used, faded = training.weight > 0, training.faded
+        weight = training.weight if faded is None else training.weight / faded * training.rows
+        residual, weight, count = (training.Y - loo)[used], weight[used], training.rows[used]
+        if observations is None:
+            return cls(residual, weight, count, None, None, None)
+        fold = None if training.fold is None else training.fold[used]
+        # All of its weight leaves with a row when folds do.
+        leaving = observations.unit if fold is None else observations.weight
+        point = observations.rows.point
+        return cls(residual, weight, count, point, leaving / observations.point_weight[point], fold)
 
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
         """Outputs (n, r) at n rows of the models without each of r rows, from f (n,) and weights L (n, u).

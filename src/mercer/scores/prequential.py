@@ -1,14 +1,16 @@
 """Errors and scores of rows predicted before they were learned (test-then-train), in bounded memory."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from mercer.rows.weights import Reading
 from mercer.scores.criteria import accuracy
-from mercer.scores.probabilities import Posterior, calibrate
-from mercer.scores.relative import relative
-from mercer.scores.rule import Rule
+from mercer.scores.evidence import Training
+from mercer.scores.probabilities import Posterior
+from mercer.scores.relative import class_targets
+from mercer.scores.rule import ClassFit, Rule, Scatter
+from mercer.scores.targets import ClassTargets
 from mercer.types import Array, Indices
 
 # Isotonic and logistic calibration work without rows of a class; normal densities do not.
@@ -52,39 +54,56 @@ class Prequential:
 
 @dataclass(frozen=True)
 class ScoreWindow:
-    """Outputs (w, q), class numbers and weights (w,) of the last rows; ``new`` of them are not calibrated yet."""
+    """Outputs (w, q), class numbers, weights and given weights (w,) of the last rows, the latter without those of
+    classes; ``new`` of the rows came since a calibration.
+    """
 
     outputs: Array
     label: Indices
     weight: Array
-    new: int
+    given: Array
+    new: int = 0
 
     @classmethod
     def empty(cls, n_outputs: int) -> "ScoreWindow":
-        return cls(np.zeros((0, n_outputs)), np.zeros(0, dtype=np.intp), np.zeros(0), 0)
+        return cls(np.zeros((0, n_outputs)), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
-    def extended(self, outputs: Array, label: Indices, weight: Array, window: int) -> "ScoreWindow":
+    def known(self) -> "ScoreWindow":
+        """Without rows whose outputs are not known."""
+        rows = ~np.isnan(self.outputs[:, 0])
+        return ScoreWindow(self.outputs[rows], self.label[rows], self.weight[rows], self.given[rows], self.new)
+
+    def extended(self, more: "ScoreWindow", window: int) -> "ScoreWindow":
         """With more rows, and without the oldest."""
-        return ScoreWindow(
-            np.concatenate([self.outputs, outputs])[-window:],
-            np.concatenate([self.label, label])[-window:],
-            np.concatenate([self.weight, weight])[-window:],
-            self.new + len(label),
+        outputs, label, weight, given = (
+            np.concatenate([getattr(self, name), getattr(more, name)])[-window:]
+            for name in ("outputs", "label", "weight", "given")
         )
+        return ScoreWindow(outputs, label, weight, given, self.new + len(more.label))
 
     @property
     def due(self) -> bool:
         """Whether there are enough new rows to recalibrate, so that the cost per row is bounded."""
         return self.new > 0 and self.new >= RENEWED * len(self.label)
 
-    def calibrated(self, method: str, reading: Reading) -> tuple["ScoreWindow", Rule]:
-        """The window with no new rows, and the rule from its scores, with as much evidence as rows; O(w)."""
-        posterior = calibrate(method, relative(self.outputs), self.label, reading.evidence(self.weight))
-        return replace(self, new=0), Rule(None, None, posterior)
+    def calibrated(self, targets: ClassTargets, reading: Reading, scatter: Scatter) -> Rule:
+        """The rule that the scores give, by as much evidence as there are rows; O(w)."""
+        k = len(targets.classes)
+        Y = class_targets(self.label, k)
+        training = Training(None, Y, self.weight, self.given, reading, None)
+        # A class without rows in the window counts as half a row there.
+        share = np.maximum(np.bincount(self.label, self.weight, minlength=k) / self.weight.sum(), 0.5 / len(Y))
+        fit = ClassFit(self.outputs, Y, self.label, training.evidence, scatter)
+        return targets.rule(fit, share, only_reliable=False)
+
+    def errors(self, rule: Rule) -> Array:
+        """One where the rule labels a row wrongly, else zero (w,)."""
+        wrong: Array = (rule.probabilities(self.outputs).argmax(axis=1) != self.label).astype(np.float64)
+        return wrong
 
     def accuracy(self, rule: Rule) -> float:
-        """Weighted share of rows that the rule labels correctly."""
-        return accuracy(rule.probabilities(relative(self.outputs)), self.label, self.weight)
+        """Share of rows, by weight, that the rule labels as they are."""
+        return accuracy(rule.probabilities(self.outputs), self.label, self.weight)
 
 
 def uncalibrated(n_outputs: int) -> Rule:

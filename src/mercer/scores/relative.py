@@ -14,6 +14,12 @@ def class_targets(label: Indices, n_classes: int) -> Array:
     return np.eye(n_classes)[label]
 
 
+def class_shares(t: Array, n: float) -> Array:
+    """Shares (k,) of the classes, from sums t (q,) of targets of rows with total weight n."""
+    share: Array = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
+    return share
+
+
 def class_numbers(Y: Array) -> Indices:
     """The class (n,) of each row of targets."""
     return np.asarray(Y[:, 0] > 0, dtype=np.intp) if Y.shape[1] == 1 else Y.argmax(axis=1)

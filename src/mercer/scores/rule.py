@@ -18,7 +18,8 @@ Outputs = Floats
 
 @dataclass(frozen=True)
 class Rule:
-    """``directions`` (None for two classes: the output is the variate) and the posterior on relative scores.
+    """``directions`` (None for two classes: the output is the variate; or where a class has no rows yet) and the
+    posterior on relative scores.
 
     The posterior uses only the ``reliable`` directions, in which leave-one-out variates increase with the scores
     of the classes; None: all outputs.
@@ -30,7 +31,14 @@ class Rule:
 
     def variates(self, F: Outputs) -> Outputs:
         """Discriminant variates (n, r) of outputs F (n, q)."""
-        return F if self.directions is None else self.directions.project(F).astype(F.dtype, copy=False)
+        if self.directions is not None:
+            return self.directions.project(F).astype(F.dtype, copy=False)
+        if F.shape[1] > 1:
+            raise ValueError(
+                f"there are no directions yet that part {F.shape[1]} classes: some class has no training rows; "
+                "add rows of every class"
+            )
+        return F
 
     def probabilities(self, F: Outputs) -> Outputs:
         """(n, k)."""
@@ -38,7 +46,7 @@ class Rule:
 
     def decision(self, F: Outputs) -> Outputs:
         """Log-odds of the second of two classes (n,), or log-probabilities of all (n, k)."""
-        if self.directions is None:
+        if F.shape[1] == 1:
             return np.asarray(self.posterior.logits(scores_in(None, F))[:, 0])
         return self.log_probabilities(F)
 
@@ -54,6 +62,8 @@ class Rule:
         """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit."""
         if self.directions is not None:
             return self.directions.scalings, self.directions.eigenvalues
+        if (k := len(scatter.Y)) > 1:
+            return np.zeros((k, k - 1)), np.zeros(k - 1)
         mean = scatter.Y**2 / scatter.n
         # Zero if the weight of a class is negligible compared with that of the other.
         apart = scatter.n - mean
@@ -76,6 +86,11 @@ class Scatter:
     def of(cls, F: Array, Y: Array, weight: Array) -> "Scatter":
         WF = F * weight[:, None]
         return cls(WF.T @ Y, weight @ Y, float(weight.sum()), _rounding(np.abs(WF).T @ np.abs(Y), len(Y)))
+
+    @classmethod
+    def of_sums(cls, FY: Array, Y: Array, n: float, n_rows: int) -> "Scatter":
+        """Of sums over so many rows."""
+        return cls(FY, Y, n, _rounding(np.abs(FY), n_rows))
 
     @classmethod
     def of_moments(cls, moments: Moments, coef: Array, intercept: Array) -> "Scatter":
@@ -105,14 +120,25 @@ class ClassFit:
         return ClassFit(self.loo[rows], self.Y[rows], self.label[rows], self.weight[rows], self.scatter)
 
 
-def make_rule(fit: ClassFit, *, n_components: int, calibration: str, threshold: str, prior_shift: Array) -> Rule:
-    """Directions from the fit, posterior and threshold from the leave-one-out outputs."""
+def make_rule(
+    fit: ClassFit,
+    *,
+    n_components: int,
+    calibration: str,
+    threshold: str,
+    prior_shift: Array,
+    only_reliable: bool = True,
+) -> Rule:
+    """Directions from the fit, posterior and threshold from held-out rows.
+
+    ``only_reliable`` False: the posterior uses all outputs, those of rows predicted before they were learned.
+    """
     fit = fit.used()
     directions = reliable = None
-    if fit.Y.shape[1] > 1:
+    if fit.Y.shape[1] > 1 and fit.scatter.Y.all():
         scatter = fit.scatter
         directions = discriminant_directions(scatter.FY, scatter.Y, scatter.error).first(n_components)
-        reliable = reliable_directions(directions, fit)
+        reliable = reliable_directions(directions, fit) if only_reliable else None
     R = scores_in(reliable, fit.loo)
     basis = None if reliable is None else reliable.of_relative()
     posterior = calibrate(calibration, R, fit.label, fit.weight, basis)
@@ -139,9 +165,7 @@ def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
 def scores_in(directions: Directions | None, F: Outputs) -> Array:
     """Relative scores (n, k - 1) of outputs F (n, q) projected onto the directions; None: all of F."""
     outputs: Array = np.asarray(F, dtype=np.float64)
-    if directions is None:
-        return outputs
-    scores: Array = relative(directions.restore(directions.project(outputs)))
+    scores: Array = relative(outputs if directions is None else directions.restore(directions.project(outputs)))
     return scores
 
 

@@ -1,13 +1,13 @@
-r"""Kernel recursive least squares (KRLS): row by row, with at most ``budget`` centers.
+r"""Kernel recursive least squares (KRLS): row by row, with at most ``max_centers`` centers.
 
 The problem after n rows, over coefficients c (m) and a free intercept b, for q targets at once:
 
-    min  sum_i forget^(n - i) w_i |y_i - c'k_i - b|²  +  alpha c'Kc,     K = k(centers, centers) = L L'
+    min  sum_i decay^(n - i) w_i |y_i - c'k_i - b|²  +  alpha c'Kc,     K = k(centers, centers) = L L'
 
 Coordinates phi(x) = L^-1 k(centers, x) turn the penalty into a'a, a = L'c. The state consists of L and the upper
 triangle R of
 
-    R'R = A'A,    A = rows sqrt(forget^(n - i) w_i) [1, phi_i, y_i]  on top of  sqrt(alpha) [0, I, 0],
+    R'R = A'A,    A = rows sqrt(decay^(n - i) w_i) [1, phi_i, y_i]  on top of  sqrt(alpha) [0, I, 0],
 
 updated by orthogonal transformations only (square-root information form), so errors grow with the condition number
 of the rows and not with its square, and no matrix is ever inverted.
@@ -31,8 +31,8 @@ costs |c_j|² / (H^-1)_jj, H the Hessian in c, from the factors; the fit without
 so far, is exact. A new center has the coordinate zero for all rows so far, and only affects the fit of the rows
 that follow.
 
-Cost: O(m²) per row and O(m²) memory, m <= budget. A block of b rows gives the same result as b single rows; the
-predictions before they are learned are also exact, from a Cholesky factor of their covariance.
+Cost: O(m²) per row and O(m²) memory, m <= max_centers. A block of b rows gives the same result as b single rows;
+the predictions before they are learned are also exact, from a Cholesky factor of their covariance.
 """
 
 from dataclasses import dataclass, replace
@@ -74,23 +74,23 @@ MOST_REVISED = 64
 
 @dataclass(frozen=True)
 class Recursion:
-    """Fixed settings: kernel, penalty, tolerance nu, budget, forgetting factor, behavior when full."""
+    """Fixed settings: kernel, penalty, tolerance nu, max_centers, forgetting factor, behavior when full."""
 
     kernel: Kernel
     alpha: float
     nu: float
-    budget: int
-    forget: float = 1.0
+    max_centers: int
+    decay: float = 1.0
     when_full: str = "replace"
 
     @property
     def period(self) -> int:
         """Number of rows after which the penalty, which decays with the rows, is restored to alpha."""
-        return max(1, int(FADING / (1.0 - self.forget))) if self.forget < 1.0 else CHUNK
+        return max(1, int(FADING / (1.0 - self.decay))) if self.decay < 1.0 else CHUNK
 
     def penalty(self, n: int) -> float:
-        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha if forget > 1 - FADING."""
-        return float(self.alpha * self.forget ** (n % self.period))
+        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha if decay > 1 - FADING."""
+        return float(self.alpha * self.decay ** (n % self.period))
 
     def next_rows(self, n: int) -> int:
         """How many rows may follow n in one step: one for the first, and never past a renewal or a revision."""
@@ -107,7 +107,7 @@ class LabeledRows:
 
 
 @dataclass(frozen=True)
-class StreamState:
+class RecursiveState:
     """m centers, L (m, m) lower, R (1 + m + q, 1 + m + q) upper, a (1 + m, q), rows so far, and the last of them.
 
     a holds the intercept and L'c; ``recent`` are the rows since the last revision, if there will be another.
@@ -136,6 +136,12 @@ class StreamState:
         least: Array = (self.R[k:, k:] ** 2).sum(axis=0)
         return least
 
+    def against_targets(self) -> tuple[Array, Array]:
+        """F'WY (q, q) of the fit F to all rows, and Y'W1 (q,), as far as they have not decayed; O(m q)."""
+        k = 1 + self.m
+        FY: Array = (self.R[:k, :k] @ self.a).T @ self.R[:k, k:]
+        return FY, self.R[0, 0] * self.R[0, k:]
+
     @property
     def total_weight(self) -> float:
         """Sum of the weights after forgetting."""
@@ -158,13 +164,15 @@ class _Chunk(LabeledRows):
         return np.column_stack([np.ones(len(self.Y)), self.Phi])
 
 
-def start(n_targets: int) -> StreamState:
+def start(n_targets: int) -> RecursiveState:
     """Before the first row: no centers."""
     q = n_targets
-    return StreamState(None, np.zeros((0, 0)), np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None)
+    return RecursiveState(None, np.zeros((0, 0)), np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None)
 
 
-def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> tuple[StreamState, Array]:
+def learn(
+    recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array
+) -> tuple[RecursiveState, Array]:
     """The state after rows X with targets Y (n, q) and positive weights (n,), and outputs (n, q).
 
     The output of a row is that of the model of all previous rows; NaN for the first row. O(m²) per row.
@@ -179,12 +187,13 @@ def learn(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Ar
     return state, outputs
 
 
-def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight: Array) -> Array:
-    """Outputs (n, q) of rows that were learned, for the model without ``weight`` (n,) of each; O(m²) per row.
+def left_out(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
+    """Outputs (n, q) of the last rows learned, for the model without ``weight`` (n,) of each; O(m²) per row.
 
     NaN where a row that was approximately dependent would have a leverage of one or more because of later centers.
     """
     A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
+    weight = weight * recursion.decay ** np.arange(len(Y) - 1.0, -1.0, -1.0)
     leverage = weight * (_whitened(state, A) ** 2).sum(axis=0)
     residual = Y - A @ state.a
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,12 +201,12 @@ def left_out(recursion: Recursion, state: StreamState, X: Any, Y: Array, weight:
     return outputs
 
 
-def costs_of_removal(state: StreamState) -> Array:
+def costs_of_removal(state: RecursiveState) -> Array:
     """Increase of the objective, summed over targets, without each center (m,); O(m³)."""
     return removal_costs(*_dual_basis(state))
 
 
-def remove(recursion: Recursion, state: StreamState, gone: Indices) -> StreamState:
+def remove(recursion: Recursion, state: RecursiveState, gone: Indices) -> RecursiveState:
     """The state of the same rows without some centers; O(m³)."""
     kept = np.setdiff1d(np.arange(state.m), gone)
     upper, Q = keep_columns(state.L.T, kept)
@@ -208,11 +217,11 @@ def remove(recursion: Recursion, state: StreamState, gone: Indices) -> StreamSta
     return replace(state, centers=centers, L=np.asfortranarray(upper.T), R=R, a=_coordinates(R, 1 + len(kept)))
 
 
-def _step(recursion: Recursion, state: StreamState, rows: LabeledRows) -> tuple[StreamState, Array]:
+def _step(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> tuple[RecursiveState, Array]:
     """Admit, predict, learn, and revise if it is time."""
     state, chunk = _admit(recursion, state, _read(recursion, state, rows))
     # Relative to the time of the first row: then all decay together.
-    weight = rows.weight * recursion.forget ** -np.arange(1.0, 1.0 + len(rows.Y))
+    weight = rows.weight * recursion.decay ** -np.arange(1.0, 1.0 + len(rows.Y))
     outputs = _predict_before(state, chunk, weight) if state.n_rows > 0 else np.full(rows.Y.shape, np.nan)
     state = _absorb(recursion, state, chunk, weight)
     if recursion.when_full == "replace":
@@ -222,7 +231,7 @@ def _step(recursion: Recursion, state: StreamState, rows: LabeledRows) -> tuple[
     return state, outputs
 
 
-def _read(recursion: Recursion, state: StreamState, rows: LabeledRows) -> _Chunk:
+def _read(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> _Chunk:
     """Rows in the coordinates of the centers; O(b m²)."""
     diag = np.asarray(self_similarity(recursion.kernel, rows.X), dtype=np.float64)
     Phi: Array = np.zeros((len(diag), 0))
@@ -233,9 +242,9 @@ def _read(recursion: Recursion, state: StreamState, rows: LabeledRows) -> _Chunk
     return _Chunk(rows.X, rows.Y, rows.weight, Phi, diag - (Phi**2).sum(axis=1), tolerance)
 
 
-def _admit(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[StreamState, _Chunk]:
-    """Make rows that the dictionary does not span centers, as long as the budget allows."""
-    room = recursion.budget - state.m
+def _admit(recursion: Recursion, state: RecursiveState, chunk: _Chunk) -> tuple[RecursiveState, _Chunk]:
+    """Make rows that the dictionary does not span centers, as long as ``max_centers`` allows."""
+    room = recursion.max_centers - state.m
     if room <= 0 or not chunk.novel.any():
         return state, chunk
     taken, V = independent_rows(_unexplained(recursion, chunk), chunk.tolerance, room)
@@ -250,8 +259,8 @@ def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:
 
 
 def _with_centers(
-    recursion: Recursion, state: StreamState, chunk: _Chunk, taken: Indices, V: Array
-) -> StreamState:
+    recursion: Recursion, state: RecursiveState, chunk: _Chunk, taken: Indices, V: Array
+) -> RecursiveState:
     """The state with rows ``taken`` as centers, V (b, r) their new coordinates: zero for all rows so far."""
     r, k, more = len(taken), 1 + state.m, take(chunk.X, taken)
     return replace(
@@ -263,7 +272,7 @@ def _with_centers(
     )
 
 
-def _predict_before(state: StreamState, chunk: _Chunk, weight: Array) -> Array:
+def _predict_before(state: RecursiveState, chunk: _Chunk, weight: Array) -> Array:
     """Outputs (b, q) of each row for the model of all previous rows: innovations of the chunk.
 
     sqrt(w) (y - f) has the covariance I + B'B = CC'; C^-1 removes from each row what previous ones explain.
@@ -286,13 +295,13 @@ def _covariance_factor(B: Array) -> Array:
     return np.asarray((np.where(np.diagonal(R) < 0, -1.0, 1.0)[:, None] * R).T)
 
 
-def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Array) -> StreamState:
+def _absorb(recursion: Recursion, state: RecursiveState, chunk: _Chunk, weight: Array) -> RecursiveState:
     """Add rows to R."""
     rows = np.sqrt(weight)[:, None] * np.hstack([chunk.features(), chunk.Y])
     n = state.n_rows + len(rows)
     R = stack_rows(state.R, rows)
-    if recursion.forget < 1.0:
-        R *= recursion.forget ** (0.5 * len(rows))
+    if recursion.decay < 1.0:
+        R *= recursion.decay ** (0.5 * len(rows))
         if n % recursion.period == 0:
             R = stack_diagonal(R, _renewal(recursion, state.m, len(R)))
     return replace(state, R=R, a=_coordinates(R, 1 + state.m), n_rows=n)
@@ -301,15 +310,15 @@ def _absorb(recursion: Recursion, state: StreamState, chunk: _Chunk, weight: Arr
 def _renewal(recursion: Recursion, m: int, p: int) -> Array:
     """What restores the penalty of the m coordinates to alpha (p,)."""
     d = np.zeros(p)
-    d[1 : 1 + m] = np.sqrt(recursion.alpha * (1.0 - recursion.forget**recursion.period))
+    d[1 : 1 + m] = np.sqrt(recursion.alpha * (1.0 - recursion.decay**recursion.period))
     return d
 
 
-def _revise(recursion: Recursion, state: StreamState) -> StreamState:
+def _revise(recursion: Recursion, state: RecursiveState) -> RecursiveState:
     """Replace centers by recent rows if that pays off; O(m³), once in CHUNK rows."""
     rows = state.recent
     state = replace(state, recent=None)
-    if rows is None or state.m < recursion.budget:
+    if rows is None or state.m < recursion.max_centers:
         return state
     chunk = _read(recursion, state, rows)
     wanted, gain = _forward(recursion, state, chunk)
@@ -327,7 +336,7 @@ def _revise(recursion: Recursion, state: StreamState) -> StreamState:
     return _with_centers(recursion, state, some, taken, V)
 
 
-def _forward(recursion: Recursion, state: StreamState, chunk: _Chunk) -> tuple[Indices, Array]:
+def _forward(recursion: Recursion, state: RecursiveState, chunk: _Chunk) -> tuple[Indices, Array]:
     """Rows of the chunk that would help the others most as centers, best first, and their gains."""
     S = np.where(np.outer(chunk.novel, chunk.novel), _unexplained(recursion, chunk), 0.0)
     return forward_gains(
@@ -367,12 +376,12 @@ def forward_gains(
     return np.array(chosen, dtype=np.intp), np.array(gains)
 
 
-def _chance(state: StreamState) -> float:
+def _chance(state: RecursiveState) -> float:
     """Gain from noise alone, two standard deviations squared; lower thresholds hurt on stationary streams."""
     return float(4.0 * state.objective.sum() / state.total_weight)
 
 
-def _dual_basis(state: StreamState) -> tuple[Array, Array]:
+def _dual_basis(state: RecursiveState) -> tuple[Array, Array]:
     """U (1 + m, m) and Z (1 + m, q) with c = U'Z and H^-1 = U'U; O(m³)."""
     k = 1 + state.m
     B = np.zeros((state.m, k), order="C")
@@ -380,7 +389,7 @@ def _dual_basis(state: StreamState) -> tuple[Array, Array]:
     return _whitened(state, B), state.R[:k, k:]
 
 
-def _whitened(state: StreamState, A: Array) -> Array:
+def _whitened(state: RecursiveState, A: Array) -> Array:
     """R^-T A' (1 + m, b) for rows A (b, 1 + m) of features."""
     k = 1 + state.m
     return np.asarray(scipy.linalg.solve_triangular(state.R[:k, :k], A.T, trans="T", check_finite=False))

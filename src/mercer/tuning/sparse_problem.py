@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram import Budget
 from mercer.kernels.base import Kernel
-from mercer.scores.criteria import Criterion
+from mercer.scores.criteria import Criterion, TargetCriterion
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal.orders import SelectionRule
 from mercer.solvers.orthogonal.path import SparsePath
@@ -17,8 +17,6 @@ from mercer.tuning.memory import sparse_path_bytes, sparse_trial_bytes
 from mercer.types import Indices
 
 ChosenBy = Literal["loo", "gcv", "evidence"]
-# The criterion for some rows and some targets; None: all targets.
-TargetCriterion = Callable[[Indices, list[int] | None], Criterion]
 
 # Kernels are compared on at most this many points with at most this many of them as candidates: all kernels on the
 # first pair, the best and their neighbors on the second; alpha is chosen on all. More rows make the comparison
@@ -106,7 +104,7 @@ class SparseProblem:
             self,
             X=kernel.subset(self.X, points),
             observations=part,
-            criterion=lambda some, targets: self.criterion(rows[some], targets),
+            criterion=lambda some, targets=None: self.criterion(rows[some], targets),
         )
 
     def for_targets(self, targets: list[int]) -> "SparseProblem":
@@ -114,4 +112,4 @@ class SparseProblem:
         if len(targets) == self.observations.Y.shape[1]:
             return self
         part = replace(self.observations, Y=self.observations.Y[:, targets])
-        return replace(self, observations=part, criterion=lambda rows, _: self.criterion(rows, targets))
+        return replace(self, observations=part, criterion=lambda rows, _=None: self.criterion(rows, targets))

@@ -1,0 +1,111 @@
+"""What fitted models answer from their outputs: labels and probabilities, or values; from rows anywhere."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.models.base import KernelModel
+from mercer.models.lazy import lazily
+from mercer.models.state import from_one_state
+from mercer.models.validation import class_targets_of
+from mercer.rows import Labels
+from mercer.scores import Rule
+from mercer.scores.targets import ClassTargets, RealTargets
+from mercer.types import Floats
+
+
+class LabelAnswers(ClassifierMixin):
+    """Labels from probabilities; abstract."""
+
+    classes_: NDArray[Any]
+
+    @lazily
+    @from_one_state
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest probability for each row (n,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+
+class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMixin, KernelModel):
+    """What every kernel classifier answers: its rule applied to its outputs; abstract."""
+
+    rule_: Rule
+    scalings_: Any
+    # Types of numbers that outputs keep.
+    _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
+
+    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
+        """The classes of rows with these labels, or those declared."""
+        check_classification_targets(y)
+        assert labels is not None
+        return class_targets_of(self, labels, declared)
+
+    @lazily
+    @from_one_state
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes (n, n_classes), calibrated on held-out rows."""
+        F = self._outputs(X)
+        return self.rule_.probabilities(F)
+
+    @lazily
+    @from_one_state
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of the probabilities (n, n_classes)."""
+        F = self._outputs(X)
+        return self.rule_.log_probabilities(F)
+
+    @lazily
+    @from_one_state
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
+        F = self._outputs(X)
+        return self.rule_.decision(F)
+
+    @lazily
+    @from_one_state
+    def transform(self, X: Any) -> Floats:
+        """Discriminant variates (n, n_components), the best first.
+
+        On the scale of their targets: of two classes one is fitted to -1, the other to +1; of
+        more, class c is fitted to row c of ``scalings_``. Columns of directions that carry
+        nothing, where the kernel matrix has a rank below classes minus one, are zero.
+        """
+        F = self._outputs(X)
+        return self.rule_.variates(F)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = list(self._preserved)
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.scalings_.shape[1])
+
+
+class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
+    """What every kernel regressor answers: its outputs, of the shape of the targets; abstract."""
+
+    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
+        """Real targets of the shape of y."""
+        return RealTargets(np.shape(y)[1:])
+
+    @lazily
+    @from_one_state
+    def predict(self, X: Any) -> Floats:
+        """f at each row (n,) or (n, q)."""
+        return self._shaped(self._outputs(X))
+
+    def _shaped(self, F: Floats) -> Floats:
+        return F[:, 0] if np.ndim(self.dual_coef_) == 1 else F

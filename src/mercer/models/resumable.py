@@ -1,0 +1,310 @@
+"""Models that are fitted at once or in passes over blocks of rows, and to which rows are added and removed."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram.moments import Moments
+from mercer.kernels import as_kernel
+from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
+from mercer.models.report import fit_report
+from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
+from mercer.models.validation import (
+    check_parameters,
+    fold_of_rows,
+    generator,
+    loo_size,
+    meaning_of,
+    parameters_of,
+    penalty_of,
+    positive_or_loo,
+    positive_or_none,
+    read_rows,
+    refuse_changes,
+    refuse_outside,
+    refuse_to_go_on,
+)
+from mercer.rows import Block, Labels, MemoryRows, Rows, elsewhere, feature_names
+from mercer.rows.table import n_rows, take
+from mercer.scores.targets import Targets
+from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
+from mercer.tuning.passes import Encoder, PassState, begin, look
+from mercer.types import Array, Indices
+
+# More rows than this are not all made centers unless asked for: a decomposition of so many takes half a minute.
+EXACT_ROWS = 5000
+# Sums depend on these: they must not change between the rows.
+FIXED = ("kernel", "centers", "penalty", "class_weight")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows of a fit that made every distinct row a center: which center each is (n,), targets, weights or None."""
+
+    point: Indices
+    y: NDArray[Any]
+    weight: Array | None
+
+    def rows(self, centers: Any) -> MemoryRows:
+        """The rows, from the centers of the fit."""
+        return MemoryRows(take(centers, self.point), self.y, self.weight)
+
+
+class ResumableModel(KernelModel):
+    """A model that is fitted with every row a center, or with m centers in blocks of rows; abstract."""
+
+    alpha: float | str
+    centers: Any
+    penalty: str
+    weights: str
+    cv: Any
+    loo_rows: int | None
+    max_memory: float | None
+    random_state: Any
+    verbose: int
+    fit_intercept = True
+    _state: PassState
+    _kept: Kept
+    _begun_with: dict[str, Any]
+
+    alpha_: Any = Awaited()
+    gamma_: Any = Awaited()
+    dual_coef_: Any = Awaited()
+    intercept_: Any = Awaited()
+    degrees_of_freedom_: Any = Awaited()
+    loo_index_: Any = Awaited()
+    loo_path_: Any = Awaited()
+    loo_score_: Any = Awaited()
+    report_: Any = Awaited()
+
+    @in_one_step
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
+        """Choose kernel and penalty by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
+            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
+            list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
+            collection of Dask, Ray or Spark.
+        y : array of shape (n,), of a regressor also (n, q)
+            Class labels of one type (numbers, strings, truth values or dates), or real targets. Of a path
+            the name of the column, or a list of names; tuples carry it.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
+            are counts. Of a path the name of the column.
+        groups : array of shape (n,), default=None
+            Rows that are held out together.
+        """
+        settings, rng = settings_of(self), generator(self.random_state)
+        self._start_anew()
+        if elsewhere(X):
+            refuse_outside(self, groups)
+            self._begin(read_blocks(self, X, y, sample_weight), settings, rng)
+            self.__dict__ |= self._solution()
+            return self
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
+        fold = fold_of_rows(self.cv, X, y, groups, classifier=is_classifier(self))
+        if _in_passes(settings, X):
+            rows = MemoryRows(X, y, None if sample_weight is None else weight)
+            check_folds(fold, rows.weight)
+            self._begin(rows, settings, rng, fold)
+            self.__dict__ |= attributes_of(self._state.targets, self._state.solved(rows))
+            return self
+        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
+        fit = fit_every_row(settings, targets, Block(X, y, weight, 0), fold, rng)
+        if not settings.kernel.takes_values and fit.observations is not None:
+            used = weight > 0
+            self._kept = Kept(
+                fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
+            )
+        self.__dict__ |= attributes_of(targets, fit)
+        return self
+
+    @in_one_step
+    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
+            are refused where that can be seen.
+        """
+        check_is_fitted(
+            self,
+            "_state",
+            msg="%(name)s holds no moments from which rows could be subtracted: it is not fitted, is a "
+            "lean copy, or has every row as a center; fit it with centers=..., or fit it anew without these rows",
+        )
+        refuse_changes(self._begun_with, parameters_of(self, FIXED))
+        rows = self._batch(X, y, sample_weight)
+        self._state = self._state.left(rows)
+        check_names(self, feature_names(rows))
+        return self._await_solution()
+
+    @from_one_state
+    def lean(self) -> Self:
+        """A copy that predicts and nothing else: without the moments and rows from which the fit could go on."""
+        check_is_fitted(self)
+        model: Self = aside(self)
+        for name in ("_state", "_kept"):
+            model.__dict__.pop(name, None)
+        model._lean = True
+        return model
+
+    @property
+    def moments_(self) -> Moments:
+        """Sums over all rows from which the model follows, where it was fitted with centers."""
+        return self._moments.of_kernel_values()
+
+    @property
+    def _moments(self) -> Moments:
+        """The sums, in the coordinates in which they were taken."""
+        if "_state" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
+            )
+        return self._state.moments
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes into a file: the solution, where there is one, and no lock."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        pending = state.pop(PENDING, None)
+        return state if pending is None or pending.solved is None else state | pending.solved
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_state" in vars(self) and "dual_coef_" not in vars(self):
+            self._pending = Pending()
+
+    def _start_anew(self) -> None:
+        """Nothing of an earlier fit is left."""
+        fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*fitted, "_state", "_kept", PENDING, "_lean", "_begun_with"):
+            self.__dict__.pop(name, None)
+
+    def _begin(
+        self,
+        rows: Rows,
+        settings: Settings,
+        rng: np.random.Generator,
+        fold: Indices | None = None,
+        declared: ArrayLike | None = None,
+    ) -> None:
+        """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
+        looked = look(settings, rows, rng, classes=is_classifier(self))
+        keep_names(self, feature_names(looked.rows))
+        sample = looked.drawn.sample()
+        if settings.kernel.takes_vectors:
+            self.n_features_in_ = _n_features(sample.X)
+        targets = self._settle(sample.y, looked.drawn.labels, declared)
+        self.__dict__ |= targets.known
+        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold)
+        self._begun_with = parameters_of(self, FIXED)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows that are added or removed; those in memory are checked."""
+        if elsewhere(X):
+            return read_blocks(self, X, y, sample_weight)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
+        return MemoryRows(X, y, None if sample_weight is None else weight)
+
+    def _add(self, X: Any, y: Any, sample_weight: Any, decay: float, declared: ArrayLike | None = None) -> Self:
+        """Rows join the fit, or begin one; what was there before counts ``decay`` times as much."""
+        settings, rng = settings_of(self), generator(self.random_state)
+        refuse_to_go_on(self, decay)
+        if "_state" in vars(self):
+            refuse_changes(self._begun_with, parameters_of(self, FIXED))
+        else:
+            self._begin_with_kept_rows(settings, rng, declared)
+        rows = self._batch(X, y, sample_weight)
+        if "_state" in vars(self):
+            self._state = self._state.joined(rows, decay, settings)
+            check_names(self, feature_names(rows))
+        else:
+            self._begin(rows, settings, rng, None, declared)
+        return self._await_solution()
+
+    def _begin_with_kept_rows(
+        self, settings: Settings, rng: np.random.Generator, declared: ArrayLike | None
+    ) -> None:
+        """Begin anew, with the rows of a fit that made each a center, if there was one."""
+        before = vars(self).copy()
+        self._start_anew()
+        if "_kept" in before:
+            self.__dict__ |= {name: before[name] for name in before if name == "feature_names_in_"}
+            self._begin(before["_kept"].rows(before["X_fit_"]), settings, rng, None, declared)
+        elif "dual_coef_" in before:
+            raise ValueError(
+                f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
+                f"forget the {len(before['loo_index_'])} rows of fit; pass the kernel, or begin with a clone"
+            )
+
+    def _await_solution(self) -> Self:
+        """What was chosen stays; the rest is solved for when it is asked for."""
+        chosen = {"n_features_in_", "feature_names_in_", "classes_"}
+        for name in [name for name in vars(self) if name.endswith("_") and name not in chosen]:
+            delattr(self, name)
+        state = self._state
+        self.kernel_, self.X_fit_, self.support_ = state.kernel, state.centers, state.support
+        self._pending = Pending()
+        return self
+
+    def _solution(self) -> dict[str, Any]:
+        """The fitted attributes that follow from the state."""
+        return attributes_of(self._state.targets, self._state.solved())
+
+
+def _in_passes(settings: Settings, X: Any) -> bool:
+    """Whether rows in memory are fitted with fewer centers than rows."""
+    centers = settings.centers
+    if isinstance(centers, str) and centers == "auto":
+        return not settings.kernel.takes_values and n_rows(X) > EXACT_ROWS
+    return not (isinstance(centers, str) and centers == "all")
+
+
+def _n_features(X: Any) -> int:
+    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; give blocks of b rows as (b, d)")
+    return int(X.shape[1])
+
+
+def settings_of(model: ResumableModel) -> Settings:
+    """The parameters of a model, checked."""
+    check_parameters(model)
+    return Settings(
+        kernel=as_kernel(model.kernel).copy(),
+        alpha=positive_or_loo("alpha", model.alpha),
+        penalty=penalty_of(model.penalty),
+        intercept=model.fit_intercept,
+        weights=meaning_of(model.weights),
+        centers=model.centers,
+        loo_rows=loo_size(model.loo_rows),
+        max_memory=positive_or_none("max_memory", model.max_memory),
+        verbose=model.verbose,
+    )
+
+
+def attributes_of(targets: Targets, fit: Fit) -> dict[str, Any]:
+    """The fitted attributes of a model, by name."""
+    tuned = fit.tuned
+    dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+    concluded = targets.conclude(fit.training, tuned, moments=fit.moments, observations=fit.observations)
+    return concluded | {
+        "kernel_": tuned.kernel,
+        "gamma_": tuned.kernel.gamma,
+        "alpha_": tuned.alpha,
+        "X_fit_": fit.centers,
+        "support_": fit.support,
+        "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
+        "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
+        "degrees_of_freedom_": tuned.degrees_of_freedom,
+        "loo_index_": fit.index,
+        "loo_path_": tuned.paths[0],
+        "report_": fit_report(fit, targets, concluded["loo_score_"]),
+    }

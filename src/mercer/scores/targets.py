@@ -1,0 +1,302 @@
+"""Targets of a fit, classes or real values: how they are encoded, judged, and what follows from the outputs.
+
+A targets object is settled: it knows its classes, or the shape of its values. Whatever fits targets asks it for
+
+- ``encode(block)``: the block with targets Y (b, q) and weights,
+- ``criterion(training)``: what leave-one-out minimizes,
+- ``conclude(training, outputs)``: the fitted attributes that follow from leave-one-out outputs.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer import gate
+from mercer.errors import WeightWarning, warn
+from mercer.gram.moments import Moments
+from mercer.rows import Block, Reading
+from mercer.rows.table import shape_of
+from mercer.scores.criteria import (
+    Criterion,
+    TargetCriterion,
+    accuracy,
+    classification_criterion,
+    r_squared,
+    squared_criterion,
+)
+from mercer.scores.evidence import Training
+from mercer.scores.intervals import LeftOut, noise_std
+from mercer.scores.probabilities import odds_shift
+from mercer.scores.relative import class_numbers, class_shares, class_targets
+from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
+from mercer.solvers import Observations, variance_shares
+from mercer.types import Array, Floats, Indices
+
+# Leave-one-out scores, accuracy or R², that differ by more than this are worth a warning.
+SCORE_GAP = 0.02
+
+
+class Outputs(Protocol):
+    """Outputs (n, q) of the training rows: fitted, leave-one-out, and leave-one-out under the other reading of
+    weights, where there is a doubt; coefficients and intercept of f; degrees of freedom.
+    """
+
+    @property
+    def fitted(self) -> Array: ...
+    @property
+    def loo(self) -> Array: ...
+    @property
+    def otherwise(self) -> Array | None: ...
+    @property
+    def coef(self) -> Array: ...
+    @property
+    def intercept(self) -> Array: ...
+    @property
+    def degrees_of_freedom(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Decision:
+    """From outputs to decisions: the criterion of leave-one-out, calibration, threshold, the number of directions,
+    and class priors (k,), None: the shares of the classes.
+    """
+
+    criterion: str
+    calibration: str
+    threshold: str
+    n_components: int
+    priors: Array | None
+
+
+@dataclass(frozen=True)
+class ClassTargets:
+    """Classes (k,) with the weight ``factor`` (k,) of each: -1 and +1 of two, one indicator each of more."""
+
+    classes: NDArray[Any]
+    factor: Array
+    decision: Decision
+    has_classes: ClassVar[bool] = True
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Fitted attributes that need no fit."""
+        return {"classes_": self.classes}
+
+    @property
+    def criterion_name(self) -> str:
+        return self.decision.criterion
+
+    def numbers(self, y: Any, weight: Array | None = None) -> Indices:
+        """Class numbers (b,); unknown labels are refused, unless their rows have no weight."""
+        y = gate.label_column("y", y)
+        gate.same_type("y", self.classes, y)
+        label: Indices = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        strange = self.classes[label] != y
+        if weight is not None:
+            strange &= weight > 0
+        if strange.any():
+            raise ValueError(
+                f"label {y[strange].tolist()[0]!r} is not among the classes {self.classes.tolist()}; rows must be "
+                "the same in every pass of a fit, and the first partial_fit takes all labels with classes=[...]"
+            )
+        return label
+
+    def encode(self, block: Block) -> Block:
+        """Labels become targets (b, q), and weights are multiplied by those of the classes."""
+        label = self.numbers(block.y, block.weight)
+        encoded = replace(block, y=class_targets(label, len(self.classes)))
+        factor = self.factor[label]
+        if (factor == 1.0).all():
+            return encoded
+        return replace(encoded, weight=factor if block.weight is None else block.weight * factor)
+
+    def criterion(self, training: Training) -> TargetCriterion:
+        """What leave-one-out minimizes; for one class indicator the loss of this class against the rest."""
+        label, weight, Y = class_numbers(training.Y), training.evidence, training.Y
+
+        def for_rows(rows: Indices, columns: list[int] | None = None, /) -> Criterion:
+            own, targets = label[rows], Y[rows]
+            if columns is not None:
+                own, targets = (own == columns[0]).astype(np.intp), targets[:, columns]
+            return classification_criterion(self.decision.criterion, own, weight[rows], targets)
+
+        return for_rows
+
+    def conclude(
+        self,
+        training: Training,
+        outputs: Outputs,
+        *,
+        moments: Moments | None = None,
+        observations: Observations | None = None,
+    ) -> dict[str, Any]:
+        """The rule, its geometry, and what it says of held-out rows; ``moments`` of all, where these are some."""
+        label = class_numbers(training.Y)
+        share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
+        fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
+        rule = self.rule(fit, share)
+        proba = rule.probabilities(outputs.loo)
+        score = accuracy(proba, label, fit.weight)
+        if outputs.otherwise is not None:
+            other = self.rule(replace(fit, loo=outputs.otherwise), share).probabilities(outputs.otherwise)
+            warn_of_weights(training.reading, score, accuracy(other, label, fit.weight))
+        return (
+            self.known
+            | self.attributes(rule, share, scatter)
+            | {
+                "loo_outputs_": outputs.loo,
+                "loo_decision_": rule.decision(outputs.loo),
+                "loo_proba_": proba,
+                "loo_score_": score,
+            }
+        )
+
+    def rule(self, fit: ClassFit, share: Array, *, only_reliable: bool = True) -> Rule:
+        """Decisions from held-out rows, for classes of these shares (k,)."""
+        how = self.decision
+        return make_rule(
+            fit,
+            n_components=how.n_components,
+            calibration=how.calibration,
+            threshold=how.threshold,
+            prior_shift=odds_shift(share, share if how.priors is None else how.priors),
+            only_reliable=only_reliable,
+        )
+
+    def attributes(self, rule: Rule, share: Array, scatter: Scatter) -> dict[str, Any]:
+        """What a classifier shows of its rule."""
+        scalings, eigenvalues = rule.geometry(scatter)
+        return {
+            "rule_": rule,
+            "priors_": share if self.decision.priors is None else self.decision.priors,
+            "scalings_": scalings,
+            "eigenvalues_": eigenvalues,
+            "explained_variance_ratio_": variance_shares(eigenvalues),
+            "threshold_": rule.posterior.threshold() if len(self.classes) == 2 else None,
+        }
+
+    def score_words(self, score: float) -> str:
+        return f"accuracy {score:.4f}"
+
+    def shaped(self, A: Floats) -> Floats:
+        """Coefficients, intercepts or outputs (..., q) as users see them."""
+        return A
+
+    def _shares(self, training: Training, moments: Moments | None) -> Array:
+        """Shares (k,) of the classes in the weight of all rows; of a stream every class must have rows."""
+        if moments is None:
+            return np.asarray(np.bincount(class_numbers(training.Y), training.weight) / training.weight.sum())
+        share = class_shares(moments.t, moments.n)
+        unseen = self.classes[share <= 1e-12].tolist()
+        if unseen:
+            raise ValueError(
+                f"class {unseen[0]!r} has no training rows: none were added yet, or all were removed or have "
+                "decayed; add some with partial_fit before predicting"
+            )
+        return share
+
+
+@dataclass(frozen=True)
+class RealTargets:
+    """Real values; ``shape`` is that of the targets of one row: () or (q,)."""
+
+    shape: tuple[int, ...]
+    has_classes: ClassVar[bool] = False
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Fitted attributes that need no fit."""
+        return {}
+
+    @property
+    def criterion_name(self) -> str:
+        return "squared"
+
+    def encode(self, block: Block) -> Block:
+        """Targets (b, q) in float64."""
+        if block.y is None:
+            raise ValueError("the rows carry no targets; a regressor requires y to be passed")
+        y = gate.finite("y", block.y)
+        gate.not_too_large("y", y)
+        if y.shape[1:] != self.shape:
+            raise ValueError(
+                f"y has shape {shape_of(y.shape[1:])}, and that of the first rows {shape_of(self.shape)}; "
+                "give the same targets, or call fit to begin anew"
+            )
+        return replace(block, y=y.reshape(len(y), -1))
+
+    def criterion(self, training: Training) -> TargetCriterion:
+        """What leave-one-out minimizes: squared errors, each target in units of its variance."""
+        gate.in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
+
+        def for_rows(rows: Indices, columns: list[int] | None = None, /) -> Criterion:
+            Y = training.Y[rows] if columns is None else training.Y[rows][:, columns]
+            return squared_criterion(Y, training.standing[rows])
+
+        return for_rows
+
+    def conclude(
+        self,
+        training: Training,
+        outputs: Outputs,
+        *,
+        moments: Moments | None = None,
+        observations: Observations | None = None,
+    ) -> dict[str, Any]:
+        """Held-out predictions with their R², and the noise; ``moments`` of all rows, where these are some."""
+        used, standing = training.weight > 0, training.standing
+        score = r_squared(training.Y, outputs.loo, standing)
+        if outputs.otherwise is not None:
+            warn_of_weights(training.reading, score, r_squared(training.Y, outputs.otherwise, standing))
+        residual = (training.Y - outputs.fitted)[used]
+        noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
+        return {
+            "loo_prediction_": self.shaped(outputs.loo),
+            "loo_score_": score,
+            "noise_std_": self.shaped(noise),
+            "left_out_": LeftOut.of(training, outputs.loo, observations),
+        }
+
+    def score_words(self, score: float) -> str:
+        return f"R² {score:.4f}"
+
+    def shaped(self, A: Floats) -> Floats:
+        """Coefficients, intercepts or outputs (..., q) as users see them: without the axis of a single target."""
+        return A[..., 0] if self.shape == () else A
+
+
+Targets = ClassTargets | RealTargets
+
+
+def _scatter(training: Training, outputs: Outputs, moments: Moments | None) -> Scatter:
+    if moments is None:
+        return Scatter.of(outputs.fitted, training.Y, training.weight)
+    return Scatter.of_moments(moments, outputs.coef, outputs.intercept)
+
+
+def _counted(training: Training, moments: Moments | None) -> float:
+    """How many rows there are, those of a sample and others; of counts each copy is one."""
+    used = training.weight > 0
+    if moments is None:
+        return float(training.count[used].sum())
+    if training.reading.counts:
+        return moments.n
+    return float(max(moments.n_rows, used.sum())) if training.faded is None else training.n_left
+
+
+def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
+    """One warning where weights might as well have been read in the other way, and the score would differ."""
+    if abs(score - opposite) <= SCORE_GAP:
+        return
+    counts = "counts of equal rows (one copy is left out at a time)"
+    importance = "importance (each row is left out as a whole)"
+    taken, other = (counts, importance) if reading.counts else (importance, counts)
+    keep, change = ("counts", "importance") if reading.counts else ("importance", "counts")
+    warn(
+        f"sample_weight holds whole numbers, which were read as {taken}: the leave-one-out score is {score:.3f}. "
+        f"Read as {other} it would be {opposite:.3f}. If that was meant, use weights={change!r}; else use "
+        f"weights={keep!r}, which reads them as now, without this warning",
+        WeightWarning,
+    )

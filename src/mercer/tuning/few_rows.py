@@ -1,0 +1,174 @@
+"""The fit on few rows, from rows to a fitted function: equal rows merged, and outputs of all rows at the end."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.expansion import expansion_of
+from mercer.gram import Budget
+from mercer.kernels import Kernel
+from mercer.rows import Block, Meaning, Tally, reading_of
+from mercer.rows.table import n_rows
+from mercer.rows.twins import weight_of
+from mercer.scores.evidence import Training
+from mercer.scores.targets import Targets
+from mercer.solvers import Observations
+from mercer.solvers.orthogonal import SparsePath
+from mercer.tuning.checks import warn_of_constant
+from mercer.tuning.exact import at_points
+from mercer.tuning.fit import check_enough
+from mercer.tuning.path import TuningPath
+from mercer.tuning.sparse import SparseFit, SparsePart, tune_sparse
+from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
+from mercer.types import Array, Floats, Indices
+
+
+@dataclass(frozen=True)
+class SparseStage:
+    """What staged predictions need of one selection: the model with its first s centers, for every s.
+
+    ``position`` (m,) of the centers in the model, ``targets`` they serve, V (m, m), zeta (m, t) and
+    ``kernel_mean`` (m,) of the steps, ``target_mean`` (t,).
+    """
+
+    position: Indices
+    targets: list[int]
+    V: Array
+    zeta: Array
+    kernel_mean: Array
+    target_mean: Array
+
+    def model(self, s: int, coef: Floats, intercept: Floats) -> None:
+        """Write coefficients and intercepts with at most s centers into coef (m, q) and intercept (q,)."""
+        s = min(s, len(self.position))
+        c = self.V[:s, :s] @ self.zeta[:s]
+        coef[np.ix_(self.position[:s], np.array(self.targets))] = c
+        intercept[self.targets] = self.target_mean - self.kernel_mean[:s] @ c
+
+
+def staged(stages: tuple[SparseStage, ...], s: int, m: int, q: int) -> tuple[Array, Array]:
+    """Coefficients (m, q) and intercepts (q,) with at most s centers of each selection."""
+    coef, intercept = np.zeros((m, q)), np.zeros(q)
+    for stage in stages:
+        stage.model(s, coef, intercept)
+    return coef, intercept
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """A fit on few rows: center j has the kernel of ``number`` j (m,) and is row ``support`` j.
+
+    Outputs (n, q) of all rows, fitted and held out; paths and trials of the search; ``end`` says why there are no
+    more centers, where all of the longest path were kept.
+    """
+
+    kernels: tuple[Kernel, ...]
+    number: Indices
+    centers: Any
+    support: Indices
+    coef: Array
+    intercept: Array
+    stages: tuple[SparseStage, ...]
+    alpha: float
+    degrees_of_freedom: float
+    criterion_value: float
+    paths: tuple[SparsePath, ...]
+    trials: tuple[TuningPath, ...]
+    training: Training
+    fitted: Array
+    loo: Array
+    otherwise: Array | None
+    end: str
+
+
+def fit_few_rows(
+    kernel: Kernel,
+    settings: SparseSettings,
+    targets: Targets,
+    weights: Meaning,
+    block: Block,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> FewRows:
+    """Choose kernel, penalty, centers and their number by leave-one-out, and solve.
+
+    Rows without weight take no part; they are held out anyway.
+    """
+    encoded = targets.encode(block)
+    reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
+    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, None)
+    part, used = training.used(kernel)
+    check_enough(part)
+    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    criterion = targets.criterion(training)
+    problem = SparseProblem(
+        points, observations, lambda some, columns=None: criterion(used[some], columns), settings, budget
+    )
+    fit = tune_sparse(kernel, problem, rng)
+    kernels = fit.candidates.kernels
+    warn_of_constant(kernels[0], block.X)
+    chosen = _chosen(fit)
+    stages = tuple(_stage(part, chosen, observations) for part in fit.parts)
+    coef, intercept = staged(stages, len(chosen), len(chosen), training.Y.shape[1])
+    number, support = (
+        fit.candidates.kernel_number(chosen),
+        used[observations.rows.first[fit.candidates.point(chosen)]],
+    )
+    centers = kernel.centers(block.X, support)
+    fitted = np.asarray(expansion_of(kernels, number, centers, coef, intercept)(block.X), dtype=np.float64)
+
+    def at_all(outputs: Array) -> Array:
+        every = fitted.copy()
+        every[used] = outputs
+        return every
+
+    return FewRows(
+        kernels=kernels,
+        number=number,
+        centers=centers,
+        support=support,
+        coef=coef,
+        intercept=intercept,
+        stages=stages,
+        alpha=float(fit.parts[0].steps.alpha[0]),
+        degrees_of_freedom=max(map(_degrees_of_freedom, fit.parts)),
+        criterion_value=float(np.mean([part.score for part in fit.parts])),
+        paths=tuple(part.path for part in fit.parts),
+        trials=fit.paths,
+        training=training,
+        fitted=fitted,
+        loo=at_all(fit.loo),
+        otherwise=None if fit.otherwise is None else at_all(fit.otherwise),
+        end=_end(settings, fit, n_rows(points)),
+    )
+
+
+def _chosen(fit: SparseFit) -> Indices:
+    """Numbers (m,) of the candidates that some part has chosen, once each, those of one kernel together."""
+    chosen = np.array(
+        list(dict.fromkeys(int(j) for part in fit.parts for j in part.solution.order)), dtype=np.intp
+    )
+    return chosen[np.argsort(fit.candidates.kernel_number(chosen), kind="stable")]
+
+
+def _stage(part: SparsePart, chosen: Indices, observations: Observations) -> SparseStage:
+    position = {int(j): i for i, j in enumerate(chosen)}
+    where = np.array([position[int(j)] for j in part.solution.order], dtype=np.intp)
+    mean = observations.point_weight @ observations.point_target[:, part.targets] / observations.weight.sum()
+    steps, m = part.steps, part.m
+    return SparseStage(where, part.targets, steps.V[:m, :m], steps.zeta[:m], steps.kernel_mean[:m], mean)
+
+
+def _degrees_of_freedom(part: SparsePart) -> float:
+    return float(part.path.degrees_of_freedom[min(part.m, len(part.path)) - 1])
+
+
+def _end(settings: SparseSettings, fit: SparseFit, n_points: int) -> str:
+    """Why there are no more centers, where all of a path were kept."""
+    whole = [len(part.path) for part in fit.parts if part.m == len(part.path)]
+    if not whole or settings.stop is None:
+        return ""
+    if fit.longest == n_points or max(whole) < fit.longest:
+        return ": no other row adds to it"
+    return f": stop={settings.stop!r} would go on, max_centers above {fit.longest} lets it"

@@ -1,0 +1,141 @@
+"""What every fit is asked, and what it answers; the fit with every row a center."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.expansion import Expansion
+from mercer.gram import Budget
+from mercer.gram.moments import Moments
+from mercer.kernels import Kernel
+from mercer.rows import Block, Meaning, Tally, reading_of
+from mercer.rows.table import take
+from mercer.rows.twins import weight_of
+from mercer.scores.evidence import Training
+from mercer.scores.targets import Targets
+from mercer.solvers import Observations
+from mercer.solvers.spectrum import Penalty
+from mercer.tuning.checks import warn_of_constant, warn_of_indefinite, warn_of_lost_digits, warn_of_scales
+from mercer.tuning.exact import ExactProblem, at_points, tune
+from mercer.tuning.path import Tuned
+from mercer.types import Array, Indices
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What does not depend on the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
+    intercept, what weights mean, the centers as users write them, rows held out (None: all), memory in GiB (None:
+    what is free), and whether passes show their progress.
+    """
+
+    kernel: Kernel
+    alpha: float | None
+    penalty: Penalty
+    intercept: bool
+    weights: Meaning
+    centers: Any
+    loo_rows: int | None
+    max_memory: float | None
+    verbose: int
+
+    @property
+    def budget(self) -> Budget:
+        return Budget.from_parameter(self.max_memory)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit and its evidence: ``tuned`` with centers (their positions ``support`` among the rows, None: they are
+    not rows), and training rows of number ``index`` that were held out.
+
+    ``n_rows`` there are in all; ``selected`` and ``products`` say how centers were selected and products computed.
+    ``observations`` where every distinct row is a center, ``moments`` of all rows where not.
+    """
+
+    tuned: Tuned
+    training: Training
+    index: Indices
+    centers: Any
+    support: Indices | None
+    n_rows: int
+    selected: str
+    products: str = ""
+    moments: Moments | None = None
+    observations: Observations | None = None
+
+
+def fit_every_row(
+    settings: Settings, targets: Targets, block: Block, fold: Indices | None, rng: np.random.Generator
+) -> Fit:
+    """Choose kernel and alpha with every distinct row a center; rows of a fold are held out together.
+
+    Rows without weight take no part; they are held out anyway, and others with them by folds.
+    """
+    encoded = targets.encode(block)
+    reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
+    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
+    part, used = training.used(settings.kernel)
+    check_enough(part)
+    unused = training.weight == 0
+    apart = () if fold is None else tuple(np.unique(fold[unused]).tolist())
+    points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    criterion = targets.criterion(training)
+    warn_of_scales(settings.kernel, part.X)
+    problem = ExactProblem(
+        X=points,
+        observations=observations,
+        criterion=lambda rows: criterion(used[rows]),
+        alpha=settings.alpha,
+        penalty=settings.penalty,
+        intercept=settings.intercept,
+        budget=settings.budget,
+        fold=part.fold,
+        apart=apart,
+        classes=targets.has_classes,
+    )
+    tuned = tune(settings.kernel, problem, rng)
+    warn_of_indefinite(tuned.kernel, tuned.negative)
+    warn_of_fit(part.X, tuned)
+    support = used[observations.rows.first]
+    centers = settings.kernel.centers(block.X, support)
+    tuned = tuned if len(used) == len(fitted_rows := training.Y) else _at_all_rows(tuned, training, used, centers)
+    index = np.arange(len(fitted_rows))
+    return Fit(
+        tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
+    )
+
+
+def warn_of_fit(X: Any, tuned: Tuned) -> None:
+    """Warnings that any fit may give."""
+    warn_of_lost_digits(X, tuned.kernel, tuned.alpha, tuned.error)
+    warn_of_constant(tuned.kernel, X, tuned.rank)
+
+
+def check_enough(training: Training) -> None:
+    """At least two rows, and two folds, have weight."""
+    n = len(training.Y)
+    if n < 2:
+        raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {n}")
+    check_folds(training.fold, training.weight)
+
+
+def check_folds(fold: Indices | None, weight: Array | None) -> None:
+    """Rows of positive weight are in two folds at least."""
+    used = fold if fold is None or weight is None else fold[weight > 0]
+    if used is not None and (used == used[0]).all():
+        raise ValueError("all rows of positive weight are in one fold; cv or groups must give at least two")
+
+
+def _at_all_rows(tuned: Tuned, training: Training, used: Indices, centers: Any) -> Tuned:
+    """Outputs of all rows, also of those without weight, at which f is evaluated, by folds without their fold."""
+    fitted = Expansion(tuned.kernel, centers, tuned.coef, tuned.intercept)(training.X).astype(np.float64)
+    loo = fitted.copy()
+    for f, model in tuned.without.items():
+        rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
+        loo[rows] = Expansion(tuned.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
+    otherwise = None if tuned.otherwise is None else loo.copy()
+    if otherwise is not None:
+        otherwise[used] = tuned.otherwise
+    fitted[used], loo[used] = tuned.fitted, tuned.loo
+    return replace(tuned, fitted=fitted, loo=loo, otherwise=otherwise)

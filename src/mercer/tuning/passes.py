@@ -1,0 +1,326 @@
+"""Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows; and on.
+
+``look`` draws the sample, ``begin`` chooses and sums; the state that they give can be joined by more rows, left by
+some, and solved, each of which is a new state or a fit and changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.centers import Given
+from mercer.centers.resolve import as_plan, wanted_centers
+from mercer.gram.moments import Moments, MomentsOf
+from mercer.gram.precision import Precision
+from mercer.kernels import Kernel
+from mercer.linalg import blas_threads
+from mercer.linalg.threads import at_most
+from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
+from mercer.rows.base import LocalRows
+from mercer.rows.draw import OF_EACH
+from mercer.rows.repeated import RepeatedRows
+from mercer.rows.table import n_rows
+from mercer.rows.twins import ROUNDING, weight_of
+from mercer.scores.evidence import Training
+from mercer.scores.relative import class_numbers
+from mercer.scores.targets import Targets
+from mercer.tuning.checks import warn_of_scales
+from mercer.tuning.fit import Fit, Settings, warn_of_fit
+from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of
+from mercer.tuning.path import ALPHAS
+from mercer.types import Indices
+
+EVERY_ROW = 2**62
+# Sums of squares in float32 may differ by so much of themselves.
+SQUARES = 1e-3
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The fold block -> block with checked rows and encoded targets; ``check`` None: rows need no check."""
+
+    targets: Targets
+    check: Callable[[Any], Any] | None
+
+    def __call__(self, block: Block) -> Block:
+        return self.targets.encode(block if self.check is None else replace(block, X=self.check(block.X)))
+
+
+@dataclass(frozen=True)
+class Gatherer:
+    """Moments of rows: how their targets are encoded, against which centers, in which precision."""
+
+    choice: Choice
+    encode: Encoder
+    precision: Precision
+    # At most so many threads.
+    threads: int = 2**31
+
+    def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
+        """Moments of the rows, in one pass."""
+        where = self.precision.coordinates
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype, where)
+        with at_most(self.threads):
+            moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
+        return replace(moments, coordinates=where)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first pass over rows that must be the same in every pass: a sample and facts about all of them."""
+
+    rows: RepeatedRows
+    draw: Draw
+    drawn: Drawn
+
+
+@dataclass(frozen=True)
+class PassState:
+    """Where a fit stands: its settings, what was chosen, the moments of all rows so far, and a sample of them.
+
+    ``support`` (m,) are the numbers of the rows that are centers, None where centers are not rows; ``seen`` those
+    of rows whose targets had a part in the choice of the centers; ``fold`` (n,) names rows held out together.
+    """
+
+    settings: Settings
+    gather: Gatherer
+    moments: Moments
+    drawn: Drawn
+    draw: Draw
+    support: Indices | None
+    seen: Indices
+    fold: Indices | None = None
+
+    @property
+    def targets(self) -> Targets:
+        return self.gather.encode.targets
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.gather.choice.kernel
+
+    @property
+    def centers(self) -> Any:
+        return self.gather.choice.centers.rows
+
+    def joined(self, rows: Rows, decay: float, settings: Settings) -> "PassState":
+        """With more rows; what was there before counts ``decay`` times as much."""
+        rows = RepeatedRows(rows)
+        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
+        more = self.gather(rows)
+        old, kept = self.moments, self.drawn
+        if decay != 1.0:
+            old, kept = old.scaled(decay), kept.scaled(decay)
+        both = (kept + drawn).least()
+        # Weights that do not go with the parameter are refused now, and not when the model is solved.
+        reading_of(settings.weights, both.tally)
+        return replace(self, settings=settings, moments=old + more, drawn=both, fold=None)
+
+    def left(self, rows: Rows) -> "PassState":
+        """Without rows that had joined."""
+        rows = RepeatedRows(rows)
+        less = self.gather(rows)
+        _check_weight(self.moments, less)
+        rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
+        drawn = self.drawn
+        for block in rows.blocks():
+            drawn = drawn.without(block, rng)
+        _check_squares(self.moments, less)
+        moments = self.moments - less
+        # A row of which a part leaves is still there.
+        moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
+        return replace(self, moments=moments, drawn=drawn, fold=None)
+
+    def solved(self, rows: MemoryRows | None = None) -> Fit:
+        """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, where folds are held out."""
+        drawn = self._held_out()
+        known = self.gather.choice
+        task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
+        index = drawn.sample().index
+
+        def part(f: int) -> Moments:
+            assert rows is not None
+            return self.gather(rows.some(np.flatnonzero(self.fold == f)))
+
+        judges = enough(np.flatnonzero(~np.isin(index, self.seen)))
+        with at_most(task.sizes.threads):
+            tuned = finish(known, self.moments, task, judges=judges, part=None if self.fold is None else part)
+        warn_of_fit(training.X, tuned)
+        return Fit(
+            tuned,
+            training,
+            index,
+            self.centers,
+            self.support,
+            self.moments.n_rows,
+            known.words,
+            self.gather.precision.words,
+            self.moments,
+        )
+
+    def _held_out(self) -> Drawn:
+        """The rows held out: so few that outputs for all targets and alphas can be kept."""
+        return replace(self.drawn, size=_n_held_out(self.settings, len(self.moments.t), self.drawn.size)).least()
+
+
+def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:
+    """One pass for a sample; what is too large whatever the rows turn out to be is refused before."""
+    if rows.n_rows is not None:
+        X = rows.X if isinstance(rows, MemoryRows) else None
+        sample = min(rows.n_rows, _n_drawn(settings))
+        load = _load(settings, X, 1, sample, _n_held_out(settings, 1, sample), rows.n_rows, classes, rows)
+        sizes_within(load, settings.budget)
+    repeated, draw = RepeatedRows(rows), Draw(_n_drawn(settings), int(rng.integers(2**31)), labels=classes)
+    with at_most(threads_within(settings.budget.n_bytes, blas_threads())):
+        return Look(repeated, draw, survey(repeated, draw, verbose=settings.verbose))
+
+
+def begin(
+    settings: Settings, encode: Encoder, look: Look, rng: np.random.Generator, fold: Indices | None = None
+) -> PassState:
+    """Choose kernel and centers on the sample, and sum over all rows."""
+    kernel = settings.kernel
+    task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows)
+    warn_of_scales(kernel, task.sample.X)
+    index = look.drawn.sample().index
+    with at_most(task.sizes.threads):
+        choice = choose(kernel, task, rng)
+        gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
+    moments = gather(look.rows, verbose=settings.verbose)
+    indices, unseen = choice.centers.indices, choice.centers.unseen
+    support = None if indices is None else index[indices]
+    seen = index[:0] if unseen is None else np.delete(index, unseen)
+    return PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold)
+
+
+def _task(
+    settings: Settings,
+    encode: Encoder,
+    drawn: Drawn,
+    fold: Indices | None,
+    *,
+    rows: Rows | None = None,
+    known: Choice | None = None,
+) -> tuple[Task, Training]:
+    """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
+    ``known`` where kernel and centers are chosen.
+    """
+    sample, classes = drawn.sample(), encode.targets.has_classes
+    raw = Block(sample.X, sample.y, sample.weight, 0)
+    block, drawn = encode(raw), drawn.least()
+    fades = bool((drawn.faded < 1.0).any())
+    training = Training(
+        block.X,
+        block.y,
+        weight_of(block),
+        weight_of(raw),
+        reading_of(settings.weights, drawn.tally),
+        None if fold is None else fold[sample.index],
+        drawn.represents() if fades or classes else None,
+        drawn.faded if fades else None,
+    )
+    q = block.y.shape[1]
+    held_out = len(replace(drawn, size=_n_held_out(settings, q, drawn.size)).least().key)
+    load = _load(settings, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    sizes = sizes_within(load, settings.budget)
+    return Task(
+        sample=block if block.weight is None else replace(block, unit=training.unit),
+        label=class_numbers(block.y) if classes else None,
+        fold=training.fold,
+        criterion=encode.targets.criterion(training),
+        selector=sizes.selector,
+        n_centers=load.n_centers,
+        alpha=settings.alpha,
+        penalty=settings.penalty,
+        intercept=settings.intercept,
+        budget=settings.budget,
+        sizes=sizes,
+        verbose=settings.verbose,
+        doubt=training.doubt,
+    ), training
+
+
+def _load(
+    settings: Settings,
+    X: Any,
+    q: int,
+    sample: int,
+    held_out: int,
+    n: int,
+    classes: bool,
+    rows: Rows | None,
+    known: Choice | None = None,
+) -> Load:
+    """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
+    are held and ``held_out`` of them held out.
+    """
+    kernel = settings.kernel
+    selector, n_centers = as_plan(settings.centers, kernel, X, n)
+    if known is not None:
+        # Kernel and centers are those of the first rows, however many have come since.
+        kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
+    return Load(
+        row=0.0 if X is None else row_bytes(X),
+        sample=sample,
+        left=held_out,
+        q=q,
+        n_centers=n_centers,
+        selector=selector,
+        threads=blas_threads(),
+        n=n,
+        item=4 if getattr(X, "dtype", None) == np.float32 else 8,
+        classes=classes,
+        kernels=1 if kernel.settled else SEVERAL,
+        alphas=len(ALPHAS) if settings.alpha is None else 1,
+        copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
+        blocks=blocks_of(kernel, X),
+        floor=0 if known is not None else 2 * wanted_centers(settings.centers),
+        least=OF_EACH * max(q, 2) if classes else 0,
+    )
+
+
+def _n_held_out(settings: Settings, q: int, size: int) -> int:
+    """How many of the rows drawn are held out for q targets."""
+    if settings.loo_rows is None or settings.kernel.takes_values:
+        return size
+    return min(size, rows_left_out(settings.loo_rows, q))
+
+
+def _n_drawn(settings: Settings) -> int:
+    """How many rows are held: all where the kernel is a matrix."""
+    if settings.loo_rows is None or settings.kernel.takes_values:
+        return EVERY_ROW
+    return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
+
+
+def _check_weight(moments: Moments, less: Moments) -> None:
+    """Rows that are removed have no more weight than all rows."""
+    if less.n > moments.n * (1.0 + ROUNDING):
+        raise ValueError(
+            f"rows of weight {less.n:.6g} cannot be taken out of rows of weight {moments.n:.6g}; remove takes "
+            "rows out that were added, with the weight they still have"
+        )
+
+
+def _check_squares(moments: Moments, less: Moments) -> None:
+    """Kernel values and targets of rows that are removed have no larger sums of squares than those of all rows."""
+    for part, whole in ((less.G, moments.G), (less.V, moments.V)):
+        if (part.diagonal() - whole.diagonal() > SQUARES * whole.diagonal().max(initial=0.0)).any():
+            raise ValueError(
+                "the rows have larger sums of squares than all rows of the model, so some of them are not in it; "
+                "remove takes rows out that were added, with the weight they still have"
+            )
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """The fold on blocks whose rows are numbered from ``first`` on."""
+
+    first: int
+    fold: Draw
+
+    def __call__(self, block: Block) -> Drawn:
+        return self.fold(replace(block, first=self.first + block.first))
