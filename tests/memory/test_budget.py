@@ -6,8 +6,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseKernelRegressor
 from mercer.errors import MemoryBudgetError, MercerError
 from mercer.gram import Budget, combine, gram
 from mercer.gram.budget import free_memory
@@ -32,6 +34,18 @@ def test_matrix_beyond_the_budget_is_refused_before_it_is_allocated():
     # The matrix alone would be 191 MiB.
     with peak_below(MIB), pytest.raises(MemoryBudgetError):
         gram(RBF(gamma=1.0), X, budget=Budget(100 * MIB))
+
+
+@pytest.mark.parametrize("max_memory", [1e15, 1e300])
+@pytest.mark.parametrize(
+    "model",
+    [KernelRidgeRegressor(), KernelRidgeRegressor(centers=5, random_state=0), SparseKernelRegressor()],
+    ids=str,
+)
+def test_budgets_beyond_all_machines_are_no_limit(rng, model, max_memory):
+    X = rng.normal(size=(30, 2))
+    free = clone(model).fit(X, X[:, 0]).predict(X)
+    assert_array_equal(model.set_params(max_memory=max_memory).fit(X, X[:, 0]).predict(X), free)
 
 
 @pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])

@@ -228,7 +228,9 @@ class Exact:
 
 def exact_threads(extent: Exact, room: float, threads: int) -> int:
     """BLAS threads for such a fit: those for which there is memory besides one decomposition."""
-    return min(threads_within(room, threads), 1 + int(max(room - extent.n_bytes(1), 0.0) / BLAS_BUFFER))
+    most = threads_within(room, threads)
+    spare = min(max(room - extent.n_bytes(1), 0.0), most * BLAS_BUFFER)
+    return min(most, 1 + int(spare / BLAS_BUFFER))
 
 
 def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
