@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.gate import choice, same_type, unmasked
 from mercer.models.answers import LabelAnswers
-from mercer.models.base import KernelModel, read_blocks
+from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import check_classes, class_labels, known_classes, row_weight
 from mercer.rows import elsewhere
+from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
@@ -208,16 +209,30 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _log_odds(self, X: Any) -> Array:
         """log r_ij / r_ji (n, k, k) at rows anywhere; zero for a pair without training rows."""
         check_is_fitted(self, "estimators_")
-        if elsewhere(X):
-            return np.concatenate([self._log_odds(block.X) for block in read_blocks(self, X).blocks()])
-        (X,) = indexable(unmasked("X", X))
-        S = np.zeros((n_rows(X), len(self.classes_), len(self.classes_)))
+        if not elsewhere(X):
+            (X,) = indexable(unmasked("X", X))
+            return self._odds_of_pairs(n_rows(X), X)
+        rows = read_blocks(self, X)
+        odds = [self._odds_of_pairs(block.n_rows, HeldRows(block)) for block in rows.blocks()]
+        check_names(self, getattr(rows, "feature_names", None))
+        return np.concatenate(odds)
+
+    def _odds_of_pairs(self, n: int, X: Any) -> Array:
+        """The same at n rows in memory, or of one block."""
+        S = np.zeros((n, len(self.classes_), len(self.classes_)))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):
-                log_p = model.predict_log_proba(_columns(X, columns))
+                log_p = model.predict_log_proba(_rows_for(model, X, columns))
                 S[:, i, j] = log_p[:, 0] - log_p[:, 1]
                 S[:, j, i] = -S[:, i, j]
         return S
+
+
+def _rows_for(model: Any, X: Any, columns: Indices | None) -> Any:
+    """What a pair reads: blocks, whose columns have no names, as a whole where it takes them, else as arrays."""
+    if not isinstance(X, HeldRows):
+        return _columns(X, columns)
+    return X if isinstance(model, KernelModel) and columns is None else _columns(X.block.X, columns)
 
 
 def _fit_pair(
