@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 import types
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +106,46 @@ def test_no_two_classes_have_the_same_name():
     assert repeated(node.name for _, node in classes()) == []
 
 
+def statements(function):
+    """The body of a function without its docstring."""
+    return function.body[1:] if ast.get_docstring(function) is not None else function.body
+
+
+def does_nothing(function):
+    """Whether a body says nothing that could be said in one place.
+
+    Abstract bodies are empty. A return of a constant or of names and attributes computes nothing: it is the answer
+    of a class to a question (``return True``), a default that changes nothing (``return self``), or hands on what
+    another object knows. Constructors store their parameters one by one, as scikit-learn asks for, since it reads
+    their names from the signature.
+    """
+    body = statements(function)
+    if function.name == "__init__":
+        return all(isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) for part in body)
+    if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
+        parts = ast.walk(body[0].value)
+        return all(isinstance(part, ast.Constant | ast.Name | ast.Attribute | ast.Load) for part in parts)
+    return all(isinstance(part, ast.Pass) or ast.unparse(part) == "..." for part in body)
+
+
+def test_no_two_classes_have_a_method_with_the_same_body():
+    bodies = defaultdict(dict)
+    for path, node in classes():
+        for function in methods(node):
+            if not does_nothing(function):
+                body = "\n".join(map(ast.dump, statements(function)))
+                bodies[body][node.name] = f"{path.relative_to(PACKAGE)}: {node.name}.{function.name}"
+    assert [sorted(places.values()) for places in bodies.values() if len(places) > 1] == []
+
+
 def test_attributes_are_where_they_are_looked_for():
     hidden = {"__getattr__", "__getattribute__"}
     assert [node.name for _, node in classes() if hidden & {function.name for function in methods(node)}] == []
+
+
+def test_no_class_has_more_methods_than_a_reader_keeps_in_mind():
+    many = {node.name: len(methods(node)) for _, node in classes()}
+    assert {name: n for name, n in many.items() if n > 15} == {}
 
 
 def asked_for(path, question):
