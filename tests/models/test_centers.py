@@ -323,7 +323,7 @@ def test_sources_refuse_what_they_can_not_do(banana, tmp_path):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit([(X,)])
     with pytest.raises(ValueError, match="label 7"):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(X, y).partial_fit(X[:3], [7, 7, 7])
-    with pytest.raises(ValueError, match="cannot be taken out"):
+    with pytest.raises(ValueError, match="cannot remove rows"):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(X[:50], y[:50]).remove(X, y)
     with pytest.raises(ValueError, match="NaN"):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(StreamRows([(np.where(X > 1, np.nan, X), y)]))

@@ -135,7 +135,7 @@ def test_an_origin_is_exported(rng):
 def test_digits_that_are_lost_are_told(rng, centers):
     X = rng.normal(size=(200, 4)) + 1e6
     y = X[:, 0] + 0.5 * rng.normal(size=200) > 1e6
-    with pytest.warns(NumericalWarning, match=r"move outputs by .* StandardScaler") as record:
+    with pytest.warns(NumericalWarning, match=r"change outputs by .* StandardScaler") as record:
         model = KernelFisherClassifier(Polynomial(degree=2), alpha=1e10, centers=centers).fit(X, y)
     assert len(record) == 1
     assert model.report_.error > 1e-3

@@ -41,11 +41,11 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
         ({"weights": np.ones(60)}, ["weights=an array of shape (60,)", "to fit as sample_weight", "'importance'"]),
         ({"threshold": np.ones(12)}, ["threshold=an array of shape (12,)", "'bayes'"]),
         ({"centers": np.ones((5, 3))}, ["centers have 3 features and X has 2", "the columns of X"]),
-        ({"n_components": 2}, ["n_components=2", "2 classes have 1 discriminant direction:", "1 to 1, or None"]),
+        ({"n_components": 2}, ["n_components=2", "2 classes have 1 discriminant direction;", "1 to 1, or None"]),
         ({"n_components": 0}, ["n_components=0", "1 to 1"]),
         ({"class_weight": {0: 0.0, 1: 1.0}}, ["class_weight={0: 0.0, 1: 1.0}", "positive"]),
         ({"cv": ShuffleSplit(5, test_size=0.5, random_state=0)}, ["cv=ShuffleSplit", "twice", "partition"]),
-        ({"cv": FEW_ROWS}, ["never leaves out 30 rows", "cover all rows"]),
+        ({"cv": FEW_ROWS}, ["never holds out 30 rows", "cover all rows"]),
     ],
     ids=str,
 )
@@ -58,7 +58,9 @@ def test_wrong_choice_is_named_with_the_right_ones(two_classes, choice, words):
 
 @pytest.mark.parametrize("threshold", ["equal_error", "soft_margin", "error"])
 def test_threshold_of_two_classes_is_refused_for_three(three_classes, threshold):
-    with pytest.raises(ValueError, match=f"threshold='{threshold}' parts two classes and y has 3; use") as caught:
+    with pytest.raises(
+        ValueError, match=f"threshold='{threshold}' separates two classes, but y has 3; use"
+    ) as caught:
         KernelFisherClassifier(threshold=threshold).fit(*three_classes)
     assert '"bayes" or "least_squares"' in str(caught.value)
 
@@ -76,7 +78,7 @@ def test_missing_values_in_a_stream_are_those_of_x(two_classes):
 
 def test_rows_cannot_be_removed_where_every_row_is_a_center(two_classes):
     model = KernelFisherClassifier(**FIXED).fit(*two_classes)
-    with pytest.raises(ValueError, match=r"has every row as a center; fit it with centers=\.\.\., or fit it anew"):
+    with pytest.raises(ValueError, match=r"has every row as a center; fit it with centers=\.\.\., or refit it"):
         model.remove(*two_classes)
 
 
@@ -210,7 +212,7 @@ def test_equal_values_that_round_are_no_scale(two_classes):
 def test_one_feature_that_hides_many_is_warned_of(rng):
     X, y = rng.normal(size=(60, 12)), np.arange(60) % 2
     X[:, 5] *= 1e4
-    with pytest.warns(ScaleWarning, match=r"^1 of 12 features .* feature 5 varies .* different units"):
+    with pytest.warns(ScaleWarning, match=r"^1 of 12 varying features .* feature 5 varies .* different units"):
         KernelFisherClassifier(**FIXED).fit(X, y)
 
 

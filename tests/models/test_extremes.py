@@ -179,7 +179,7 @@ def test_penalties_whose_squares_are_lost_are_refused(rows, model, alpha):
 @pytest.mark.parametrize("scale", [1e-150, 1e-200])
 def test_features_whose_spread_is_lost_are_warned_of(rows, scale):
     X = rows[0] * [1e-30, 1e-30 * scale]
-    with pytest.warns(ScaleWarning, match="1 of 2 features that vary carry all but 1e-06"):
+    with pytest.warns(ScaleWarning, match="1 of 2 varying features account for all but 1e-06"):
         KernelFisherClassifier(RBF(gamma=1e60), alpha=0.1).fit(X, rows[1])
 
 

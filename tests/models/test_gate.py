@@ -107,9 +107,7 @@ def test_parameters_that_are_not_finite_numbers_are_refused_by_name(rows, model,
 @pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])
 @pytest.mark.parametrize("value", [np.nan, -1, 0.5, "loud", None], ids=repr)
 def test_verbosity_is_a_whole_number_or_a_truth_value(rows, model, value):
-    with pytest.raises(
-        ValueError, match=re.escape(f"verbose={value!r}; it must be False, True or a whole number")
-    ):
+    with pytest.raises(ValueError, match=re.escape(f"verbose={value!r}; it must be False, True or an integer")):
         model(**FIXED, verbose=value).fit(*rows)
 
 
@@ -164,7 +162,7 @@ def test_coverage_is_a_number(rows, coverage):
     ids=repr,
 )
 def test_priors_that_are_no_shares_are_refused(rows, model, priors):
-    with pytest.raises(ValueError, match=r"(?s)priors=.*give 2 "):
+    with pytest.raises(ValueError, match=r"(?s)priors=.*pass 2 "):
         model(**FIXED, priors=priors).fit(*rows)
 
 

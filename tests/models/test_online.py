@@ -209,7 +209,7 @@ def test_a_parameter_may_change_between_calls(rng):
         ({"when_full": "panic"}, "when_full='panic' is not known"),
         ({"window": 2.5}, "window=2.5; it must be a positive integer"),
         ({"calibration": "gaussian"}, "calibration='gaussian' is not known"),
-        ({"kernel": "precomputed"}, "knows no values for rows to come"),
+        ({"kernel": "precomputed"}, "has no values for future rows"),
         ({"kernel": RBF(gamma="loo")}, "stands for 15 kernels"),
     ],
     ids=str,
@@ -283,13 +283,13 @@ def test_equal_rows_are_held_until_others_come_but_not_for_ever(two_classes):
     assert_allclose(model.predict_proba(X[:1]), 0.5, atol=0.05)
     at_once = OnlineFisherClassifier().partial_fit(np.vstack([equal, X]), np.r_[label, y])
     assert_array_equal(model.partial_fit(X, y).predict_proba(X), at_once.predict_proba(X))
-    with pytest.raises(ValueError, match=r"n_samples = 1200, only 1 are different; give the numbers"):
+    with pytest.raises(ValueError, match=r"n_samples = 1200, only 1 are distinct; pass the parameters"):
         OnlineKernelRegressor().partial_fit(np.ones((1200, 2)), np.arange(1200.0))
 
 
 def test_words_of_a_fit_need_rows_that_differ(two_classes):
     X, y = two_classes
-    with pytest.raises(ValueError, match=r"n_samples = 4, only 1 are different; give the numbers"):
+    with pytest.raises(ValueError, match=r"n_samples = 4, only 1 are distinct; pass the parameters"):
         OnlineFisherClassifier().fit(np.repeat(X[:1], 4, axis=0), y[:4])
 
 
@@ -317,7 +317,7 @@ def test_later_calls_keep_classes_and_targets(two_classes):
     with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(X, y, classes=[0, 1, 2])
     regressor = OnlineKernelRegressor(GAMMA).partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"y has shape \(b, 2\), and that of the first rows \(b,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(b, 2\), but that of the first rows has \(b,\)"):
         regressor.partial_fit(X, np.column_stack([y, y]))
 
 

@@ -76,7 +76,7 @@ def test_a_pair_without_rows_has_no_opinion(three_classes):
     assert not hasattr(model.estimators_[model.pairs_.index((2, 3))], "classes_")
     assert np.isfinite(model.predict_proba(X)).all()
     assert set(model.predict(X[y < 2])) <= {0, 1}
-    with pytest.raises(ValueError, match=r"holds \[7\].*give it all labels"):
+    with pytest.raises(ValueError, match=r"contains \[7\].*pass all labels"):
         model.partial_fit(X[:2], [7, 7])
 
 

@@ -122,8 +122,8 @@ def test_both_readings_are_at_hand_and_a_doubt_is_told(noise, model):
         auto.fit(X, target, sample_weight=weight)
     text = str(told[0].message)
     assert len(told) == 1
-    assert "read as counts of equal rows (one copy is left out at a time): the leave-one-out score is" in text
-    assert "use weights='importance'; else use weights='counts'" in text
+    assert "read as counts of equal rows (one copy is held out at a time): the leave-one-out score is" in text
+    assert "use weights='importance'; otherwise use weights='counts'" in text
     if hasattr(auto, "loo_score_"):
         counts, importance = (fit.loo_score_ for fit in fits)
         assert auto.loo_score_ == counts
@@ -137,7 +137,7 @@ def test_both_readings_are_at_hand_and_a_doubt_is_told(noise, model):
 def test_doubt_about_larger_numbers_is_told_too(noise):
     X, y, _, _ = noise
     weight = np.where(np.arange(150) % 10, 40, 1)
-    with pytest.warns(WeightWarning, match=r"read as importance .* use weights='counts'; else"):
+    with pytest.warns(WeightWarning, match=r"read as importance .* use weights='counts'; otherwise"):
         KernelFisherClassifier(RULE, alpha=0.01).fit(X, y, sample_weight=weight)
 
 
@@ -210,7 +210,7 @@ def test_decay_leaves_no_counts(noise):
     X, _, t, _ = noise
     model = streams(noise, np.arange(150) % 3 + 1.0, 1, "counts")
     with pytest.raises(
-        ValueError, match=r'decay=0.5 leaves parts of rows, which are not counts; use weights="auto"'
+        ValueError, match=r'decay=0.5 leaves fractions of rows, which are not counts; use weights="auto"'
     ):
         model.partial_fit(X, t, decay=0.5)
     with pytest.raises(ValueError, match=r"sample_weight contains 0.5, "):

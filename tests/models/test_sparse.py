@@ -118,7 +118,7 @@ def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():
         SparseKernelRegressor(alpha=alpha, max_centers=20, random_state=0).fit(X, y) for alpha in ("loo", "auto")
     )
     assert (auto.gamma_, auto.alpha_) == (loo.gamma_, loo.alpha_)
-    with pytest.raises(ValueError, match="at most 600 different rows"):
+    with pytest.raises(ValueError, match="at most 600 distinct rows"):
         SparseKernelRegressor(alpha="evidence").fit(X, y)
 
 

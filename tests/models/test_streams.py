@@ -120,7 +120,7 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
         (lambda X, y: (X[:5], -y[:5]), "row 0 with weight 1 is not in the model"),
         (lambda X, y: (X[:5], y[:5], np.full(5, 2.0)), "row 0 with weight 2 is not in the model"),
         (lambda X, y: (X[np.flatnonzero(y == 1)[np.arange(400) % 300]], np.ones(400, int)), "rows of label 1"),
-        (lambda X, y: (np.tile(X, (2, 1)), np.tile(y, 2)), "rows of weight 1200 cannot be taken out"),
+        (lambda X, y: (np.tile(X, (2, 1)), np.tile(y, 2)), "cannot remove rows of weight 1200"),
     ],
     ids=["rows", "labels", "weights", "class", "all"],
 )
@@ -263,7 +263,7 @@ def test_blocks_with_other_columns_are_refused(banana, as_function):
         assert list(model.feature_names_in_) == ["a", "b"]
         for call in ("partial_fit", "remove", "predict"):
             with pytest.raises(
-                ValueError, match=r"the columns are b, a, and the model was fitted on a, b.*same order"
+                ValueError, match=r"the columns are b, a, but the model was fitted on a, b.*same order"
             ):
                 getattr(model, call)(stream(two))
         model.partial_fit(stream(one)).remove(stream(one))
@@ -299,7 +299,7 @@ def test_sparse_and_dense_rows_go_together(banana, kinds):
 def test_targets_of_another_shape_are_refused(sinc):
     X, y = sinc
     Y = np.column_stack([y, y])
-    words = r"y has shape \(b, 2\), and that of the first rows \(b,\)"
+    words = r"y has shape \(b, 2\), but that of the first rows has \(b,\)"
     for rows in ((X, Y), ([(X, Y)],)):
         with pytest.raises(ValueError, match=words):
             regressor().fit(X, y).partial_fit(*rows)
@@ -312,7 +312,7 @@ def test_targets_of_another_shape_are_refused(sinc):
 def test_streams_after_rows_in_memory_are_checked(banana):
     X, y = banana
     model = classifier().partial_fit(X, y)
-    with pytest.raises(ValueError, match="X has 3 features, and the first rows had 2"):
+    with pytest.raises(ValueError, match="X has 3 features, but the first rows had 2"):
         model.partial_fit([(np.ones((4, 3)), y[:4])])
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit([(np.where(X > 1, np.nan, X), y)])
@@ -321,7 +321,7 @@ def test_streams_after_rows_in_memory_are_checked(banana):
 @pytest.mark.parametrize("centers", [True, False, np.True_])
 def test_truth_is_no_number_of_centers(banana, centers):
     for call in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match=f"centers={centers}; give a number of centers"):
+        with pytest.raises(ValueError, match=f"centers={centers}; pass a number of centers"):
             getattr(classifier(centers=centers), call)(*banana)
 
 

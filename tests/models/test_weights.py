@@ -151,7 +151,7 @@ def test_groups_part_rows_that_have_weight(curve, centers):
     group = np.arange(50) // 10
     model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=0.1, centers=centers)
     with pytest.raises(
-        ValueError, match="all rows of positive weight are in one fold; cv or groups must give at least two"
+        ValueError, match="all rows of positive weight are in one fold; cv or groups must define at least two"
     ):
         model.fit(X, y, sample_weight=np.where(group == 2, 1.0, 0.0), groups=group)
 

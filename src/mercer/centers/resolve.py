@@ -66,7 +66,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
         return selector_for(auto_centers(n)), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:
-            raise ValueError(f"centers={centers}; at least 1 center is needed")
+            raise ValueError(f"centers={centers}; it must be at least 1")
         return selector_for(int(centers)), int(centers)
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
@@ -77,7 +77,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
         given = Given(check_array(given.rows, dtype=X.dtype))
         if given.rows.shape[1] != X.shape[1]:
             raise ValueError(
-                f"centers have {given.rows.shape[1]} features and X has {X.shape[1]}; give centers with the "
+                f"centers have {given.rows.shape[1]} features and X has {X.shape[1]}; pass centers with the "
                 "columns of X"
             )
     return given, None
@@ -85,4 +85,4 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
 
 def _refuse_truth(centers: Any) -> None:
     if isinstance(centers, bool | np.bool_):
-        raise ValueError(f'centers={centers}; give a number of centers, a selector, the centers, "auto" or "all"')
+        raise ValueError(f'centers={centers}; pass a number of centers, a selector, the centers, "auto" or "all"')

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: they validate, call one function, and store."""
+"""scikit-learn estimators, which validate, call one function, and store."""
 
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor

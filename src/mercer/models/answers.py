@@ -1,4 +1,4 @@
-"""What fitted models answer from their outputs: labels and probabilities, or values; from rows anywhere."""
+"""Predictions of fitted models from their outputs: labels, probabilities or values, for rows from any source."""
 
 from typing import Any, ClassVar
 
@@ -31,14 +31,14 @@ class LabelAnswers(ClassifierMixin):
     @lazily
     @from_one_state
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of largest probability for each row (n,)."""
+        """The class with the largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
 
 class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMixin, KernelModel):
-    """What every kernel classifier answers: its rule applied to its outputs; abstract."""
+    """Predictions of every kernel classifier: its rule applied to its outputs; abstract."""
 
     rule_: Rule
     scalings_: Any
@@ -46,7 +46,7 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
     _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
 
     def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
-        """The classes of rows with these labels, or those declared."""
+        """The classes of rows with these labels, or the declared ones."""
         check_classification_targets(y)
         assert labels is not None
         return class_targets_of(self, labels, declared)
@@ -68,18 +68,18 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
     @lazily
     @from_one_state
     def decision_function(self, X: Any) -> Floats:
-        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three and more classes (n, n_classes)."""
+        """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three or more classes (n, n_classes)."""
         F = self._outputs(X)
         return self.rule_.decision(F)
 
     @lazily
     @from_one_state
     def transform(self, X: Any) -> Floats:
-        """Discriminant variates (n, n_components), the best first.
+        """Discriminant variates (n, n_components), best first.
 
-        On the scale of their targets: of two classes one is fitted to -1, the other to +1; of
-        more, class c is fitted to row c of ``scalings_``. Columns of directions that carry
-        nothing, where the kernel matrix has a rank below classes minus one, are zero.
+        On the scale of their targets: two classes are fitted to -1 and +1; with more classes, class c is fitted to
+        row c of ``scalings_``. Columns of directions that carry no information, because the rank of the kernel
+        matrix is below classes minus one, are zero.
         """
         F = self._outputs(X)
         return self.rule_.variates(F)
@@ -95,10 +95,10 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
 
 
 class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
-    """What every kernel regressor answers: its outputs, of the shape of the targets; abstract."""
+    """Predictions of every kernel regressor: its outputs, in the shape of the targets; abstract."""
 
     def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
-        """Real targets of the shape of y."""
+        """Real targets in the shape of y."""
         return RealTargets(np.shape(y)[1:])
 
     @lazily

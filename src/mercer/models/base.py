@@ -1,4 +1,4 @@
-"""What all kernel models share: they read rows from anywhere as their kernel takes them, and evaluate f."""
+"""Base of all kernel models: reading rows from any source in the form their kernel accepts, and evaluating f."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from mercer.types import Floats
 
 @dataclass(frozen=True)
 class Columns:
-    """The check of rows that come in blocks: finite numbers in ``n_features`` columns."""
+    """Validation of rows in blocks: finite numbers in ``n_features`` columns."""
 
     n_features: int
     dtypes: tuple[Any, ...] = (np.float64, np.float32)
@@ -33,14 +33,16 @@ class Columns:
         gate.not_dates("X", X)
         X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name="X")
         if X.shape[1] != self.n_features:
-            raise ValueError(f"X has {X.shape[1]} features, and the first rows had {self.n_features}")
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the first rows had {self.n_features}; pass the same columns"
+            )
         return X
 
 
 def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
-    """Rows outside memory; of Parquet files the columns that the model was fitted on, if it was.
+    """Rows outside memory; for Parquet files, the columns that the model was fitted on, if it was.
 
-    Other columns are refused before anything is read, where their names are known.
+    If column names are known, other columns raise an error before anything is read.
     """
     names = getattr(model, "feature_names_in_", None)
     if y is None and isinstance(X, str | Path) and names is not None:
@@ -50,17 +52,17 @@ def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
 
 
 def check_names(model: Any, names: tuple[Any, ...] | None) -> None:
-    """Columns of rows outside memory, where they have names, are those of the first rows."""
+    """Columns of rows outside memory, if they have names, must be those of the first rows."""
     known = tuple(getattr(model, "feature_names_in_", ()))
     if names is not None and known and names != known:
         raise ValueError(
-            f"the columns are {', '.join(map(str, names))}, and the model was fitted on {', '.join(known)}; "
-            "give the same columns in the same order: frame[[...]], or ParquetRows(path, columns=[...])"
+            f"the columns are {', '.join(map(str, names))}, but the model was fitted on {', '.join(known)}; pass "
+            "the same columns in the same order: frame[[...]], or ParquetRows(path, columns=[...])"
         )
 
 
 def keep_names(model: Any, names: tuple[Any, ...] | None) -> None:
-    """The names of the columns of the first rows, from outside memory."""
+    """Store the column names of the first rows, from outside memory."""
     check_names(model, names)
     if names is not None and all(isinstance(name, str) for name in names):
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -78,7 +80,7 @@ class KernelModel(BaseEstimator):
 
     @abstractmethod
     def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> Targets:
-        """The targets of rows with these y, or of a sample of them, and these labels; checked."""
+        """The targets of rows with these y, or of a sample of them, and these labels; validated."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,19 +90,19 @@ class KernelModel(BaseEstimator):
         return tags
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__gamma`` and the like reach a kernel that was given by name, too."""
+        """Set parameters; ``kernel__gamma`` and the like also work for a kernel given by name."""
         if isinstance(self.kernel, str) and any(key.startswith("kernel__") for key in params):
             self.kernel = as_kernel(self.kernel)
         super().set_params(**params)
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """What comes from a file, or from another process."""
+        """Restore a model from a file or another process."""
         check_stored(state)
         super().__setstate__(state)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        """Rows in memory as the kernel takes them: finite numbers, or whatever objects were given."""
+        """Rows in memory in the form the kernel accepts: finite numbers, or any objects."""
         takes = as_kernel(self.kernel).takes
         X = gate.unmasked("X", X)
         if takes == "objects" and not holds_numbers(X):
@@ -115,22 +117,22 @@ class KernelModel(BaseEstimator):
         )
         if takes == "values" and reset and X.shape[0] != X.shape[1]:
             raise ValueError(
-                f"Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
-                f"square matrix K(train, train), and this has shape {X.shape}"
+                "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
+                f"square matrix K(train, train), but this one has shape {X.shape}"
             )
         return X
 
     def _check_block(self) -> Columns | None:
-        """The check of rows in blocks: they are read by position, not by name. None: objects need no check."""
+        """Validation of rows in blocks: columns by position, not by name. None for objects."""
         return Columns(self.n_features_in_) if as_kernel(self.kernel).takes_vectors else None
 
     def _outputs(self, X: Any) -> Floats:
-        """f (n, q) at new rows, wherever they are."""
+        """f (n, q) at new rows from any source."""
         check_is_fitted(self)
         return self._evaluated(X, self._expansion())
 
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
-        """A function of rows in memory at rows anywhere."""
+        """A function of rows in memory, applied to rows from any source."""
         if not elsewhere(X):
             return f(self._read(X, reset=False))
         rows, check = read_blocks(self, X), self._check_block()

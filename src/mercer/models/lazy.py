@@ -1,4 +1,4 @@
-"""Methods that wait: of a collection of Dask they return another, and nothing is computed yet."""
+"""Lazy methods: for a Dask collection they return another one, without computing anything yet."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,9 +11,9 @@ from mercer.rows import is_dask, map_rows
 
 
 def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a fitted model from rows X to (n,) or (n, q) that also takes arrays and frames of Dask.
+    """A method of a fitted model from rows X to (n,) or (n, q) that also takes Dask arrays and data frames.
 
-    Workers get a lean copy of the model.
+    Workers receive a lean copy of the model.
     """
     return _lazily(method, lambda model: model.lean() if hasattr(model, "lean") else model)
 
@@ -33,8 +33,8 @@ def _lazily(method: Callable[..., Any], copy: Callable[[Any], Any]) -> Callable[
         example = method(model, _one_row(self, X), *args, **choices)
         if example.ndim > 2:
             raise ValueError(
-                f"{method.__name__} of several targets has {example.ndim} dimensions, and a collection of Dask "
-                "holds two; call it on the blocks of X, or for one target"
+                f"{method.__name__} of several targets has {example.ndim} dimensions, but a Dask collection has "
+                "two; call it on the blocks of X, or for one target"
             )
         q = None if example.ndim == 1 else example.shape[1]
         function = _Applied(method, model, args, choices)
@@ -54,7 +54,7 @@ class _Applied:
 
 
 def _one_row(model: Any, X: Any) -> Any:
-    """A row of zeros like those of X: what it gives tells type and columns of the result."""
+    """A row of zeros like those of X, to find the type and columns of the result."""
     if hasattr(X, "_meta") and hasattr(X._meta, "columns"):
         meta = X._meta
         return type(meta)(np.zeros((1, len(meta.columns))), columns=meta.columns)

@@ -1,4 +1,4 @@
-"""Estimators that learn from a stream, one block of rows after the other, with a bounded number of centers."""
+"""Estimators that learn from a stream, block by block, with a bounded number of centers (KRLS)."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -48,9 +48,9 @@ from mercer.solvers.recursive import (
 from mercer.tuning.checks import warn_of_constant
 from mercer.types import Array
 
-# Rows that settle words of the kernel, where the first call of partial_fit has fewer.
+# Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
 SETTLING = 100
-# Rows that may be held because they are all equal.
+# Rows that may be kept because they are all equal.
 MOST_HELD = 1000
 
 
@@ -67,16 +67,17 @@ class OnlineModel(KernelModel):
     state_: RecursiveState
     # The targets of all rows.
     _targets: Targets
-    # Rows that are learned anew with those of the next call, because the kernel may still change; None: it stays.
+    # Rows that are learned again with those of the next call, because the kernel may still change; None: it is
+    # fixed.
     _held: Block | None
 
     @abstractmethod
     def _reset(self) -> None:
-        """Forget what was known of predictions."""
+        """Reset the records of predictions."""
 
     @abstractmethod
     def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
-        """Keep what was predicted of rows before they were learned, outputs (n, q)."""
+        """Record outputs (n, q) of rows before they were learned."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -84,9 +85,9 @@ class OnlineModel(KernelModel):
         return tags
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        """X in float64: approximate dependence is a matter of small differences."""
+        """X in float64: approximate dependence relies on small differences."""
         if as_kernel(self.kernel).takes_values:
-            raise ValueError(f"kernel={self.kernel!r} knows no values for rows to come; pass the kernel itself")
+            raise ValueError(f"kernel={self.kernel!r} has no values for future rows; pass the kernel itself")
         X = super()._read(X, reset=reset)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
@@ -95,7 +96,7 @@ class OnlineModel(KernelModel):
         return None if check is None else replace(check, dtypes=(np.float64,))
 
     def _add(self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None, *, anew: bool) -> Block:
-        """Learn rows, from the beginning if ``anew``; those of positive weight, with their labels or values."""
+        """Learn rows of positive weight with their labels or values, starting over if ``anew``."""
         first = anew or not hasattr(self, "state_")
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
@@ -119,9 +120,9 @@ class OnlineModel(KernelModel):
         return block
 
     def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, anew: bool) -> Block:
-        """Learn rows outside memory block by block; the last of them, as many as ``window``.
+        """Learn rows outside memory block by block; returns the last ``window`` of them.
 
-        Classes that are not declared are looked for in a pass before.
+        Without declared classes, a pass before finds them.
         """
         if first and declared is None and is_classifier(self):
             declared = survey(rows, Draw(1, 0, labels=True)).labels.values
@@ -131,17 +132,17 @@ class OnlineModel(KernelModel):
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
         if last is None:
-            raise ValueError("there are no rows to learn")
+            raise ValueError("there are no rows to learn; pass at least one row of positive weight")
         if first:
             keep_names(self, feature_names(rows))
         return last
 
     def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
-        """Settle the kernel on the first rows, and forget all that was learned before."""
+        """Determine the kernel on the first rows, and forget everything learned before."""
         self.kernel_, enough = _settled(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
         self.gamma_ = self.kernel_.gamma
         self._held = None if enough else block
-        # One row alone may be small, or like all others.
+        # A single row may be small, or like all others.
         if enough and block.n_rows > 1:
             check_size(self.kernel_, self_similarity(self.kernel_, block.X))
             warn_of_constant(self.kernel_, block.X)
@@ -161,12 +162,12 @@ class OnlineModel(KernelModel):
         )
 
     def _learn(self, block: Block, encoded: Block) -> None:
-        """Learn a block, so that rows after it profit from calibration."""
+        """Learn a block, so that later rows benefit from calibration."""
         recursion, weight = self._recursion(), weight_of(encoded)
         self.state_, outputs = learn(recursion, self.state_, encoded.X, encoded.y, weight)
         coef, intercept = self.state_.solve()
         self.dual_coef_, self.intercept_ = self._targets.shaped(coef), self._targets.shaped(intercept)
-        # Rows that are all zero to the kernel make no centers: the intercept is the model.
+        # Rows with k(x, x) = 0 do not become centers: the model is the intercept.
         self.X_fit_ = take(encoded.X, slice(0)) if self.state_.m == 0 else self.state_.centers
         self._record(block, encoded, outputs)
 
@@ -178,69 +179,72 @@ class OnlineModel(KernelModel):
 
 
 class OnlineFisherClassifier(ClassAnswers, OnlineModel):
-    r"""Kernel Fisher discriminant that learns from a stream, in time and memory that do not grow.
+    r"""Kernel Fisher discriminant that learns from a stream, with constant time per row and memory.
 
-    A width is given with its kernel, ``OnlineFisherClassifier(RBF(gamma=0.1))``.
+    Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,
+    ``OnlineFisherClassifier(RBF(gamma=0.1))``.
 
     Minimizes, after n rows and over coefficients c of at most ``max_centers`` centers and a free intercept b,
 
         sum_i decay^(n - i) w_i |Y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b,
 
-    with the class targets Y of :class:`KernelFisherClassifier`. A row becomes a center where the centers do not
-    span it in feature space to a squared distance of nu k(x, x): approximate linear dependence. Where every row
-    becomes one, the fit is that of ``KernelFisherClassifier`` with this kernel and alpha; else a row says
-    nothing of centers that come after it, which neglects at most nu of it
-    while there are fewer than ``max_centers``.
+    with the class targets Y of :class:`KernelFisherClassifier`. A row becomes a center if its squared distance
+    from the span of the centers in feature space exceeds nu k(x, x): approximate linear dependence (ALD). If every
+    row becomes one, the fit is that of ``KernelFisherClassifier`` with this kernel and alpha; otherwise a row
+    contributes nothing to centers added later, which neglects at most a fraction nu of it while there are fewer
+    than ``max_centers``.
 
-    Every row is predicted before it is learned, which gives honest errors and, from a window of the last scores,
-    calibrated probabilities. O(m²) time a row and O(m²) memory for m <= max_centers: at 500 centers about 0.15
-    milliseconds a row in blocks of some hundred, 4 in calls of one row. Predicting costs O(m d) a row.
+    Every row is predicted before it is learned (test-then-train), which gives honest errors and, from a window of
+    the last scores, calibrated probabilities. O(m²) time per row and O(m²) memory for m <= max_centers: with 500
+    centers about 0.15 milliseconds per row in blocks of a few hundred, 4 in calls with one row. Predicting costs
+    O(m d) per row.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Words such as gamma="median"
-        are settled by the rows of the first call, or by the first 100 rows where the first calls have fewer, and
-        "rbf" is ``RBF(gamma="median")``: so give a few hundred rows first, or a number.
+        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
+        are resolved on the rows of the first call, or on the first 100 rows if the first calls have fewer, and
+        "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
-        How much of a row, as a share of k(x, x), may be neglected before it becomes a center.
+        The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
     max_centers : int, default=500
-        The most centers there may be.
+        Largest number of centers.
     decay : float, default=1.0
-        Factor by which all that was learned fades with each row: 1 - 1/n remembers about n rows.
+        Forgetting factor: the weight of everything learned is multiplied by it with each row; 1 - 1/n remembers
+        about n rows.
     when_full : {"replace", "refuse"}, default="replace"
-        With so many centers, exchange the least useful centers for recent rows that serve better, every 256
-        rows; or keep those there are, which is faster and slightly better where nothing changes.
+        Once there are ``max_centers``, replace the least useful centers by more useful recent rows, every 256
+        rows; or keep the current centers, which is faster and slightly better on stationary streams.
     weights : {"auto", "counts", "importance"}, default="auto"
-        What ``sample_weight`` means where probabilities are calibrated, as in :class:`KernelFisherClassifier`: of
-        counts one copy is left out at a time, of importance the whole row, and its unit does not matter.
-        ``partial_fit`` calibrates on rows predicted before they were learned, and looks at the last ``window``.
+        What ``sample_weight`` means for the calibration of probabilities, as in :class:`KernelFisherClassifier`:
+        for counts one copy is held out at a time, for importance the whole row, and its unit does not matter.
+        ``partial_fit`` calibrates on the last ``window`` rows, predicted before they were learned.
     priors, class_weight, threshold
         As in :class:`KernelFisherClassifier`; "balanced" weights are those of the first call.
     calibration : {"logistic", "isotonic"}, default="logistic"
         How scores become probabilities.
     window : int, default=1000
-        Rows whose scores are kept, for probabilities and for ``recent_error_``.
+        Number of rows whose scores are kept, for probabilities and for ``recent_error_``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     kernel_, gamma_ : Kernel, float or None
-        What was settled.
+        The values in use.
     prequential_error_ : float
-        Share of rows, by weight, that were labeled wrongly before they were learned. The first row does not count.
+        Weighted share of rows that were misclassified before they were learned. The first row does not count.
     recent_error_ : float
-        The same of the last ``window`` rows.
+        The same for the last ``window`` rows.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
         Centers, coefficients, intercept.
     n_rows_seen_ : int
         Rows of positive weight so far.
     state_ : RecursiveState
-        The factors that learning goes on from.
+        The factors from which learning continues.
     rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
-        As in :class:`KernelFisherClassifier`, anew with every calibration.
+        As in :class:`KernelFisherClassifier`, updated with every calibration.
 
     See Also
     --------
@@ -298,16 +302,16 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
 
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Start anew and learn the rows in one pass, in their order.
+        """Start over and learn the rows in one pass, in their order.
 
-        Probabilities come from the last ``window`` rows as the model of all others sees them, in closed form.
+        Probabilities come from leave-one-out scores of the last ``window`` rows, in closed form.
 
         Parameters
         ----------
-        X : array, frame, CSR matrix or list of objects, n rows
+        X : array, data frame, CSR matrix or list of objects, n rows
             Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
-            Class labels of one type: numbers, strings, truth values or dates.
+            Class labels of one type: numbers, strings, Booleans or dates.
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
@@ -321,17 +325,17 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     ) -> Self:
         """Learn more rows, one or many.
 
-        Where the kernel has words and the first calls have fewer than 100 rows, these are held, and each call
-        begins anew with all of them: the model is that of one call with all rows so far. From 100 rows on the
-        kernel stays, and nothing is held.
+        If kernel parameters are strings and the first calls have fewer than 100 rows, these are kept, and each
+        call starts over with all of them: the model is that of one call with all rows so far. From 100 rows on the
+        kernel is fixed, and no rows are kept.
 
         Parameters
         ----------
-        X : array, frame, CSR matrix or list of objects, n rows
+        X : array, data frame, CSR matrix or list of objects, n rows
             Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
         classes : array of shape (n_classes,), default=None
-            All labels there will be; needed by the first call where its rows do not show them all.
+            All labels that will occur; needed in the first call if its rows do not contain them all.
         sample_weight : array of shape (n,), default=None
         """
         if classes is not None and hasattr(self, "state_"):
@@ -341,7 +345,10 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
 
     def _check_declared(self, classes: ArrayLike) -> None:
         if not np.array_equal(self.classes_, known_classes(classes)):
-            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}")
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}; pass the "
+                "same classes, or none"
+            )
 
     def _reset(self) -> None:
         gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
@@ -368,7 +375,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         self.__dict__ |= self._targets.attributes(rule, class_shares(scatter.Y, scatter.n), scatter)
 
     def _calibrate_left_out(self, block: Block) -> None:
-        """Calibrate on the last rows as they are without themselves, which does not depend on their order."""
+        """Calibrate on leave-one-out scores of the last rows, which do not depend on their order."""
         last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
         encoded, reading = self._targets.encode(last), self._reading(weight_of(block))
         label, weight, given = class_numbers(encoded.y), weight_of(encoded), weight_of(last)
@@ -389,56 +396,58 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
 
 
 class OnlineKernelRegressor(ValueAnswers, OnlineModel):
-    r"""Kernel ridge regression that learns from a stream, in time and memory that do not grow.
+    r"""Kernel ridge regression that learns from a stream, with constant time per row and memory.
 
-    A width is given with its kernel, ``OnlineKernelRegressor(RBF(gamma=0.1))``.
+    Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,
+    ``OnlineKernelRegressor(RBF(gamma=0.1))``.
 
     Minimizes, after n rows and over coefficients c of at most ``max_centers`` centers and a free intercept b,
 
         sum_i decay^(n - i) w_i |y_i - f(x_i)|² + alpha c'Kc,     f(x) = sum_j c_j k(x, z_j) + b.
 
-    Centers are chosen by approximate linear dependence, as in :class:`OnlineFisherClassifier`; where every row
-    becomes one, the fit is that of ``KernelRidgeRegressor`` with this kernel and alpha. O(m²) time a row and
+    Centers are selected by approximate linear dependence (ALD), as in :class:`OnlineFisherClassifier`; if every
+    row becomes one, the fit is that of ``KernelRidgeRegressor`` with this kernel and alpha. O(m²) time per row and
     O(m²) memory for m <= max_centers centers.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Words such as gamma="median"
-        are settled by the rows of the first call, or by the first 100 rows where the first calls have fewer, and
-        "rbf" is ``RBF(gamma="median")``: so give a few hundred rows first, or a number.
+        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
+        are resolved on the rows of the first call, or on the first 100 rows if the first calls have fewer, and
+        "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
-        How much of a row, as a share of k(x, x), may be neglected before it becomes a center.
+        The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
     max_centers : int, default=500
-        The most centers there may be.
+        Largest number of centers.
     decay : float, default=1.0
-        Factor by which all that was learned fades with each row: 1 - 1/n remembers about n rows.
+        Forgetting factor: the weight of everything learned is multiplied by it with each row; 1 - 1/n remembers
+        about n rows.
     when_full : {"replace", "refuse"}, default="replace"
-        With so many centers, exchange the least useful centers for recent rows that serve better, every 256
-        rows; or keep those there are.
+        Once there are ``max_centers``, replace the least useful centers by more useful recent rows, every 256
+        rows; or keep the current centers.
     weights : {"auto", "counts", "importance"}, default="auto"
-        As in :class:`OnlineFisherClassifier`. Nothing of a regressor depends on it: "counts" refuses weights that
-        are not whole numbers.
+        As in :class:`OnlineFisherClassifier`. Results of a regressor do not depend on it; "counts" only rejects
+        weights that are not integers.
     window : int, default=1000
-        Rows of which ``recent_error_`` is the mean.
+        Number of rows over which ``recent_error_`` is averaged.
 
     Attributes
     ----------
     kernel_, gamma_ : Kernel, float or None
-        What was settled.
+        The values in use.
     prequential_error_ : float
-        Mean squared error, by weight, of rows predicted before they were learned; of several targets their mean.
-        The first row does not count.
+        Weighted mean squared error of rows predicted before they were learned, averaged over targets. The first
+        row does not count.
     recent_error_ : float
-        The same of the last ``window`` rows.
+        The same for the last ``window`` rows.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers, coefficients, intercept.
     n_rows_seen_ : int
         Rows of positive weight so far.
     state_ : RecursiveState
-        The factors that learning goes on from.
+        The factors from which learning continues.
 
     See Also
     --------
@@ -484,11 +493,11 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
 
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Start anew and learn the rows in one pass, in their order.
+        """Start over and learn the rows in one pass, in their order.
 
         Parameters
         ----------
-        X : array, frame, CSR matrix or list of objects, n rows
+        X : array, data frame, CSR matrix or list of objects, n rows
             Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
@@ -501,11 +510,11 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows: one or many. Of first calls with few rows as in :class:`OnlineFisherClassifier`.
+        """Learn more rows, one or many; for first calls with few rows see :class:`OnlineFisherClassifier`.
 
         Parameters
         ----------
-        X : array, frame, CSR matrix or list of objects, n rows
+        X : array, data frame, CSR matrix or list of objects, n rows
             Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
@@ -514,7 +523,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         return self
 
     def _reset(self) -> None:
-        """Nothing is calibrated."""
+        """Reset the records; nothing is calibrated."""
 
     def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
         losses = squared_errors(encoded.y, outputs)
@@ -522,7 +531,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
 
 
 def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
-    """The kernel with numbers for words, and whether they stay; of a kernel given by name gamma is "median"."""
+    """The kernel with strings replaced by numbers, and whether they are final; names mean gamma="median"."""
     chosen = as_kernel(kernel).copy()
     if isinstance(kernel, str) and chosen.gamma == "loo":
         chosen = chosen.set_params(gamma="median")
@@ -531,13 +540,13 @@ def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple
     n, different = len(weight), len(distinct_rows(X).first)
     if different < 2 and (not more_to_come or n == 0 or n >= MOST_HELD):
         raise ValueError(
-            f"{chosen!r} finds its numbers in the first rows, and of these, n_samples = {n}, only {different} are "
-            "different; give the numbers, or begin with other rows"
+            f"{chosen!r} takes its parameters from the first rows, but of these, n_samples = {n}, only "
+            f"{different} are distinct; pass the parameters, or start with other rows"
         )
     candidates = chosen.candidates(X, weight)
     if len(candidates) > 1:
         raise ValueError(
-            f"{chosen!r} stands for {len(candidates)} kernels, and a stream has no second pass to choose by; pass "
-            "kernel_ of a model fitted to the first rows"
+            f"{chosen!r} stands for {len(candidates)} kernels, but a stream has no second pass to choose between "
+            "them; pass kernel_ of a model fitted to the first rows"
         )
     return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)

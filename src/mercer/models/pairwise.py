@@ -1,4 +1,4 @@
-"""One discriminant for each pair of classes, and the class probabilities that agree with all pairs best."""
+"""One discriminant for each pair of classes (one-vs-one), and coupled class probabilities."""
 
 from copy import deepcopy
 from itertools import combinations
@@ -31,21 +31,21 @@ def _goes_on(model: "PairwiseClassifier") -> bool:
 
 
 class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
-    """k (k - 1) / 2 classifiers, one for each pair of classes, and class probabilities coupled from theirs.
+    """One-vs-one classification: k (k - 1) / 2 classifiers with coupled class probabilities.
 
-    The classifier of the pair (i, j) sees the rows of these two classes only and says r_ij(x), the probability of
-    i given that x is one of the two. It chooses its own kernel and penalty. Where one fit to n rows costs O(n³),
-    the pairs of k classes of equal size cost 4 / k of it together.
+    The classifier of the pair (i, j) is fitted to the rows of these two classes and gives r_ij(x), the probability
+    of i given that x belongs to one of the two. It chooses its own kernel and penalty. If one fit to n rows costs
+    O(n³), the pairs of k classes of equal size together cost 4 / k of it.
 
     Parameters
     ----------
     estimator : classifier with predict_log_proba, default=None
-        What is fitted to each pair; None is ``KernelFisherClassifier()``.
+        The classifier fitted to each pair; None is ``KernelFisherClassifier()``.
     coupling : {"least_squares", "odds"}, default="least_squares"
         How probabilities of pairs become those of classes: "least_squares" minimizes
         sum_ij (r_ji p_i - r_ij p_j)² [1]_, "odds" takes p_i proportional to 1 / sum_j (r_ji / r_ij) [2]_.
     n_jobs : int, default=None
-        Pairs that are fitted at a time.
+        Number of pairs fitted in parallel.
 
     Attributes
     ----------
@@ -89,12 +89,12 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
 
         Parameters
         ----------
-        X : array or frame of shape (n, d), list of n objects, or kernel values of shape (n, n)
-            Whatever ``estimator`` takes.
+        X : array or data frame of shape (n, d), list of n objects, or kernel values of shape (n, n)
+            Any rows that ``estimator`` accepts.
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,), default=None
-            Goes to each pair with its rows.
+            Passed to each pair with its rows.
         """
         X, labels, weight = self._table(X, y, sample_weight)
         self._set_classes(np.unique(labels[weight > 0]))
@@ -112,7 +112,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Go on with more rows; each pair gets those of its two classes.
+        """Continue with more rows; each pair gets those of its two classes.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         y : array of shape (n,)
             Labels.
         classes : array of shape (k,), default=None
-            All labels that will come, in the first call.
+            All labels that will occur, in the first call.
         sample_weight : array of shape (n,), default=None
         """
         X, labels, weight = self._table(X, y, sample_weight)
@@ -132,10 +132,10 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(
-                f"y holds {unknown.tolist()}, and the first call knew {self.classes_.tolist()} only; "
-                "give it all labels as classes"
+                f"y contains {unknown.tolist()}, but the first call had only {self.classes_.tolist()}; pass all "
+                "labels as classes in the first call"
             )
-        # Readers of the state before keep its estimators.
+        # Readers of the previous state keep its estimators.
         self.estimators_ = [_successor(model) for model in self.estimators_]
         for pair, model in zip(self.pairs_, self.estimators_):
             rows = self._rows_of(pair, labels)
@@ -164,7 +164,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     @lazily
     @from_one_state
     def decision_function(self, X: Any) -> Array:
-        """Probabilities (n, k), or of two classes the log-odds (n,) of the second: what ``predict`` goes by."""
+        """Probabilities (n, k), or for two classes the log-odds (n,) of the second, used by ``predict``."""
         check_is_fitted(self, "estimators_")
         return self._log_odds(X)[:, 1, 0] if len(self.classes_) == 2 else self.predict_proba(X)
 
@@ -178,7 +178,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         return KernelFisherClassifier() if self.estimator is None else clone(self.estimator)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Array]:
-        """Rows, labels and weights, checked."""
+        """Rows, labels and weights, validated."""
         choice("coupling", self.coupling, ("least_squares", "odds"))
         if not hasattr(self._new(), "predict_log_proba"):
             raise TypeError(
@@ -196,7 +196,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         return np.flatnonzero(np.isin(labels, self.classes_[list(pair)]))
 
     def _describe(self, X: Any) -> Self:
-        """What scikit-learn asks of features; a pair knows it, unless it saw a part of the columns."""
+        """Feature attributes of scikit-learn, taken from a pair unless it was fitted on part of the columns."""
         if self._columns[0] is not None:
             self.n_features_in_ = X.shape[1]
             return self
@@ -207,7 +207,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         return self
 
     def _log_odds(self, X: Any) -> Array:
-        """log r_ij / r_ji (n, k, k) at rows anywhere; zero for a pair without training rows."""
+        """log r_ij / r_ji (n, k, k) at rows from any source; zero for a pair without training rows."""
         check_is_fitted(self, "estimators_")
         if not elsewhere(X):
             (X,) = indexable(unmasked("X", X))
@@ -242,15 +242,15 @@ def _fit_pair(
 
 
 def _successor(model: Any) -> Any:
-    """A model to go on with that shares nothing with this one that learning changes."""
+    """A model to continue with that shares no mutable state with this one."""
     return aside(model) if isinstance(model, KernelModel) else deepcopy(model)
 
 
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:
-    """Weights of the rows, where some were given: not every classifier takes them."""
+    """Weights of the rows, if given: not every classifier accepts them."""
     return {} if sample_weight is None else {"sample_weight": weight[rows]}
 
 
 def _columns(X: Any, columns: Indices | None) -> Any:
-    """Of kernel values some columns, other rows as they are."""
+    """Some columns of kernel values; other rows unchanged."""
     return X if columns is None else np.asarray(X)[:, columns]

@@ -20,15 +20,17 @@ from mercer.types import Floats
 class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
-    ``KernelRidgeRegressor()`` needs no parameters. To give them: gamma belongs to the kernel,
-    ``KernelRidgeRegressor(RBF(gamma=0.1))``, and ``alpha`` means what it does in scikit-learn's ``KernelRidge``.
+    ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
+    ``KernelRidgeRegressor(RBF(gamma=0.1))``, and ``alpha`` has the same meaning as in scikit-learn's
+    ``KernelRidge``.
 
-    Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for
-    all targets at once. One eigendecomposition, O(n³), for each kernel tried gives the solution,
-    the leave-one-out output of every row and the degrees of freedom for every alpha. By default
-    15 kernels are tried on at most 1000 distinct rows; of more, the best few on at most 3000; the
-    chosen one on all. Memory 5 n² numbers. With m centers, chosen or given, one pass over the rows,
-    wherever they are: O(n m²) time, memory of O(m²) numbers.
+    Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for all targets at
+    once (a least-squares SVM for regression, or the mean of a Gaussian process). One eigendecomposition, O(n³),
+    for each kernel tried gives the solution, the leave-one-out output of every row (PRESS) and the degrees of
+    freedom for every alpha. By default 15 kernels are tried on at most 1000 distinct rows; if there are more, the
+    best few on at most 3000; the chosen one on all. Memory is 5 n² numbers. With m centers (Nyström landmarks,
+    inducing points, a subset-of-regressors approximation), selected or given, the fit is one pass over rows from
+    any source: O(n m²) time, memory of O(m²) numbers.
 
     Parameters
     ----------
@@ -38,64 +40,63 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by leave-one-out.
     centers : "auto", "all", int, selector or array, default="auto"
-        Which rows carry the model. "all": every distinct row. A number of centers chosen by the
-        targets, up to 1000, or drawn at random; a selector of :mod:`mercer.centers`; the centers
-        themselves, m rows. "auto": all of up to 5000 rows; of more rows so many that a pass takes
-        less than a minute or so, 4000 of up to 250,000 rows, 2000 of a million.
-        With centers the fit is one pass over the rows: O(n m²) time, O(m²) memory.
+        The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
+        targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
+        "auto": every distinct row for up to 5000 rows; for more, as many centers as a pass of about a minute
+        allows, 4000 for up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows:
+        O(n m²) time, O(m²) memory.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c.
     weights : {"auto", "counts", "importance"}, default="auto"
-        What ``sample_weight`` means to leave-one-out, and so to what it chooses. "counts": how many
-        equal rows a row stands for, whole numbers; one copy is left out at a time. "importance": how
-        much a row matters; it is left out as a whole, and the unit of the weights does not matter.
-        "auto": counts where all weights are whole numbers of at most 10, and not all the same above
-        1; importance otherwise. Where whole numbers leave a doubt and the score depends on it, a
-        :class:`~mercer.errors.WeightWarning` says what was taken, and what to write.
+        What ``sample_weight`` means for leave-one-out and the choices based on it. "counts": integers, the
+        number of equal rows that a row represents; one copy is held out at a time. "importance": how
+        much a row matters; it is held out as a whole, and the unit of the weights does not matter.
+        "auto": counts if all weights are integers of at most 10 that are not all equal to the same number above
+        1; importance otherwise. If integers are ambiguous and the score depends on their meaning, a
+        :class:`~mercer.errors.WeightWarning` states which one was used, and how to set it.
     fit_intercept : bool, default=True
-        Whether b is free; it is never penalized.
+        Whether to fit b, which is never penalized.
     cv : int, splitter or None, default=None
-        Rows that are held out together; None: each alone, or by the ``groups`` given to fit.
+        Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
     loo_rows : int or None, default=10000
-        With centers: rows drawn at random on which the kernel is chosen, and which are then left
-        out, one by one, from the fit to all rows. None: all of them. Centers are chosen among
-        these rows, or twice as many rows as centers.
+        With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
+        predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
+        rows, or among twice as many rows as centers.
     max_memory : float, default=None
-        GiB that the fit may allocate beside X and y; None: four fifths of what is free. Checked before
-        the search. With centers a small budget costs time, and kernels are compared on fewer rows and
-        centers selected among fewer candidates, which ``report_`` states.
+        GiB that the fit may allocate besides X and y; None: four fifths of the free memory. Checked before the
+        search. With centers, a small budget costs time, and kernels are compared on fewer rows and centers
+        selected among fewer candidates, as ``report_`` states.
     random_state : int, RandomState or None, default=None
-        For the choice of rows on which kernels are compared, where there are more than 1000, and
-        for the choice of centers.
+        For the rows on which kernels are compared, if there are more than 1000, and for the selection of centers.
     verbose : int, default=0
-        With centers: whether passes over the rows show how far they are.
+        With centers: whether passes over the rows show their progress.
 
     Attributes
     ----------
     kernel_, gamma_, alpha_ : Kernel, float or None, float
-        What was chosen.
+        The chosen values.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
         Its R².
     loo_path_ : TuningPath
-        Kernels, alphas and criterion values that were tried.
+        Kernels and alphas that were tried, with their criterion values.
     noise_std_ : float or ndarray of shape (q,)
         Standard deviation of the noise, from the residuals and the degrees of freedom.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
     support_ : ndarray of shape (m,) or None
-        Which training row each center is; None where they are none.
+        Which training row each center is; None if centers are not training rows.
     loo_index_ : ndarray
-        Which training rows were left out: all, or with centers at most ``loo_rows``.
+        Training rows with leave-one-out predictions: all, or with centers at most ``loo_rows``.
     moments_ : Moments
-        With centers: the sums over all rows from which the model follows.
+        With centers: the sums over all rows that determine the model (sufficient statistics).
     degrees_of_freedom_ : float
-        Trace of the smoother, the intercept counted.
+        Trace of the smoother, intercept included.
     left_out_ : LeftOut
-        Residuals of rows left out, from which intervals are made.
+        Leave-one-out residuals, from which intervals are computed.
     report_ : FitReport
-        What was done, in words.
+        What the fit did, as text.
 
     Examples
     --------
@@ -140,20 +141,20 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
-        """Add rows to the fit; in any batches the model is that of ``fit`` on all of them.
+        """Add rows to the fit; for any batches, the model is that of ``fit`` on all of them.
 
-        The first call chooses kernel and centers on its rows, unless they are given; all calls
-        add to the moments, O(b m²) for b rows, and nothing is solved until the model is asked for
-        something, O(m³). After a ``fit`` that made every row a center, its rows are the first.
+        The first call chooses kernel and centers on its rows, unless they are given; all calls add to the moments,
+        O(b m²) for b rows, and solving, O(m³), is deferred until a result is needed. After a ``fit`` with every
+        row as a center, its rows come first.
 
         Parameters
         ----------
         X, y, sample_weight : as in ``fit``
-            What the weights of all rows so far mean is decided when the model is asked for something: a
-            batch, or ``decay``, may turn counts into importance where ``weights="auto"``.
+            The meaning of the weights of all rows so far is decided when the model is solved: a batch, or
+            ``decay``, may turn counts into importance if ``weights="auto"``.
         decay : float, default=1.0
-            What was there before counts so many times as much from now on: below one it is
-            forgotten slowly, and so are rows of the sample.
+            Factor by which the weights of all previous rows are multiplied: below one they are gradually
+            forgotten, and so are rows of the sample.
         """
         return self._add(X, y, sample_weight, decay)
 
@@ -162,8 +163,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     def predict_std(self, X: Any) -> Floats:
         """Standard deviation (n,) or (n, q) of a new observation at each row.
 
-        That of the noise, and of the posterior of a Gaussian process with this kernel. Costs O(m³ / 3) once a call
-        and O(m²) a row.
+        It includes the noise and the posterior of a Gaussian process with this kernel. Costs O(m³ / 3) once per
+        call and O(m²) per row.
         """
         check_is_fitted(self)
         uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
@@ -174,10 +175,10 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
 
-        The jackknife+ of the leave-one-out residuals: whatever the noise, it covers at least
-        1 - 2 (1 - coverage) of exchangeable rows, and close to ``coverage`` in practice. Kernel and
-        alpha are held fixed. Costs O(n³ / 3) once a call and O(n²) a row. With fewer centers than
-        rows the jackknife: a row of many hardly changes f, and the interval has the same width everywhere.
+        The jackknife+ of the leave-one-out residuals: whatever the noise, it covers at least 1 - 2 (1 - coverage)
+        of exchangeable rows, and close to ``coverage`` in practice. Kernel and alpha are held fixed. Costs O(n³ /
+        3) once per call and O(n²) per row. With fewer centers than rows, the jackknife: one of many rows hardly
+        changes f, and the interval has the same width everywhere.
         """
         check_is_fitted(self)
         gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)

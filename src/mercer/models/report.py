@@ -1,4 +1,4 @@
-"""What a fit did, in words."""
+"""Reports on fits, as text."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from mercer.types import Indices
 
 @dataclass(frozen=True)
 class FitReport:
-    """Facts about a fit; ``str`` gives them as lines."""
+    """Facts about a fit; ``str`` returns them as lines."""
 
     n_rows: int
     n_centers: int
@@ -42,7 +42,7 @@ class FitReport:
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
         }
-        lines["rounding"] = f"moves outputs by at most {self.error:.0e} of their spread"
+        lines["rounding"] = f"changes outputs by at most {self.error:.0e} of their spread"
         if self.products:
             lines["products"] = self.products
         width = max(map(len, lines)) + 2
@@ -51,9 +51,9 @@ class FitReport:
 
 @dataclass(frozen=True)
 class SparseReport:
-    """Facts about a sparse fit; ``str`` gives them as lines.
+    """Facts about a sparse fit; ``str`` returns them as lines.
 
-    ``longest`` is the number of centers on the longest path; where all were kept, ``end`` says why.
+    ``longest`` is the number of centers on the longest path; if all were kept, ``end`` states why.
     """
 
     n_rows: int
@@ -127,7 +127,7 @@ def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
 
 
 def _told(paths: tuple[TuningPath, ...]) -> tuple[TuningPath, ...]:
-    """Without the last path where it repeats what a search on all rows has found."""
+    """Without the last path if it repeats the result of a search on all rows."""
     if len(paths) > 1 and (paths[-2].n_points, paths[-2].n_centers) == (paths[-1].n_points, paths[-1].n_centers):
         return paths[:-1]
     return paths

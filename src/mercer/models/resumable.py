@@ -1,4 +1,4 @@
-"""Models that are fitted at once or in passes over blocks of rows, and to which rows are added and removed."""
+"""Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -35,15 +35,15 @@ from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
 from mercer.tuning.passes import Encoder, PassState, begin, look
 from mercer.types import Array, Indices
 
-# More rows than this are not all made centers unless asked for: a decomposition of so many takes half a minute.
+# More rows than this are not all made centers by default: a decomposition of this size takes half a minute.
 EXACT_ROWS = 5000
-# Sums depend on these: they must not change between the rows.
+# The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight")
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Rows of a fit that made every distinct row a center: which center each is (n,), targets, weights or None."""
+    """Rows of a fit with every distinct row as a center: the center of each (n,), targets, weights or None."""
 
     point: Indices
     y: NDArray[Any]
@@ -55,7 +55,7 @@ class Kept:
 
 
 class ResumableModel(KernelModel):
-    """A model that is fitted with every row a center, or with m centers in blocks of rows; abstract."""
+    """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
     alpha: float | str
     centers: Any
@@ -87,16 +87,15 @@ class ResumableModel(KernelModel):
 
         Parameters
         ----------
-        X : array, memory map, CSR matrix, frame, list of objects or kernel matrix, n rows
+        X : array, memory map, CSR matrix, data frame, list of objects or kernel matrix, n rows
             Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
             collection of Dask, Ray or Spark.
-        y : array of shape (n,), of a regressor also (n, q)
-            Class labels of one type (numbers, strings, truth values or dates), or real targets. Of a path
-            the name of the column, or a list of names; tuples carry it.
+        y : array of shape (n,), for a regressor also (n, q) Class labels of one type (numbers, strings, Booleans
+        or dates), or real targets. For a path, the name of the column, or a list of names; tuples contain it.
         sample_weight : array of shape (n,), default=None
-            Weights of the rows; two is the same as the row twice, in leave-one-out if ``weights``
-            are counts. Of a path the name of the column.
+            Weights of the rows; a weight of two is equivalent to repeating the row, in leave-one-out only if
+            ``weights`` are counts. For a path, the name of the column.
         groups : array of shape (n,), default=None
             Rows that are held out together.
         """
@@ -127,19 +126,19 @@ class ResumableModel(KernelModel):
 
     @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were in ``fit`` or ``partial_fit``, O(b m²): the model is that without them.
+        """Remove rows that were passed to ``fit`` or ``partial_fit``, O(b m²): the model is that of the others.
 
         Parameters
         ----------
         X, y, sample_weight : as in ``fit``
-            The rows, with the weight they still have: what ``decay`` left of it. Rows that are not in the model
-            are refused where that can be seen.
+            The rows, with their current weight, after ``decay``. Rows that are not in the model raise an error if
+            this can be detected.
         """
         check_is_fitted(
             self,
             "_state",
-            msg="%(name)s holds no moments from which rows could be subtracted: it is not fitted, is a "
-            "lean copy, or has every row as a center; fit it with centers=..., or fit it anew without these rows",
+            msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
+            "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
         refuse_changes(self._begun_with, parameters_of(self, FIXED))
         rows = self._batch(X, y, sample_weight)
@@ -149,7 +148,7 @@ class ResumableModel(KernelModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that predicts and nothing else: without the moments and rows from which the fit could go on."""
+        """A copy that can only predict: without the moments and rows from which the fit could be continued."""
         check_is_fitted(self)
         model: Self = aside(self)
         for name in ("_state", "_kept"):
@@ -159,12 +158,12 @@ class ResumableModel(KernelModel):
 
     @property
     def moments_(self) -> Moments:
-        """Sums over all rows from which the model follows, where it was fitted with centers."""
+        """Sums over all rows that determine the model, if it was fitted with centers."""
         return self._moments.of_kernel_values()
 
     @property
     def _moments(self) -> Moments:
-        """The sums, in the coordinates in which they were taken."""
+        """The sums, in the coordinates in which they were computed."""
         if "_state" not in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
@@ -172,7 +171,7 @@ class ResumableModel(KernelModel):
         return self._state.moments
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes into a file: the solution, where there is one, and no lock."""
+        """What is stored in a file: the solution, if there is one, and no lock."""
         state: dict[str, Any] = dict(super().__getstate__())
         pending = state.pop(PENDING, None)
         return state if pending is None or pending.solved is None else state | pending.solved
@@ -183,7 +182,7 @@ class ResumableModel(KernelModel):
             self._pending = Pending()
 
     def _start_anew(self) -> None:
-        """Nothing of an earlier fit is left."""
+        """Discard any earlier fit."""
         fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
         for name in (*fitted, "_state", "_kept", PENDING, "_lean", "_begun_with"):
             self.__dict__.pop(name, None)
@@ -208,14 +207,14 @@ class ResumableModel(KernelModel):
         self._begun_with = parameters_of(self, FIXED)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows that are added or removed; those in memory are checked."""
+        """Rows to add or remove; those in memory are validated."""
         if elsewhere(X):
             return read_blocks(self, X, y, sample_weight)
         X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
         return MemoryRows(X, y, None if sample_weight is None else weight)
 
     def _add(self, X: Any, y: Any, sample_weight: Any, decay: float, declared: ArrayLike | None = None) -> Self:
-        """Rows join the fit, or begin one; what was there before counts ``decay`` times as much."""
+        """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
         settings, rng = settings_of(self), generator(self.random_state)
         refuse_to_go_on(self, decay)
         if "_state" in vars(self):
@@ -233,7 +232,7 @@ class ResumableModel(KernelModel):
     def _begin_with_kept_rows(
         self, settings: Settings, rng: np.random.Generator, declared: ArrayLike | None
     ) -> None:
-        """Begin anew, with the rows of a fit that made each a center, if there was one."""
+        """Start over, with the rows of a fit that made each a center, if there was one."""
         before = vars(self).copy()
         self._start_anew()
         if "_kept" in before:
@@ -242,11 +241,11 @@ class ResumableModel(KernelModel):
         elif "dual_coef_" in before:
             raise ValueError(
                 f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
-                f"forget the {len(before['loo_index_'])} rows of fit; pass the kernel, or begin with a clone"
+                f"forget the {len(before['loo_index_'])} rows of fit; pass the kernel, or start with a clone"
             )
 
     def _await_solution(self) -> Self:
-        """What was chosen stays; the rest is solved for when it is asked for."""
+        """Keep what was chosen; the rest is solved when it is needed."""
         chosen = {"n_features_in_", "feature_names_in_", "classes_"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in chosen]:
             delattr(self, name)
@@ -270,12 +269,12 @@ def _in_passes(settings: Settings, X: Any) -> bool:
 
 def _n_features(X: Any) -> int:
     if np.ndim(X) != 2 and not hasattr(X, "indptr"):
-        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; give blocks of b rows as (b, d)")
+        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
     return int(X.shape[1])
 
 
 def settings_of(model: ResumableModel) -> Settings:
-    """The parameters of a model, checked."""
+    """The parameters of a model, validated."""
     check_parameters(model)
     return Settings(
         kernel=as_kernel(model.kernel).copy(),

@@ -1,4 +1,4 @@
-"""Sparse kernel models: a Fisher classifier and a regressor on few centers, chosen by the targets."""
+"""Sparse kernel models: a Fisher classifier and a regressor with few centers, selected by the targets."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
@@ -36,7 +36,7 @@ ALPHAS = ("auto", "loo", "gcv", "evidence")
 
 
 class SparseModel(KernelModel):
-    """A model f(x) = sum_j c_j k(x, z_j) + b on few centers; abstract."""
+    """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
 
     alpha: float | str
     penalty: str
@@ -61,11 +61,10 @@ class SparseModel(KernelModel):
 
         Parameters
         ----------
-        X : array, frame, CSR matrix, list of objects or kernel matrix, n rows
-        y : array of shape (n,), of a regressor also (n, q)
-            Class labels of one type (numbers, strings, truth values or dates), or real targets.
+        X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows y : array of shape (n,), for a
+        regressor also (n, q) Class labels of one type (numbers, strings, Booleans or dates), or real targets.
         sample_weight : array of shape (n,), default=None
-            Weights of the rows; ``weights`` says what they mean.
+            Weights of the rows; ``weights`` sets their meaning.
         """
         check_parameters(self, words=ALPHAS)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
@@ -79,7 +78,7 @@ class SparseModel(KernelModel):
         return self
 
     def _settings(self, n_points: int) -> SparseSettings:
-        """The parameters, checked, for so many different rows."""
+        """The parameters, validated, for this many distinct rows."""
         gate.choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
             gate.choice("stop", self.stop, STOPS)
@@ -95,7 +94,7 @@ class SparseModel(KernelModel):
             rule=rule,
             stop=cast(Any, self.stop),
             tolerance=self.tol,
-            # Squared errors of a regression have long tails, and one standard error is much: a tenth on Boston.
+            # Squared errors of a regression have long tails, and one standard error is large: a tenth on Boston.
             standard_errors=1.0 if is_classifier(self) else 0.0,
             max_centers=self.max_centers,
             alpha=alpha,
@@ -106,7 +105,7 @@ class SparseModel(KernelModel):
         )
 
     def _penalty(self) -> str:
-        """What is penalized; selections and widths that know one penalty only refuse others."""
+        """The penalty; selections and widths that support only one raise an error for others."""
         given = gate.choice("penalty", self.penalty, PENALTIES)
         if self.selection == "orthogonal":
             if given != "auto":
@@ -124,7 +123,7 @@ class SparseModel(KernelModel):
         return "rkhs" if given == "auto" else given
 
     def _alpha(self, penalty: str, n_points: int) -> tuple[float | None, ChosenBy]:
-        """A number, or None and what chooses it."""
+        """A number, or None and the method that chooses it."""
         number = positive_or_word("alpha", self.alpha, ALPHAS)
         if number is not None:
             return number, "loo"
@@ -138,7 +137,7 @@ class SparseModel(KernelModel):
             return None, "evidence" if self.alpha == "evidence" else "gcv"
         if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
             raise ValueError(
-                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {SCREEN[1]} different rows '
+                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {SCREEN[1]} distinct rows '
                 f'(here {n_points}), or for selection="orthogonal"; use "loo", "gcv" or "auto"'
             )
         if self.alpha == "auto":
@@ -181,90 +180,91 @@ class SparseModel(KernelModel):
 
 
 class SparseFisherClassifier(ClassAnswers, SparseModel):
-    r"""Kernel Fisher discriminant on few centers, chosen one after another by the classes.
+    r"""Kernel Fisher discriminant with few centers, selected one after another by the classes.
 
-    ``SparseFisherClassifier()`` needs no parameters; a width is given with its kernel, as in
-    ``SparseFisherClassifier(RBF(gamma=0.1))``.
+    Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseFisherClassifier()``
+    needs no parameters; the width is a parameter of the kernel, as in ``SparseFisherClassifier(RBF(gamma=0.1))``.
 
     Finds f(x) = sum_(j in S) c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
     indicator each) that minimizes
 
         sum_i w_i |Y_i - f(x_i)|² + alpha c'K_SS c
 
-    over a few rows S, to which one is added after another (Mika 2002, section 3.5.2; Andelić 2007, section 3.4).
-    All numbers of centers come from one triangular factor, with the output of every row left out *together with
-    its center*: that a row was chosen tells its class, and a leave-one-out that kept it would know the answer.
-    These outputs choose gamma, alpha and the number of centers, and give threshold and probabilities.
+    over few rows S, which are added one after another (Mika 2002, section 3.5.2; Andelić 2007, section 3.4). One
+    triangular factor gives the fits for all numbers of centers, and leave-one-out outputs in which a row is held
+    out *together with its center*: the fact that a row was selected reveals its class, and leave-one-out that kept
+    the center would use it. These outputs determine gamma, alpha, the number of centers, threshold and
+    probabilities.
 
     Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers; each kernel
-    tried costs the same with u <= 3000 and c <= 600. Predicting costs O(m d) a row.
+    tried costs the same with u <= 3000 and c <= 600. Predicting costs O(m d) per row.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
     selection : {"gain", "residual", "orthogonal"}, default="gain"
-        The next center is the one that lowers the objective most (sparse greedy KFD), the row of the largest
+        The next center is the one that lowers the objective most (sparse greedy KFD), the row with the largest
         residual (the nonlinear pseudodiscriminant), or the one that lowers the objective of orthogonal least
         squares most, whose penalty on the orthogonal coefficients is re-estimated at every step (OROLS).
     n_candidates : int, default=None
-        How many random rows are compared at each step; None: all. 59 hold one of the best twentieth with
+        Number of random rows compared at each step; None: all. 59 include one of the best twentieth with
         probability 0.95.
     stop : {"loo", "gcv", "bic", "residual", "improvement"} or None, default="loo"
-        What chooses the number of centers: the least number whose criterion (that of held-out rows, generalized
-        cross-validation, Bayes information) is within ``tol`` of the least, and for "loo" also the least number
-        whose criterion differs from the least by no more than the standard error of the paired difference; the
-        first without a residual above ``tol``; the first at which the mean decrease of the objective over five
-        steps is below ``tol`` of it. None: all of the path.
+        How the number of centers is chosen: the smallest number whose criterion (leave-one-out, generalized
+        cross-validation, Bayesian information criterion) is within ``tol`` of the minimum, and for "loo" also the
+        smallest number whose criterion exceeds the minimum by at most the standard error of the paired difference;
+        the first without a residual above ``tol``; the first at which the mean relative decrease of the objective
+        over five steps is below ``tol``. None: the whole path.
     tol : float, default=0.01
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        Penalty; larger is smoother. Words say how it is chosen: "auto" is "loo", and "gcv" where
-        selection="orthogonal", which knows "gcv" and "evidence" only.
+        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", or "gcv" for
+        selection="orthogonal", which supports only "gcv" and "evidence".
     penalty : {"auto", "rkhs", "coef", "diagonal"}, default="auto"
         c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). "auto" is
-        "rkhs", with ``widths`` "coef". selection="orthogonal" has a penalty of its own and takes "auto" only.
+        "rkhs", or "coef" with ``widths``. selection="orthogonal" has its own penalty and only accepts "auto".
     weights : {"auto", "counts", "importance"}, default="auto"
-        What ``sample_weight`` means to leave-one-out: numbers of equal rows, of which one is left out at a time,
-        or how much a row matters; see :class:`KernelFisherClassifier`.
+        What ``sample_weight`` means for leave-one-out: numbers of equal rows, of which one is held out at a time,
+        or importance; see :class:`KernelFisherClassifier`.
     prune : bool, default=False
-        Whether centers are eliminated backward afterwards, by the same rule.
+        Whether backward elimination of centers follows, by the same rule.
     shared : bool, default=True
-        Whether all classes share the centers; else each class against the rest has its own.
+        Whether all classes share the centers; otherwise each class against the rest has its own.
     widths : array of factors, default=None
-        Multiples of gamma among which every center chooses its own, with the penalty "coef".
+        Multiples of gamma from which each center gets the best one, with the penalty "coef".
     criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
         What leave-one-out minimizes.
     priors, class_weight, threshold, calibration
         As in :class:`KernelFisherClassifier`.
     max_memory : float, default=None
-        GiB that may be allocated; None: four fifths of what is free.
+        GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
-        For random candidates, and the rows on which kernels are compared, where there are more than 600.
+        For random candidates, and the rows on which kernels are compared, if there are more than 600.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
-        Centers in the order of their choice, coefficients, intercept.
+        Centers in the order of their selection, coefficients, intercept.
     support_ : ndarray of shape (m,)
         Which training row each center is.
     path_ : SparsePath
-        Order, objective, rss, degrees of freedom, gcv, bic and left-out error for every number of centers; one
-        for each class if ``shared`` is False.
+        Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers;
+        one for each class if ``shared`` is False.
     trials_ : tuple of SparseTrial
         Kernels and alphas that were compared.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
-        What was chosen.
+        The chosen values.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
-        Kernels of ``widths``, and which of them each center has.
+        Kernels of ``widths``, and the kernel of each center.
     loo_decision_, loo_proba_, loo_outputs_, loo_score_
-        Of training rows left out with their center, as in :class:`KernelFisherClassifier`.
+        Leave-one-out results, with the center of the row removed as well, as in :class:`KernelFisherClassifier`.
     rule_, threshold_, priors_
         As in :class:`KernelFisherClassifier`.
     report_ : SparseReport
-        What was done, in words.
+        What the fit did, as text.
 
     References
     ----------
@@ -332,10 +332,10 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
 
 
 class SparseKernelRegressor(ValueAnswers, SparseModel):
-    r"""Kernel regression on few centers, chosen one after another by the targets.
+    r"""Kernel regression with few centers, selected one after another by the targets.
 
-    ``SparseKernelRegressor()`` needs no parameters; a width is given with its kernel, as in
-    ``SparseKernelRegressor(RBF(gamma=0.1))``.
+    Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseKernelRegressor()``
+    needs no parameters; the width is a parameter of the kernel, as in ``SparseKernelRegressor(RBF(gamma=0.1))``.
 
     Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over few
     rows S, as :class:`SparseFisherClassifier` does for classes; targets of several columns share the centers.
@@ -345,11 +345,12 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     kernel, selection, n_candidates, stop, max_centers, penalty, weights, prune, widths
         As in :class:`SparseFisherClassifier`.
     tol : float, default=0.003
-        As in :class:`SparseFisherClassifier`: here of squared errors, whose standard error has no say.
+        As in :class:`SparseFisherClassifier`, but for squared errors, and without the rule of one standard error.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence of the model on
-        all rows, among those whose left-out error is within one standard error of the least; it takes at most 600
-        distinct rows and the penalty "rkhs". "auto" is "evidence" there, and "loo" otherwise.
+        As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence (marginal
+        likelihood) of the model on all rows, among those whose leave-one-out error is within one standard error of
+        the minimum; it requires at most 600 distinct rows and the penalty "rkhs". "auto" is then "evidence", and
+        otherwise "loo".
     max_memory, random_state
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
@@ -358,7 +359,7 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     Attributes
     ----------
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
-        Centers in the order of their choice, coefficients, intercept.
+        Centers in the order of their selection, coefficients, intercept.
     support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, report_
         As in :class:`SparseFisherClassifier`.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
@@ -417,7 +418,7 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
 
 
 def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
-    """From a kernel to those a center may have: multiples of gamma."""
+    """From a kernel to those that a center may have: multiples of gamma."""
 
     def widened(kernel: Kernel) -> tuple[Kernel, ...]:
         if widths is None:
@@ -429,7 +430,7 @@ def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
             or not (factors.size and ((factors > 0) & (factors < np.inf)).all())
         ):
             raise ValueError(
-                f"widths={widths!r} multiplies gamma of {kernel!r}; give positive numbers and a gamma"
+                f"widths={widths!r} multiplies gamma of {kernel!r}; pass positive numbers, and a kernel with gamma"
             )
         return tuple(kernel.narrowed(float(factor)) for factor in factors)
 

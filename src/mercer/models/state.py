@@ -1,9 +1,9 @@
-"""Fitted state that is never torn: fits work aside and are published at once, readers see one state of a model.
+"""Consistent fitted state: fits work on a copy and are published atomically, readers see one state of a model.
 
-The attributes of a model live in one dictionary, which is replaced, and not written to while others read it. A fit
+The attributes of a model are in one dictionary, which is replaced, and not modified while others read it. A fit
 works on a copy of the model and publishes the dictionary of the copy by one assignment, so a fit that fails or is
-interrupted leaves the model as it was. A prediction keeps the dictionary it began with. Where solving waits until
-the model is asked for something, each state is solved once.
+interrupted leaves the model unchanged. A prediction uses the dictionary it started with. If solving is deferred
+until a result is needed, each state is solved once.
 """
 
 import threading
@@ -17,7 +17,7 @@ from mercer.errors import MercerError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# Where a model keeps the solution of a state that was not solved yet.
+# Where a model keeps the solution of a state that is not solved yet.
 PENDING = "_pending"
 
 _LOCKS: "WeakKeyDictionary[Any, AbstractContextManager[Any]]" = WeakKeyDictionary()
@@ -25,14 +25,14 @@ _LOCKS_LOCK = threading.Lock()
 
 
 class Pending:
-    """The attributes of a solution, computed when they are first asked for: once, however many threads ask."""
+    """The attributes of a solution, computed on first access: once, however many threads need them."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self.solved: dict[str, Any] | None = None
 
     def get(self, solve: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The attributes; an error leaves them to be computed by the next who asks."""
+        """The attributes; after an error, the next access computes them again."""
         with self._lock:
             if self.solved is None:
                 self.solved = solve()
@@ -40,9 +40,9 @@ class Pending:
 
 
 class Awaited:
-    """An attribute of the solution. Asked for after ``partial_fit`` or ``remove``, it is solved for first.
+    """An attribute of the solution. Access after ``partial_fit`` or ``remove`` solves for it first.
 
-    A descriptor without ``__set__``: where the model has the attribute itself, this one is not asked.
+    A descriptor without ``__set__``: if the model has the attribute itself, this one is not used.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -56,7 +56,7 @@ class Awaited:
             try:
                 found = vars(snapshot(model))
             except (ValueError, MercerError) as error:
-                # An attribute that cannot be had is missing: hasattr answers, and the message says why.
+                # An attribute that cannot be computed is missing: hasattr works, and the message states why.
                 raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
         if self.name not in found:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self.name!r}")
@@ -64,14 +64,14 @@ class Awaited:
 
 
 def aside(model: Any) -> Any:
-    """A model with the same attributes in a dictionary of its own."""
+    """A model with the same attributes in a separate dictionary."""
     twin = object.__new__(type(model))
     twin.__dict__ = dict(vars(model))
     return twin
 
 
 def snapshot(model: Any) -> Any:
-    """The model in the state it has now, solved, whatever happens to the model meanwhile."""
+    """The model in its current state, solved, whatever happens to the model meanwhile."""
     attributes = vars(model)
     pending = attributes.get(PENDING)
     view = object.__new__(type(model))
@@ -83,9 +83,9 @@ def snapshot(model: Any) -> Any:
 
 
 def in_one_step(method: Method) -> Method:
-    """A method that changes a fitted model: it works aside, and all of its changes are published, or none.
+    """A method that changes a fitted model: it works on a copy and publishes all of its changes or none.
 
-    Calls for one model wait for each other. Of what others set meanwhile parameters stay, nothing else.
+    Calls for one model wait for each other. Parameters set by others in the meantime are kept, nothing else.
     """
 
     @wraps(method)
@@ -93,7 +93,7 @@ def in_one_step(method: Method) -> Method:
         with _lock_of(self):
             twin = aside(self)
             method(twin, *args, **choices)
-            # Parameters are the user's: one that was set meanwhile stays.
+            # Parameters belong to the user: those set in the meantime are kept.
             parameters = {name: vars(self)[name] for name in self.get_params(deep=False) if name in vars(self)}
             self.__dict__ = vars(twin) | parameters
         return self
@@ -102,7 +102,7 @@ def in_one_step(method: Method) -> Method:
 
 
 def from_one_state(method: Method) -> Method:
-    """A method that reads a fitted model: all that it reads belongs to one state."""
+    """A method that reads a fitted model: everything it reads belongs to one state."""
 
     @wraps(method)
     def call(self: Any, *args: Any, **choices: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Checks of what users pass in; errors name the thing, the number and the remedy."""
+"""Validation of user input; errors state what was given, what is allowed and what to do."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
@@ -26,17 +26,17 @@ from mercer.solvers.recursive import WHEN_FULL
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Indices
 
-# Penalties that are given lie in between: of others squares are lost.
+# Range of given penalties: squares of others overflow or underflow.
 PENALTIES = (1e-100, 1e100)
 
 
 def positive_or_loo(name: str, value: Any) -> float | None:
-    """A positive number, or None for the word "loo"."""
+    """A positive number, or None for "loo"."""
     return positive_or_word(name, value, ("loo",))
 
 
 def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | None:
-    """A positive number, or None for one of the words."""
+    """A positive number, or None for one of the strings."""
     if isinstance(value, str) and value in words:
         return None
     gate.number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
@@ -81,7 +81,7 @@ def count(name: str, value: Any) -> int:
 
 def count_or_none(name: str, value: Any) -> int | None:
     """A positive integer or None."""
-    return None if value is None else gate.whole(name, value, "a positive whole number or None", least=1)
+    return None if value is None else gate.whole(name, value, "a positive integer or None", least=1)
 
 
 def loo_size(value: Any) -> int | None:
@@ -91,7 +91,7 @@ def loo_size(value: Any) -> int | None:
 
 
 def _verbosity(name: str, value: Any) -> int:
-    allowed = "False, True or a whole number of at least 0"
+    allowed = "False, True or an integer of at least 0"
     return int(value) if isinstance(value, bool | np.bool_) else gate.whole(name, value, allowed, least=0)
 
 
@@ -100,10 +100,10 @@ def _nonnegative_or_none(name: str, value: Any) -> float | None:
 
 
 def _whole(name: str, value: Any) -> int:
-    return gate.whole(name, value, "a whole number of at least 0", least=0)
+    return gate.whole(name, value, "an integer of at least 0", least=0)
 
 
-# Parameters that are numbers or truth values, and what they must be; alpha knows words, too.
+# Numeric and Boolean parameters, and their validation; alpha may also be a string.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "calibration": partial(gate.choice, allowed=CALIBRATIONS),
     "criterion": partial(gate.choice, allowed=CLASSIFICATION_CRITERIA),
@@ -139,14 +139,16 @@ CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
-    """All parameters of a model, and of its selector of centers, that are numbers, before anything is computed.
+    """Validate all numeric parameters of a model and of its selector of centers, before anything is computed.
 
-    ``words`` are those that alpha may be.
+    ``words`` are the strings that alpha may be.
     """
     positive_or_word("alpha", model.alpha, words)
     _check_each(model, CHECKS)
     if getattr(model, "threshold", "bayes") != "bayes" and model.priors is not None:
-        raise ValueError(f'priors move the threshold, threshold={model.threshold!r} fixes it; use "bayes"')
+        raise ValueError(
+            f'priors would move the threshold, but threshold={model.threshold!r} fixes it; use "bayes"'
+        )
     selector = getattr(model, "centers", None)
     if isinstance(selector, CenterSelector):
         _check_each(selector, CHECKS_OF_SELECTORS)
@@ -159,7 +161,7 @@ def _check_each(owner: Any, checks: dict[str, Callable[[str, Any], Any]]) -> Non
 
 
 def parameters_of(model: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Parameters of a model by their names, those of its kernel and selector by names such as kernel__gamma."""
+    """Parameters of a model by name, those of its kernel and selector by names such as kernel__gamma."""
     found = {name: getattr(model, name) for name in names if hasattr(model, name)}
     found["kernel"] = as_kernel(model.kernel)
     inner = [(name, part.get_params()) for name, part in found.items() if hasattr(part, "get_params")]
@@ -167,18 +169,18 @@ def parameters_of(model: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Parameters that moments depend on are what they were when the first rows came."""
+    """Parameters on which the moments depend must be the same as for the first rows."""
     for name in sorted(before.keys() | now.keys(), key=len, reverse=True):
         old, new = before.get(name), now.get(name)
         if not _same(old, new):
             raise ValueError(
-                f"{name} was {gate.shown(old)} for the first rows and is {gate.shown(new)} now, and their sums do "
-                "not go together; set it back, or call fit to begin anew"
+                f"{name} was {gate.shown(old)} for the first rows and is {gate.shown(new)} now, and sums for "
+                "different values cannot be combined; restore it, or call fit to start over"
             )
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal; those of objects are compared by themselves."""
+    """Whether two parameters are equal; parameters of objects are compared separately."""
     if a is b:
         return True
     if hasattr(a, "get_params") or issparse(a) or isinstance(a, np.ndarray):
@@ -205,7 +207,7 @@ def class_labels(y: Any) -> NDArray[Any]:
 
 
 def known_classes(classes: Any) -> NDArray[Any]:
-    """The different classes among labels, or those given as ``classes``, in their order."""
+    """The distinct classes among labels, or those given as ``classes``, in order."""
     return np.unique(gate.label_column("classes", classes))
 
 
@@ -220,27 +222,27 @@ def real_targets(y: Any, owner: Any) -> Array:
 
 
 def check_classes(classes: NDArray[Any], threshold: str) -> None:
-    """At least two classes, and no more than the threshold can part."""
+    """At least two classes, and no more than the threshold can separate."""
     k = len(classes)
     if k == 0:
         raise ValueError("there are no labels of positive weight; a classifier needs at least 2 classes")
     if k < 2:
-        raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes")
+        raise ValueError(f"y contains one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes")
     if k > 2 and threshold not in ("bayes", "least_squares"):
         raise ValueError(
-            f'threshold={threshold!r} parts two classes and y has {k}; use "bayes" or "least_squares"'
+            f'threshold={threshold!r} separates two classes, but y has {k}; use "bayes" or "least_squares"'
         )
 
 
 def component_count(value: Any, n_classes: int) -> int:
-    """How many discriminant directions of n_classes are kept."""
+    """Number of discriminant directions kept for n_classes."""
     most = n_classes - 1
     if value is None:
         return most
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
         raise ValueError(
-            f"n_components={value!r}; {n_classes} classes have {most} discriminant direction"
-            f"{'s' if most > 1 else ''}: give a whole number from 1 to {most}, or None for all"
+            f"n_components={value!r}; {n_classes} classes have {most} discriminant "
+            f"direction{'s' if most > 1 else ''}; it must be an integer from 1 to {most}, or None for all"
         )
     return int(value)
 
@@ -252,10 +254,10 @@ def class_priors(priors: ArrayLike | None, n_classes: int) -> Array | None:
     try:
         p = gate.real("priors", priors)
     except ValueError as problem:
-        raise ValueError(f"priors={priors!r}; give {n_classes} numbers in the order of classes_") from problem
-    # Comparisons that nan fails.
+        raise ValueError(f"priors={priors!r}; pass {n_classes} numbers in the order of classes_") from problem
+    # Written so that NaN fails the comparison.
     if p.shape != (n_classes,) or not (p > 0).all() or not abs(p.sum() - 1.0) <= 1e-6:
-        raise ValueError(f"priors={priors!r}; give {n_classes} positive numbers that sum to one")
+        raise ValueError(f"priors={priors!r}; pass {n_classes} positive numbers that sum to one")
     return p
 
 
@@ -267,7 +269,7 @@ def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> A
     if isinstance(class_weight, str) and class_weight == "balanced":
         total = np.zeros(len(classes))
         total[np.searchsorted(classes, labels.values)] = labels.weight
-        # A class that no row has seen yet counts as one of average size.
+        # A class without rows counts as one of average size.
         average = total.sum() / len(total)
         balanced: Array = average / np.where(total > 0, total, average)
         return balanced
@@ -291,7 +293,7 @@ def class_targets_of(model: Any, labels: Labels, declared: Any = None) -> ClassT
 
 
 def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
-    """Weights (n,) of the rows: nonnegative, of a size that sums can hold, not all zero."""
+    """Weights (n,) of the rows: nonnegative, in the range of sums, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows(X))
     w = gate.real("sample_weight", sample_weight)
@@ -308,20 +310,20 @@ def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
 
 
 def meaning_of(weights: Any) -> Meaning:
-    """What weights mean."""
+    """The meaning of weights."""
     if np.ndim(weights) > 0:
         raise ValueError(
-            f"weights={gate.shown(weights)}; weights of rows are given to fit as sample_weight, and the parameter "
-            "weights says what they mean: 'auto', 'counts' or 'importance'"
+            f"weights={gate.shown(weights)}; weights of rows are passed to fit as sample_weight, and the "
+            "parameter weights sets their meaning: 'auto', 'counts' or 'importance'"
         )
     return cast(Meaning, gate.choice("weights", weights, get_args(Meaning)))
 
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
-    """Rows in memory as the model takes them, labels or real targets, and weights, checked."""
+    """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
     if elsewhere(X):
         raise ValueError(
-            f"{type(model).__name__} needs the rows in memory, and X is {type(X).__name__}; pass an array, or use "
+            f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
             "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"
         )
     X = model._read(X, reset=reset)
@@ -331,30 +333,30 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
 
 
 def refuse_outside(model: Any, groups: Any) -> None:
-    """What needs the rows in memory."""
+    """Reject parameters that need the rows in memory."""
     if model.cv is not None or groups is not None:
         raise ValueError("cv and groups need the rows in memory; rows of files and streams are held out singly")
     if isinstance(model.centers, str) and model.centers == "all":
-        raise ValueError('centers="all" needs the rows in memory; give a number of centers')
+        raise ValueError('centers="all" needs the rows in memory; set a number of centers')
 
 
 def refuse_to_go_on(model: Any, decay: float) -> None:
-    """What keeps rows from being added."""
+    """Reject parameters and models to which rows cannot be added."""
     if isinstance(model.centers, str) and model.centers == "all":
-        raise ValueError('centers="all" needs all rows at once; give a number of centers, or "auto"')
+        raise ValueError('centers="all" needs all rows at once; set a number of centers, or "auto"')
     if vars(model).get("_lean", False):
         raise ValueError("a lean copy has no moments to add rows to; continue the model it is a copy of")
     if model.cv is not None:
         raise ValueError(f"cv={model.cv!r}; rows of a stream are held out one by one: use cv=None")
     share("decay", decay)
     if decay < 1 and model.weights == "counts":
-        raise ValueError(f'decay={decay!r} leaves parts of rows, which are not counts; use weights="auto"')
+        raise ValueError(f'decay={decay!r} leaves fractions of rows, which are not counts; use weights="auto"')
 
 
 def fold_of_rows(
     cv: Any, X: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool = True
 ) -> Indices | None:
-    """The fold (n,) in which each row leaves, or None where each leaves alone."""
+    """The fold (n,) with which each row is held out, or None if rows are held out singly."""
     if cv is None and groups is None:
         return None
     groups = gate.unmasked("groups", groups)
@@ -362,17 +364,17 @@ def fold_of_rows(
     fold = np.full(n_rows(X), -1, dtype=np.intp)
     for number, (_, test) in enumerate(splitter.split(np.zeros(n_rows(X)), y, groups)):
         if (fold[test] >= 0).any():
-            raise ValueError(f"cv={cv!r} leaves out a row twice; its test parts must be a partition of the rows")
+            raise ValueError(f"cv={cv!r} holds out a row twice; its test sets must partition the rows")
         fold[test] = number
     if (fold < 0).any():
-        raise ValueError(f"cv={cv!r} never leaves out {(fold < 0).sum()} rows; its test parts must cover all rows")
+        raise ValueError(f"cv={cv!r} never holds out {(fold < 0).sum()} rows; its test sets must cover all rows")
     if fold.max() == 0:
-        raise ValueError("all rows are in one fold; cv or groups must give at least two")
+        raise ValueError("all rows are in one fold; cv or groups must define at least two")
     return fold
 
 
 def check_stored(value: Any) -> None:
-    """Refuse sparse rows whose indices lead out of their arrays: compiled code trusts them, and files may lie."""
+    """Reject sparse rows with indices out of bounds: compiled code does not check them."""
     if hasattr(value, "check_format"):
         try:
             value.check_format(full_check=True)

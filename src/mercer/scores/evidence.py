@@ -1,4 +1,4 @@
-"""Training rows with their targets, and what each row counts for as evidence."""
+"""Training rows with their targets, and their effective number as evidence."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,8 @@ from mercer.types import Array, Indices
 class Training:
     """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.
 
-    ``reading`` says what the given weights mean. ``represents`` (n,) are factors of the weights where the rows are
-    a sample that is not uniform, ``faded`` (n,) what decay has left of each row.
+    ``reading`` is the meaning of the given weights. ``represents`` (n,) are factors of the weights if the rows are
+    a nonuniform sample, ``faded`` (n,) the decay factor of each row.
     """
 
     X: Any
@@ -29,18 +29,18 @@ class Training:
 
     @property
     def count(self) -> Array:
-        """How many rows each row stands for (n,)."""
+        """How many rows each row represents (n,)."""
         return self.reading.copies(self.given)
 
     @property
     def unit(self) -> Array:
-        """The weight (n,) that leaves with a row: of several copies one."""
+        """The weight (n,) that is held out with a row: one of several copies."""
         unit: Array = self.weight / self.count
         return unit
 
     @property
     def doubt(self) -> Array | None:
-        """What would leave with a row (n,) if the weights meant the other thing, where they may; None in folds."""
+        """The unit (n,) of each row under the other meaning of the weights, if ambiguous; None with folds."""
         if not self.reading.doubtful or self.fold is not None:
             return None
         unit: Array = self.weight / self.reading.opposite.copies(self.given)
@@ -48,18 +48,18 @@ class Training:
 
     @property
     def evidence(self) -> Array:
-        """The weights (n,) in such a unit that they sum to the number of rows."""
+        """The weights (n,) scaled to sum to the number of rows."""
         scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
         return scaled
 
     @property
     def standing(self) -> Array:
-        """The weight (n,) of all the rows that each row stands for."""
+        """The weight (n,) of all rows that each row represents."""
         return self.weight if self.represents is None else self.weight * self.represents
 
     @property
     def rows(self) -> Array:
-        """How many rows each is as evidence (n,): of rows that fade the sum is (sum w)² / sum w² (Kish 1965)."""
+        """Effective number of rows of each (n,): with decay they sum to (sum w)² / sum w² (Kish 1965)."""
         if self.faded is None or self.represents is None:
             return self.count
         left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
@@ -68,7 +68,7 @@ class Training:
 
     @property
     def n_left(self) -> float:
-        """As how many rows of one weight all rows count, those of the sample and others, after they faded."""
+        """Effective number of all rows, those of the sample and others, after decay."""
         if self.faded is None or self.represents is None:
             return float(self.count[self.weight > 0].sum())
         left = np.where(self.weight > 0, self.faded * self.represents, 0.0)

@@ -1,6 +1,6 @@
-"""Targets of a fit, classes or real values: how they are encoded, judged, and what follows from the outputs.
+"""Targets of a fit, classes or real values: how they are encoded and evaluated, and what follows from the outputs.
 
-A targets object is settled: it knows its classes, or the shape of its values. Whatever fits targets asks it for
+A targets object is complete: it has its classes, or the shape of its values. Fits use three methods:
 
 - ``encode(block)``: the block with targets Y (b, q) and weights,
 - ``criterion(training)``: what leave-one-out minimizes,
@@ -34,7 +34,7 @@ from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
 from mercer.solvers import Observations, variance_shares
 from mercer.types import Array, Floats, Indices
 
-# Leave-one-out scores, accuracy or R², that differ by more than this are worth a warning.
+# Leave-one-out scores, accuracy or R², that differ by more than this cause a warning.
 SCORE_GAP = 0.02
 
 
@@ -72,7 +72,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """Classes (k,) with the weight ``factor`` (k,) of each: -1 and +1 of two, one indicator each of more."""
+    """Classes (k,) with the weight ``factor`` (k,) of each: -1 and +1 for two, one indicator each for more."""
 
     classes: NDArray[Any]
     factor: Array
@@ -81,7 +81,7 @@ class ClassTargets:
 
     @property
     def known(self) -> dict[str, Any]:
-        """Fitted attributes that need no fit."""
+        """Fitted attributes that are known before the fit."""
         return {"classes_": self.classes}
 
     @property
@@ -89,7 +89,7 @@ class ClassTargets:
         return self.decision.criterion
 
     def numbers(self, y: Any, weight: Array | None = None) -> Indices:
-        """Class numbers (b,); unknown labels are refused, unless their rows have no weight."""
+        """Class numbers (b,); unknown labels raise an error, unless their rows have no weight."""
         y = gate.label_column("y", y)
         gate.same_type("y", self.classes, y)
         label: Indices = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
@@ -99,7 +99,8 @@ class ClassTargets:
         if strange.any():
             raise ValueError(
                 f"label {y[strange].tolist()[0]!r} is not among the classes {self.classes.tolist()}; rows must be "
-                "the same in every pass of a fit, and the first partial_fit takes all labels with classes=[...]"
+                "the same in every pass of a fit, and the first partial_fit must declare all labels with "
+                "classes=[...]"
             )
         return label
 
@@ -132,7 +133,7 @@ class ClassTargets:
         moments: Moments | None = None,
         observations: Observations | None = None,
     ) -> dict[str, Any]:
-        """The rule, its geometry, and what it says of held-out rows; ``moments`` of all, where these are some."""
+        """The rule, its geometry, and its held-out predictions; ``moments`` of all rows, if these are a sample."""
         label = class_numbers(training.Y)
         share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
@@ -154,7 +155,7 @@ class ClassTargets:
         )
 
     def rule(self, fit: ClassFit, share: Array, *, only_reliable: bool = True) -> Rule:
-        """Decisions from held-out rows, for classes of these shares (k,)."""
+        """The decision rule from held-out rows, for classes of these shares (k,)."""
         how = self.decision
         return make_rule(
             fit,
@@ -166,7 +167,7 @@ class ClassTargets:
         )
 
     def attributes(self, rule: Rule, share: Array, scatter: Scatter) -> dict[str, Any]:
-        """What a classifier shows of its rule."""
+        """The attributes of a classifier from its rule."""
         scalings, eigenvalues = rule.geometry(scatter)
         return {
             "rule_": rule,
@@ -185,7 +186,7 @@ class ClassTargets:
         return A
 
     def _shares(self, training: Training, moments: Moments | None) -> Array:
-        """Shares (k,) of the classes in the weight of all rows; of a stream every class must have rows."""
+        """Shares (k,) of the classes in the weight of all rows; in a stream, every class must have rows."""
         if moments is None:
             return np.asarray(np.bincount(class_numbers(training.Y), training.weight) / training.weight.sum())
         share = class_shares(moments.t, moments.n)
@@ -207,7 +208,7 @@ class RealTargets:
 
     @property
     def known(self) -> dict[str, Any]:
-        """Fitted attributes that need no fit."""
+        """Fitted attributes that are known before the fit."""
         return {}
 
     @property
@@ -217,13 +218,13 @@ class RealTargets:
     def encode(self, block: Block) -> Block:
         """Targets (b, q) in float64."""
         if block.y is None:
-            raise ValueError("the rows carry no targets; a regressor requires y to be passed")
+            raise ValueError("the rows have no targets; a regressor requires y to be passed")
         y = gate.finite("y", block.y)
         gate.not_too_large("y", y)
         if y.shape[1:] != self.shape:
             raise ValueError(
-                f"y has shape {shape_of(y.shape[1:])}, and that of the first rows {shape_of(self.shape)}; "
-                "give the same targets, or call fit to begin anew"
+                f"y has shape {shape_of(y.shape[1:])}, but that of the first rows has {shape_of(self.shape)}; "
+                "pass the same targets, or call fit to start over"
             )
         return replace(block, y=y.reshape(len(y), -1))
 
@@ -245,7 +246,7 @@ class RealTargets:
         moments: Moments | None = None,
         observations: Observations | None = None,
     ) -> dict[str, Any]:
-        """Held-out predictions with their R², and the noise; ``moments`` of all rows, where these are some."""
+        """Held-out predictions with their R², and the noise; ``moments`` of all rows, if these are a sample."""
         used, standing = training.weight > 0, training.standing
         score = r_squared(training.Y, outputs.loo, standing)
         if outputs.otherwise is not None:
@@ -277,7 +278,7 @@ def _scatter(training: Training, outputs: Outputs, moments: Moments | None) -> S
 
 
 def _counted(training: Training, moments: Moments | None) -> float:
-    """How many rows there are, those of a sample and others; of counts each copy is one."""
+    """Number of all rows, those of the sample and others; for counts, each copy is one."""
     used = training.weight > 0
     if moments is None:
         return float(training.count[used].sum())
@@ -287,16 +288,16 @@ def _counted(training: Training, moments: Moments | None) -> float:
 
 
 def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
-    """One warning where weights might as well have been read in the other way, and the score would differ."""
+    """Warn if weights could also have been read the other way, and the score would differ."""
     if abs(score - opposite) <= SCORE_GAP:
         return
-    counts = "counts of equal rows (one copy is left out at a time)"
-    importance = "importance (each row is left out as a whole)"
+    counts = "counts of equal rows (one copy is held out at a time)"
+    importance = "importance (each row is held out as a whole)"
     taken, other = (counts, importance) if reading.counts else (importance, counts)
     keep, change = ("counts", "importance") if reading.counts else ("importance", "counts")
     warn(
-        f"sample_weight holds whole numbers, which were read as {taken}: the leave-one-out score is {score:.3f}. "
-        f"Read as {other} it would be {opposite:.3f}. If that was meant, use weights={change!r}; else use "
-        f"weights={keep!r}, which reads them as now, without this warning",
+        f"sample_weight contains integers, which were read as {taken}: the leave-one-out score is {score:.3f}. "
+        f"Read as {other} it would be {opposite:.3f}. If that is what you mean, use weights={change!r}; otherwise "
+        f"use weights={keep!r}, which silences this warning",
         WeightWarning,
     )

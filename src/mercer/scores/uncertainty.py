@@ -1,4 +1,4 @@
-"""How sure a regression is at rows in memory: standard deviations, and intervals from leave-one-out residuals."""
+"""Uncertainty of a regression at rows in memory: standard deviations and leave-one-out intervals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -66,11 +66,14 @@ class Uncertainty:
 
     @cached_property
     def _smoother(self) -> Smoother:
-        """What a prediction takes from each center."""
+        """The smoother: the weight of each center in a prediction."""
         self._refuse_kernel_values()
         if self.negative > 0:
-            raise ValueError(f"uncertainty needs a positive semidefinite kernel, and {self.kernel} is not")
-        # Rounding errors of float32 would make the matrix indefinite where alpha is small.
+            raise ValueError(
+                f"uncertainty needs a positive semidefinite kernel, but {self.kernel} is not one; use another "
+                "kernel"
+            )
+        # Rounding errors of float32 would make the matrix indefinite for small alpha.
         single = getattr(self.centers, "dtype", None) == np.float32
         centers = self.centers.astype(np.float64) if single else self.centers
         K = np.asarray(gram(self.kernel, centers, budget=self.budget), dtype=np.float64)
@@ -81,7 +84,7 @@ class Uncertainty:
         return smoother
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Slices of rows and their kernel rows, so few that weights for all training rows fit, too."""
+        """Slices of rows and their kernel rows, small enough that weights for all training rows also fit."""
         m = n_rows(self.centers)
         n_weights = 0 if self.left_out.point is None else len(self.left_out.point)
         for rows, K in kernel_blocks(self.kernel, X, self.centers, m, width=max(m, n_weights)):
@@ -96,7 +99,7 @@ class Uncertainty:
 
 
 def _warn_of_shift(shift: float) -> None:
-    """One warning where a factorization needed a shift of the diagonal."""
+    """Warn if a factorization needed a shift of the diagonal."""
     if shift > 0:
         warn(
             f"the kernel matrix is singular to working precision; {shift:.1e} was added to its diagonal",

@@ -1,4 +1,4 @@
-"""What a fit warns of: features on different scales, constant or indefinite kernels, lost digits."""
+"""Warnings of a fit: features on different scales, constant or indefinite kernels, lost digits."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from mercer.kernels import Kernel
 from mercer.rows import distinct_rows
 from mercer.rows.table import n_rows, take
 
-# The share of squared distances that may be left to half of the features: scales that differ by a factor of 1000.
+# Half of the features must carry at least this share of squared distances: scales differ by at most about 1000.
 UNSEEN = 1e-6
-# Outputs that may be off by more than this share of their spread are worth a warning; rows in float32: the second.
+# Errors of outputs above this share of their spread cause a warning; the second is for rows in float32.
 LOST, LOST_SINGLE = 1e-3, 0.1
 
 
 def warn_of_scales(kernel: Kernel, X: Any) -> None:
-    """One warning where at most half of the features that vary carry all but a millionth of squared distances."""
+    """Warn if at most half of the varying features account for all but a millionth of the squared distances."""
     alike = kernel.takes_vectors and np.ndim(kernel.gamma) == 0
     if not alike or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return
@@ -25,7 +25,7 @@ def warn_of_scales(kernel: Kernel, X: Any) -> None:
         spread = X.std(axis=0)
         if not 0.0 < spread.max(initial=0.0) ** 2 < np.inf:
             return
-    # Rounding gives constant features a spread, too.
+    # Rounding gives even constant features a spread.
     moving = np.flatnonzero(np.ptp(X, axis=0) > 0)
     order = moving[np.argsort(-spread[moving], kind="stable")]
     carried = np.cumsum(spread[order] ** 2)
@@ -36,17 +36,17 @@ def warn_of_scales(kernel: Kernel, X: Any) -> None:
     # Below this squares are lost, and with them the spread.
     times = spread[most] / max(float(spread[next_one]), np.finfo(np.float64).tiny ** 0.5)
     warn(
-        f"{carrying} of {len(order)} features that vary carry all but {UNSEEN:.0e} of the squared distances: "
-        f"feature {most} varies {times:.1e} times as much as feature {next_one}. If "
-        "features have different units, put a StandardScaler before the estimator",
+        f"{carrying} of {len(order)} varying features account for all but {UNSEEN:.0e} of the squared distances: "
+        f"feature {most} varies {times:.1e} times as much as feature {next_one}. If features have different "
+        "units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
 
 
 def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
-    """One warning where the kernel has the same value for all pairs of rows, though rows differ: looks at 256.
+    """Warn if the kernel has the same value for all pairs of distinct rows, checked on 256 of them.
 
-    Another where that is not so, and the rank of the kernel matrix is zero, if known.
+    Otherwise warn if the rank of the kernel matrix, if known, is zero.
     """
     if not kernel.takes_vectors:
         return
@@ -57,36 +57,36 @@ def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
     K = cross(kernel, rows, rows)
     if np.ptp(K) <= 8.0 * np.finfo(K.dtype).eps * np.abs(K).max():
         warn(
-            f"{kernel} has the same value, {K[0, 0]:.3g}, for all pairs of rows, to rounding, so the model is a "
-            "constant; bring the features to unit scale with a StandardScaler, or change the parameters of the "
-            "kernel",
+            f"{kernel} has the same value, {K[0, 0]:.3g}, for all pairs of rows, up to rounding, so the model is "
+            "a constant; scale the features with a StandardScaler, or change the parameters of the kernel",
             NumericalWarning,
         )
     elif rank == 0:
         warn(
-            f"the matrix of {kernel} has no positive eigenvalue, so the model is a constant; use a kernel that is "
-            "positive semidefinite, or change its parameters",
+            f"the matrix of {kernel} has no positive eigenvalue, so the model is a constant; use a positive "
+            "semidefinite kernel, or change its parameters",
             NumericalWarning,
         )
 
 
 def warn_of_indefinite(kernel: Any, negative: float) -> None:
-    """One warning where the kernel is none, and the negative part of its matrix was clipped."""
+    """Warn if the kernel is not positive semidefinite, and the negative part of its matrix was clipped."""
     if negative > 0 and not kernel.positive_semidefinite:
         warn(
-            f"the kernel matrix of {kernel} is not positive semidefinite: an eigenvalue {-negative:.1e} times "
-            "the largest was set to zero, and with it what the model sees in that direction",
+            f"the kernel matrix of {kernel} is not positive semidefinite: an eigenvalue {-negative:.1e} times the "
+            "largest was set to zero, and the model ignores that direction; use a positive semidefinite kernel "
+            "if possible",
             NumericalWarning,
         )
 
 
 def warn_of_lost_digits(X: Any, kernel: Any, alpha: float, error: float) -> None:
-    """One warning where rounding may move outputs visibly."""
+    """Warn if rounding errors may change outputs visibly."""
     single = getattr(X, "dtype", None) == np.float32
     if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):
         warn(
-            f"rounding errors may move outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "
-            "needs more digits of the kernel values than there are; put a StandardScaler before the estimator, or "
-            f"{'pass float64' if single else 'raise alpha'}",
+            f"rounding errors may change outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "
+            "needs more digits of the kernel values than there are; put a StandardScaler before the estimator, "
+            f"or {'pass float64' if single else 'raise alpha'}",
             NumericalWarning,
         )

@@ -1,4 +1,4 @@
-"""The fit on few rows, from rows to a fitted function: equal rows merged, and outputs of all rows at the end."""
+"""Sparse fits, from rows to a fitted function: equal rows are merged, and outputs of all rows computed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from mercer.types import Array, Floats, Indices
 
 @dataclass(frozen=True)
 class SparseStage:
-    """What staged predictions need of one selection: the model with its first s centers, for every s.
+    """The data for staged predictions of one selection: the model with its first s centers, for every s.
 
     ``position`` (m,) of the centers in the model, ``targets`` they serve, V (m, m), zeta (m, t) and
     ``kernel_mean`` (m,) of the steps, ``target_mean`` (t,).
@@ -59,8 +59,8 @@ def staged(stages: tuple[SparseStage, ...], s: int, m: int, q: int) -> tuple[Arr
 class FewRows:
     """A fit on few rows: center j has the kernel of ``number`` j (m,) and is row ``support`` j.
 
-    Outputs (n, q) of all rows, fitted and held out; paths and trials of the search; ``end`` says why there are no
-    more centers, where all of the longest path were kept.
+    Outputs (n, q) of all rows, fitted and held out; paths and trials of the search; ``end`` states why there are
+    no more centers, if all of the longest path were kept.
     """
 
     kernels: tuple[Kernel, ...]
@@ -93,7 +93,7 @@ def fit_few_rows(
 ) -> FewRows:
     """Choose kernel, penalty, centers and their number by leave-one-out, and solve.
 
-    Rows without weight take no part; they are held out anyway.
+    Rows without weight are ignored in the fit, and thus always held out.
     """
     encoded = targets.encode(block)
     reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
@@ -145,7 +145,7 @@ def fit_few_rows(
 
 
 def _chosen(fit: SparseFit) -> Indices:
-    """Numbers (m,) of the candidates that some part has chosen, once each, those of one kernel together."""
+    """Numbers (m,) of the candidates selected by some part, once each, grouped by kernel."""
     chosen = np.array(
         list(dict.fromkeys(int(j) for part in fit.parts for j in part.solution.order)), dtype=np.intp
     )
@@ -165,7 +165,7 @@ def _degrees_of_freedom(part: SparsePart) -> float:
 
 
 def _end(settings: SparseSettings, fit: SparseFit, n_points: int) -> str:
-    """Why there are no more centers, where all of a path were kept."""
+    """Why there are no more centers, if a whole path was kept."""
     whole = [len(part.path) for part in fit.parts if part.m == len(part.path)]
     if not whole or settings.stop is None:
         return ""

@@ -1,4 +1,4 @@
-"""What every fit is asked, and what it answers; the fit with every row a center."""
+"""Input and result of every fit; the fit with every row as a center."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,9 +24,9 @@ from mercer.types import Array, Indices
 
 @dataclass(frozen=True)
 class Settings:
-    """What does not depend on the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
-    intercept, what weights mean, the centers as users write them, rows held out (None: all), memory in GiB (None:
-    what is free), and whether passes show their progress.
+    """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
+    intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
+    in GiB (None: what is free), and whether passes show their progress.
     """
 
     kernel: Kernel
@@ -49,8 +49,8 @@ class Fit:
     """A fit and its evidence: ``tuned`` with centers (their positions ``support`` among the rows, None: they are
     not rows), and training rows of number ``index`` that were held out.
 
-    ``n_rows`` there are in all; ``selected`` and ``products`` say how centers were selected and products computed.
-    ``observations`` where every distinct row is a center, ``moments`` of all rows where not.
+    ``n_rows`` is the number of all rows; ``selected`` and ``products`` state how centers were selected and
+    products computed. ``observations`` if every distinct row is a center, otherwise ``moments`` of all rows.
     """
 
     tuned: Tuned
@@ -68,9 +68,10 @@ class Fit:
 def fit_every_row(
     settings: Settings, targets: Targets, block: Block, fold: Indices | None, rng: np.random.Generator
 ) -> Fit:
-    """Choose kernel and alpha with every distinct row a center; rows of a fold are held out together.
+    """Choose kernel and alpha with every distinct row as a center; rows of a fold are held out together.
 
-    Rows without weight take no part; they are held out anyway, and others with them by folds.
+    Rows without weight are ignored in the fit, and thus always held out; with folds, together with the rest of
+    theirs.
     """
     encoded = targets.encode(block)
     reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
@@ -107,7 +108,7 @@ def fit_every_row(
 
 
 def warn_of_fit(X: Any, tuned: Tuned) -> None:
-    """Warnings that any fit may give."""
+    """Warnings that apply to any fit."""
     warn_of_lost_digits(X, tuned.kernel, tuned.alpha, tuned.error)
     warn_of_constant(tuned.kernel, X, tuned.rank)
 
@@ -116,15 +117,15 @@ def check_enough(training: Training) -> None:
     """At least two rows, and two folds, have weight."""
     n = len(training.Y)
     if n < 2:
-        raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, and there is n_samples = {n}")
+        raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, but there is n_samples = {n}")
     check_folds(training.fold, training.weight)
 
 
 def check_folds(fold: Indices | None, weight: Array | None) -> None:
-    """Rows of positive weight are in two folds at least."""
+    """Rows of positive weight must be in at least two folds."""
     used = fold if fold is None or weight is None else fold[weight > 0]
     if used is not None and (used == used[0]).all():
-        raise ValueError("all rows of positive weight are in one fold; cv or groups must give at least two")
+        raise ValueError("all rows of positive weight are in one fold; cv or groups must define at least two")
 
 
 def _at_all_rows(tuned: Tuned, training: Training, used: Indices, centers: Any) -> Tuned:

@@ -1,7 +1,7 @@
-"""Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows; and on.
+"""Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows.
 
-``look`` draws the sample, ``begin`` chooses and sums; the state that they give can be joined by more rows, left by
-some, and solved, each of which is a new state or a fit and changes nothing.
+``look`` draws the sample, ``begin`` chooses and sums; to the resulting state rows can be added (``joined``),
+removed (``left``), and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ from mercer.tuning.path import ALPHAS
 from mercer.types import Indices
 
 EVERY_ROW = 2**62
-# Sums of squares in float32 may differ by so much of themselves.
+# Relative error of sums of squares in float32.
 SQUARES = 1e-3
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """The fold block -> block with checked rows and encoded targets; ``check`` None: rows need no check."""
+    """The fold block -> block with validated rows and encoded targets; ``check`` None: no validation."""
 
     targets: Targets
     check: Callable[[Any], Any] | None
@@ -56,7 +56,7 @@ class Gatherer:
     choice: Choice
     encode: Encoder
     precision: Precision
-    # At most so many threads.
+    # Largest number of threads.
     threads: int = 2**31
 
     def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
@@ -70,7 +70,7 @@ class Gatherer:
 
 @dataclass(frozen=True)
 class Look:
-    """The first pass over rows that must be the same in every pass: a sample and facts about all of them."""
+    """Result of the first pass over rows that must not change between passes: a sample, facts about all rows."""
 
     rows: RepeatedRows
     draw: Draw
@@ -79,10 +79,10 @@ class Look:
 
 @dataclass(frozen=True)
 class PassState:
-    """Where a fit stands: its settings, what was chosen, the moments of all rows so far, and a sample of them.
+    """The state of a fit: its settings, what was chosen, the moments of all rows so far, and a sample of them.
 
-    ``support`` (m,) are the numbers of the rows that are centers, None where centers are not rows; ``seen`` those
-    of rows whose targets had a part in the choice of the centers; ``fold`` (n,) names rows held out together.
+    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
+    targets were used to select the centers; ``fold`` (n,) numbers rows held out together.
     """
 
     settings: Settings
@@ -107,7 +107,7 @@ class PassState:
         return self.gather.choice.centers.rows
 
     def joined(self, rows: Rows, decay: float, settings: Settings) -> "PassState":
-        """With more rows; what was there before counts ``decay`` times as much."""
+        """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
         drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
         more = self.gather(rows)
@@ -115,12 +115,12 @@ class PassState:
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
         both = (kept + drawn).least()
-        # Weights that do not go with the parameter are refused now, and not when the model is solved.
+        # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(settings.weights, both.tally)
         return replace(self, settings=settings, moments=old + more, drawn=both, fold=None)
 
     def left(self, rows: Rows) -> "PassState":
-        """Without rows that had joined."""
+        """Without some rows that were added before."""
         rows = RepeatedRows(rows)
         less = self.gather(rows)
         _check_weight(self.moments, less)
@@ -130,12 +130,12 @@ class PassState:
             drawn = drawn.without(block, rng)
         _check_squares(self.moments, less)
         moments = self.moments - less
-        # A row of which a part leaves is still there.
+        # A row that is removed only in part remains.
         moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
         return replace(self, moments=moments, drawn=drawn, fold=None)
 
     def solved(self, rows: MemoryRows | None = None) -> Fit:
-        """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, where folds are held out."""
+        """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         drawn = self._held_out()
         known = self.gather.choice
         task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
@@ -162,12 +162,12 @@ class PassState:
         )
 
     def _held_out(self) -> Drawn:
-        """The rows held out: so few that outputs for all targets and alphas can be kept."""
+        """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         return replace(self.drawn, size=_n_held_out(self.settings, len(self.moments.t), self.drawn.size)).least()
 
 
 def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:
-    """One pass for a sample; what is too large whatever the rows turn out to be is refused before."""
+    """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
     if rows.n_rows is not None:
         X = rows.X if isinstance(rows, MemoryRows) else None
         sample = min(rows.n_rows, _n_drawn(settings))
@@ -260,7 +260,7 @@ def _load(
     kernel = settings.kernel
     selector, n_centers = as_plan(settings.centers, kernel, X, n)
     if known is not None:
-        # Kernel and centers are those of the first rows, however many have come since.
+        # Kernel and centers are those of the first rows, however many were added since.
         kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
     return Load(
         row=0.0 if X is None else row_bytes(X),
@@ -283,35 +283,35 @@ def _load(
 
 
 def _n_held_out(settings: Settings, q: int, size: int) -> int:
-    """How many of the rows drawn are held out for q targets."""
+    """How many of the drawn rows leave-one-out uses for q targets."""
     if settings.loo_rows is None or settings.kernel.takes_values:
         return size
     return min(size, rows_left_out(settings.loo_rows, q))
 
 
 def _n_drawn(settings: Settings) -> int:
-    """How many rows are held: all where the kernel is a matrix."""
+    """How many rows are kept: all if the kernel is a matrix."""
     if settings.loo_rows is None or settings.kernel.takes_values:
         return EVERY_ROW
     return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
 
 
 def _check_weight(moments: Moments, less: Moments) -> None:
-    """Rows that are removed have no more weight than all rows."""
+    """Removed rows must not have more weight than all rows."""
     if less.n > moments.n * (1.0 + ROUNDING):
         raise ValueError(
-            f"rows of weight {less.n:.6g} cannot be taken out of rows of weight {moments.n:.6g}; remove takes "
-            "rows out that were added, with the weight they still have"
+            f"cannot remove rows of weight {less.n:.6g} from rows of weight {moments.n:.6g}; remove only rows "
+            "that were added before, with their current weight"
         )
 
 
 def _check_squares(moments: Moments, less: Moments) -> None:
-    """Kernel values and targets of rows that are removed have no larger sums of squares than those of all rows."""
+    """Kernel values and targets of removed rows must not have larger sums of squares than those of all rows."""
     for part, whole in ((less.G, moments.G), (less.V, moments.V)):
         if (part.diagonal() - whole.diagonal() > SQUARES * whole.diagonal().max(initial=0.0)).any():
             raise ValueError(
                 "the rows have larger sums of squares than all rows of the model, so some of them are not in it; "
-                "remove takes rows out that were added, with the weight they still have"
+                "remove only rows that were added before, with their current weight"
             )
 
 
