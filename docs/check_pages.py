@@ -112,12 +112,12 @@ def of_page(path, pages):
     yield from unnamed(page)
     yield from raw(page)
     for address in page.loads:
-        if elsewhere(address):
+        if on_another_host(address):
             yield f"loads {address} from another host"
         elif missing(address, path, pages):
             yield f"loads {address}, which is not there"
     for link in page.links:
-        if not elsewhere(link.href) and missing(link.href, path, pages):
+        if not on_another_host(link.href) and missing(link.href, path, pages):
             yield f"links to {link.href}, which is not there"
 
 
@@ -138,7 +138,7 @@ def raw(page):
             yield f"shows raw TeX: {text[found.start() :][:60].strip()!r}"
 
 
-def elsewhere(address):
+def on_another_host(address):
     return bool(urlsplit(address).netloc) or urlsplit(address).scheme in ("mailto", "data")
 
 

@@ -16,7 +16,7 @@ from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.validation import check_stored
-from mercer.rows import Labels, ParquetRows, Rows, as_rows, elsewhere, feature_names
+from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.table import holds_numbers
 from mercer.scores.targets import Targets
 from mercer.types import Floats
@@ -133,7 +133,7 @@ class KernelModel(BaseEstimator):
 
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
         """A function of rows in memory, applied to rows from any source."""
-        if not elsewhere(X):
+        if not outside_memory(X):
             return f(self._read(X, reset=False))
         rows, check = read_blocks(self, X), self._check_block()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])

@@ -24,8 +24,8 @@ from mercer.rows import (
     Rows,
     Tally,
     distinct_rows,
-    elsewhere,
     feature_names,
+    outside_memory,
     reading_of,
     survey,
 )
@@ -100,7 +100,7 @@ class OnlineModel(KernelModel):
         first = anew or not hasattr(self, "state_")
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
-        if elsewhere(X):
+        if outside_memory(X):
             return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, anew=anew)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
@@ -503,7 +503,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        if not elsewhere(X):
+        if not outside_memory(X):
             gate.in_range("y", real_targets(y, self))
         self._add(X, y, sample_weight, None, anew=True)
         return self

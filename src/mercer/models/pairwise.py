@@ -19,7 +19,7 @@ from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import check_classes, class_labels, known_classes, row_weight
-from mercer.rows import elsewhere
+from mercer.rows import outside_memory
 from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
@@ -209,7 +209,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _log_odds(self, X: Any) -> Array:
         """log r_ij / r_ji (n, k, k) at rows from any source; zero for a pair without training rows."""
         check_is_fitted(self, "estimators_")
-        if not elsewhere(X):
+        if not outside_memory(X):
             (X,) = indexable(unmasked("X", X))
             return self._odds_of_pairs(n_rows(X), X)
         rows = read_blocks(self, X)

@@ -28,7 +28,7 @@ from mercer.models.validation import (
     refuse_outside,
     refuse_to_go_on,
 )
-from mercer.rows import Block, Labels, MemoryRows, Rows, elsewhere, feature_names
+from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows, take
 from mercer.scores.targets import Targets
 from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
@@ -101,7 +101,7 @@ class ResumableModel(KernelModel):
         """
         settings, rng = settings_of(self), generator(self.random_state)
         self._start_anew()
-        if elsewhere(X):
+        if outside_memory(X):
             refuse_outside(self, groups)
             self._begin(read_blocks(self, X, y, sample_weight), settings, rng)
             self.__dict__ |= self._solution()
@@ -208,7 +208,7 @@ class ResumableModel(KernelModel):
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows to add or remove; those in memory are validated."""
-        if elsewhere(X):
+        if outside_memory(X):
             return read_blocks(self, X, y, sample_weight)
         X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
         return MemoryRows(X, y, None if sample_weight is None else weight)

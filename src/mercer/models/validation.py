@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from mercer import gate
 from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
-from mercer.rows import Labels, Meaning, elsewhere
+from mercer.rows import Labels, Meaning, outside_memory
 from mercer.rows.table import n_rows
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.scores.targets import ClassTargets, Decision
@@ -321,7 +321,7 @@ def meaning_of(weights: Any) -> Meaning:
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
     """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
-    if elsewhere(X):
+    if outside_memory(X):
         raise ValueError(
             f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
             "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"

@@ -7,7 +7,7 @@ from mercer.rows.draw import Draw, Drawn, Labels, Sample, sample, survey
 from mercer.rows.groups import fold_members
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
-from mercer.rows.source import as_rows, elsewhere, feature_names, first_block
+from mercer.rows.source import as_rows, feature_names, first_block, outside_memory
 from mercer.rows.stream import StreamRows
 from mercer.rows.weights import Meaning, Reading, Tally, reading_of
 
@@ -27,13 +27,13 @@ __all__ = [
     "Tally",
     "as_rows",
     "distinct_rows",
-    "elsewhere",
     "every_row",
     "feature_names",
     "first_block",
     "fold_members",
     "is_dask",
     "map_rows",
+    "outside_memory",
     "reading_of",
     "sample",
     "survey",
