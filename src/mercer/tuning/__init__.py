@@ -1,7 +1,7 @@
 """Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
 
 from mercer.tuning.exact import ExactProblem, at_points, tune
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "TuningPath",
     "at_points",
     "choose",
-    "enough",
     "finish",
     "precision_of",
+    "rows_to_compare_on",
     "tune",
 ]

@@ -279,7 +279,7 @@ def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
     return at_points(kernel, block.X, block.y, task.weight, unit)
 
 
-def enough(judges: Indices | None) -> Indices | None:
+def rows_to_compare_on(judges: Indices | None) -> Indices | None:
     """Rows on which fits are compared, or None, meaning all of them, if there are too few."""
     return None if judges is None or len(judges) < LEAST_JUDGES else judges
 
@@ -326,7 +326,7 @@ def _lap(
         kernel,
         fits,
         _alphas(fits.spectrum, task),
-        _judge(task, enough(chosen.unseen)),
+        _judge(task, rows_to_compare_on(chosen.unseen)),
         at_once=task.sizes.alphas[1],
         n_points=task.sample.n_rows,
         n_centers=n_rows(chosen.rows),

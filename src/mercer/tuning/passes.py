@@ -29,7 +29,7 @@ from mercer.scores.targets import Targets
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.fit import Fit, Settings, warn_of_fit
 from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, enough, finish, precision_of
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
 from mercer.tuning.path import ALPHAS
 from mercer.types import Indices
 
@@ -145,7 +145,7 @@ class PassState:
             assert rows is not None
             return self.gather(rows.some(np.flatnonzero(self.fold == f)))
 
-        judges = enough(np.flatnonzero(~np.isin(index, self.seen)))
+        judges = rows_to_compare_on(np.flatnonzero(~np.isin(index, self.seen)))
         with at_most(task.sizes.threads):
             tuned = finish(known, self.moments, task, judges=judges, part=None if self.fold is None else part)
         warn_of_fit(training.X, tuned)
