@@ -95,13 +95,13 @@ class OnlineModel(KernelModel):
         check = super()._check_block()
         return None if check is None else replace(check, dtypes=(np.float64,))
 
-    def _add(self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None, *, anew: bool) -> Block:
-        """Learn rows of positive weight with their labels or values, starting over if ``anew``."""
-        first = anew or not hasattr(self, "state_")
+    def _add(self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None, *, restart: bool) -> Block:
+        """Learn rows of positive weight with their labels or values, starting over if ``restart``."""
+        first = restart or not hasattr(self, "state_")
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
         if outside_memory(X):
-            return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, anew=anew)
+            return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, restart=restart)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
         used = np.flatnonzero(weight > 0)
@@ -114,12 +114,12 @@ class OnlineModel(KernelModel):
         block = block if self._held is None else join_blocks([self._held, block])
         encoded = self._targets.encode(block)
         if begins:
-            self._begin(block, encoded.y.shape[1], more_to_come=not anew)
+            self._begin(block, encoded.y.shape[1], more_to_come=not restart)
         for ends in pieces(block.n_rows, CHUNK):
             self._learn(block.cut(*ends), encoded.cut(*ends))
         return block
 
-    def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, anew: bool) -> Block:
+    def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, restart: bool) -> Block:
         """Learn rows outside memory block by block; returns the last ``window`` of them.
 
         Without declared classes, a pass before finds them.
@@ -128,7 +128,7 @@ class OnlineModel(KernelModel):
             declared = survey(rows, Draw(1, 0, labels=True)).labels.values
         last: Block | None = None
         for block in rows.blocks():
-            new = self._add(block.X, block.y, block.weight, declared, anew=anew and last is None)
+            new = self._add(block.X, block.y, block.weight, declared, restart=restart and last is None)
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
         if last is None:
@@ -315,7 +315,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        block = self._add(X, y, sample_weight, None, anew=True)
+        block = self._add(X, y, sample_weight, None, restart=True)
         self._calibrate_left_out(block)
         return self
 
@@ -340,7 +340,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         """
         if classes is not None and hasattr(self, "state_"):
             self._check_declared(classes)
-        self._add(X, y, sample_weight, classes, anew=False)
+        self._add(X, y, sample_weight, classes, restart=False)
         return self
 
     def _check_declared(self, classes: ArrayLike) -> None:
@@ -505,7 +505,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         """
         if not outside_memory(X):
             gate.in_range("y", real_targets(y, self))
-        self._add(X, y, sample_weight, None, anew=True)
+        self._add(X, y, sample_weight, None, restart=True)
         return self
 
     @in_one_step
@@ -519,7 +519,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        self._add(X, y, sample_weight, None, anew=False)
+        self._add(X, y, sample_weight, None, restart=False)
         return self
 
     def _reset(self) -> None:

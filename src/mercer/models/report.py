@@ -109,7 +109,7 @@ def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
         alpha=tuned.alpha,
         criterion=targets.criterion_name,
         criterion_value=float(tuned.paths[-1].scores.min()),
-        searched=", then ".join(_in_words(path) for path in _told(tuned.paths)),
+        searched=", then ".join(_described(path) for path in _without_repeats(tuned.paths)),
         leaving=_leaving(fit.training.fold, len(tuned.loo), fit.n_rows),
         loo=targets.score_words(score),
         degrees_of_freedom=tuned.degrees_of_freedom,
@@ -126,14 +126,14 @@ def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
     return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
 
 
-def _told(paths: tuple[TuningPath, ...]) -> tuple[TuningPath, ...]:
+def _without_repeats(paths: tuple[TuningPath, ...]) -> tuple[TuningPath, ...]:
     """Without the last path if it repeats the result of a search on all rows."""
     if len(paths) > 1 and (paths[-2].n_points, paths[-2].n_centers) == (paths[-1].n_points, paths[-1].n_centers):
         return paths[:-1]
     return paths
 
 
-def _in_words(path: TuningPath) -> str:
+def _described(path: TuningPath) -> str:
     kernels, alphas = path.scores.shape
     alone = "1 alpha" if alphas == 1 else f"{alphas} alphas"
     tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else alone
