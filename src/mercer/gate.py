@@ -192,7 +192,7 @@ def finite(name: str, values: Any) -> Array:
         )
     array = real(name, values)
     if array.ndim not in (1, 2) or len(array) == 0:
-        raise ValueError(f"{name} has shape {array.shape}; give at least one row, as (n,) or (n, q)")
+        raise ValueError(f"{name} has shape {array.shape}; pass at least one row, as (n,) or (n, q)")
     if not np.isfinite(array).all():
         what = "NaN" if np.isnan(array).any() else "infinity or a value too large for dtype('float64')"
         raise ValueError(f"Input {name} contains {what}; fill these values or drop their rows")

@@ -157,8 +157,8 @@ def _expressions(kernel: Kernel) -> tuple[str, str]:
     if type(kernel) is Linear:
         return PRODUCT, "s"
     raise KernelError(
-        f"{kernel!r} cannot be exported; RBF, Laplacian, Matern (0.5, 1.5, 2.5, inf), Wendland, Polynomial and "
-        "Linear can"
+        f"{kernel!r} cannot be exported; use RBF, Laplacian, Matern (nu 0.5, 1.5, 2.5 or inf), Wendland, "
+        "Polynomial or Linear"
     )
 
 

@@ -182,7 +182,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         choice("coupling", self.coupling, ("least_squares", "odds"))
         if not hasattr(self._new(), "predict_log_proba"):
             raise TypeError(
-                f"{self.estimator!r} has no predict_log_proba; pairs are coupled by their probabilities"
+                f"{self.estimator!r} has no predict_log_proba; use a classifier with probabilities, which are "
+                "needed to couple pairs"
             )
         (X,), labels = indexable(unmasked("X", X)), class_labels(y)
         check_consistent_length(X, labels)

@@ -110,7 +110,7 @@ class SparseModel(KernelModel):
         if self.selection == "orthogonal":
             if given != "auto":
                 raise ValueError(
-                    f'selection="orthogonal" penalizes the orthogonal coefficients, and penalty={given!r} is '
+                    f'selection="orthogonal" penalizes the orthogonal coefficients, but penalty={given!r} is '
                     'another penalty; use "auto"'
                 )
             return "orthogonal"

@@ -335,7 +335,10 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
 def refuse_outside(model: Any, groups: Any) -> None:
     """Reject parameters that need the rows in memory."""
     if model.cv is not None or groups is not None:
-        raise ValueError("cv and groups need the rows in memory; rows of files and streams are held out singly")
+        raise ValueError(
+            "cv and groups need the rows in memory; pass an array, or set neither: single rows of files and "
+            "streams are held out"
+        )
     if isinstance(model.centers, str) and model.centers == "all":
         raise ValueError('centers="all" needs the rows in memory; set a number of centers')
 

@@ -35,8 +35,8 @@ class Rule:
             return self.directions.project(F).astype(F.dtype, copy=False)
         if F.shape[1] > 1:
             raise ValueError(
-                f"there are no directions yet that part {F.shape[1]} classes: some class has no training rows; "
-                "add rows of every class"
+                f"there are no directions yet that separate {F.shape[1]} classes: some class has no training "
+                "rows; add rows of every class"
             )
         return F
 
