@@ -91,8 +91,9 @@ class ResumableModel(KernelModel):
             Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
             collection of Dask, Ray or Spark.
-        y : array of shape (n,), for a regressor also (n, q) Class labels of one type (numbers, strings, Booleans
-        or dates), or real targets. For a path, the name of the column, or a list of names; tuples contain it.
+        y : array of shape (n,), for a regressor also (n, q)
+            Class labels of one type (numbers, strings, Booleans or dates), or real targets. For a path, the name
+            of the column, or a list of names; tuples contain it.
         sample_weight : array of shape (n,), default=None
             Weights of the rows; a weight of two is equivalent to repeating the row, in leave-one-out only if
             ``weights`` are counts. For a path, the name of the column.
