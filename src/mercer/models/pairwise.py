@@ -187,7 +187,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
             )
         (X,), labels = indexable(unmasked("X", X)), class_labels(y)
         check_consistent_length(X, labels)
-        return X, labels, row_weight(sample_weight, X)
+        return X, labels, row_weight(sample_weight, len(labels))
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         check_classes(classes, "bayes")

@@ -29,7 +29,7 @@ from mercer.models.validation import (
     refuse_to_go_on,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import take
 from mercer.scores.targets import Targets
 from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
 from mercer.tuning.passes import Encoder, PassState, begin, look
@@ -108,8 +108,8 @@ class ResumableModel(KernelModel):
             self.__dict__ |= self._solution()
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, X, y, groups, classifier=is_classifier(self))
-        if _in_passes(settings, X):
+        fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))
+        if _in_passes(settings, len(y)):
             rows = MemoryRows(X, y, None if sample_weight is None else weight)
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
@@ -260,11 +260,11 @@ class ResumableModel(KernelModel):
         return attributes_of(self._state.targets, self._state.solved())
 
 
-def _in_passes(settings: Settings, X: Any) -> bool:
+def _in_passes(settings: Settings, n: int) -> bool:
     """Whether rows in memory are fitted with fewer centers than rows."""
     centers = settings.centers
     if isinstance(centers, str) and centers == "auto":
-        return not settings.kernel.takes_values and n_rows(X) > EXACT_ROWS
+        return not settings.kernel.takes_values and n > EXACT_ROWS
     return not (isinstance(centers, str) and centers == "all")
 
 

@@ -19,7 +19,6 @@ from mercer import gate
 from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
 from mercer.rows import Labels, Meaning, outside_memory
-from mercer.rows.table import n_rows
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.scores.targets import ClassTargets, Decision
 from mercer.solvers.recursive import WHEN_FULL
@@ -292,17 +291,17 @@ def class_targets_of(model: Any, labels: Labels, declared: Any = None) -> ClassT
     return ClassTargets(classes, class_factors(given.get("class_weight"), labels, classes), decision)
 
 
-def row_weight(sample_weight: ArrayLike | None, X: Any) -> Array:
+def row_weight(sample_weight: ArrayLike | None, n: int) -> Array:
     """Weights (n,) of the rows: nonnegative, in the range of sums, not all zero."""
     if sample_weight is None:
-        return np.ones(n_rows(X))
+        return np.ones(n)
     w = gate.real("sample_weight", sample_weight)
     if w.ndim == 0:
-        w = np.full(n_rows(X), float(w))
+        w = np.full(n, float(w))
     if w.ndim != 1:
         raise ValueError(f"sample_weight has {w.ndim} dimensions; Sample weights must be 1D array or scalar")
-    if w.shape != (n_rows(X),):
-        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n_rows(X),)}: one for each row")
+    if w.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n,)}: one for each row")
     gate.weights_in_range("sample_weight", w)
     gate.enough_weight("sample_weight", float(w.sum()))
     gate.no_row_alone("sample_weight", w)
@@ -329,7 +328,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
     X = model._read(X, reset=reset)
     y = class_labels(y) if is_classifier(model) else real_targets(y, model)
     check_consistent_length(X, y)
-    return X, y, row_weight(sample_weight, X)
+    return X, y, row_weight(sample_weight, len(y))
 
 
 def refuse_outside(model: Any, groups: Any) -> None:
@@ -356,16 +355,14 @@ def refuse_to_go_on(model: Any, decay: float) -> None:
         raise ValueError(f'decay={decay!r} leaves fractions of rows, which are not counts; use weights="auto"')
 
 
-def fold_of_rows(
-    cv: Any, X: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool = True
-) -> Indices | None:
+def fold_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool) -> Indices | None:
     """The fold (n,) with which each row is held out, or None if rows are held out singly."""
     if cv is None and groups is None:
         return None
     groups = gate.unmasked("groups", groups)
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
-    fold = np.full(n_rows(X), -1, dtype=np.intp)
-    for number, (_, test) in enumerate(splitter.split(np.zeros(n_rows(X)), y, groups)):
+    fold = np.full(len(y), -1, dtype=np.intp)
+    for number, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):
         if (fold[test] >= 0).any():
             raise ValueError(f"cv={cv!r} holds out a row twice; its test sets must partition the rows")
         fold[test] = number
