@@ -256,7 +256,7 @@ class RealTargets:
         return {
             "loo_prediction_": self.shaped(outputs.loo),
             "loo_score_": score,
-            "noise_std_": self.shaped(noise),
+            "noise_std_": float(noise[0]) if self.shape == () else noise,
             "left_out_": LeftOut.of(training, outputs.loo, observations),
         }
 
