@@ -153,5 +153,5 @@ def test_answers_do_not_depend_on_what_holds_the_rows(name, source, tmp_path):
 def test_blocks_with_other_columns_are_refused(name):
     _, Z, _ = rows()
     model, other = fitted_once(name, "frame"), frame(Z, None)[NAMES[::-1]]
-    with pytest.raises(ValueError, match="give the same columns in the same order"):
+    with pytest.raises(ValueError, match="the same columns in the same order"):
         model.predict([(other[:7],), (other[7:],)])
