@@ -143,8 +143,11 @@ class ResumableModel(KernelModel):
         )
         refuse_changes(self._begun_with, parameters_of(self, FIXED))
         rows = self._batch(X, y, sample_weight)
-        self._state = self._state.left(rows)
-        check_names(self, feature_names(rows))
+        try:
+            self._state = self._state.left(rows)
+        finally:
+            # A stream has names after a pass: other columns explain why its rows are not in the model.
+            check_names(self, feature_names(rows))
         return self._await_solution()
 
     @from_one_state
