@@ -328,3 +328,26 @@ def test_truth_is_no_number_of_centers(banana, centers):
 def test_truth_is_no_number_of_rows(banana):
     with pytest.raises(ValueError, match="loo_rows=True"):
         classifier(loo_rows=True).fit(*banana)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("priors", [0.8, 0.2]), ("threshold", "equal_error"), ("calibration", "isotonic"), ("alpha", 3.0)],
+)
+@pytest.mark.parametrize("method", ["partial_fit", "remove"])
+def test_parameters_of_decisions_hold_from_the_next_call_on(banana, name, value, method):
+    """Sums do not depend on them, so the model is the one that had them from the start."""
+    X, y = banana
+    changed, same = classifier(), classifier(**{name: value})
+    for model in (changed, same):
+        model.partial_fit(X[:400], y[:400])
+    rows = slice(400, 600) if method == "partial_fit" else slice(0, 100)
+    getattr(changed.set_params(**{name: value}), method)(X[rows], y[rows])
+    getattr(same, method)(X[rows], y[rows])
+    assert_array_equal(changed.predict_proba(X), same.predict_proba(X))
+
+
+def test_an_undeclared_label_is_named_with_balanced_classes(banana):
+    X, y = banana
+    with pytest.raises(ValueError, match=r"label 7 is not among the classes \[-1, 1\]"):
+        classifier(class_weight="balanced").partial_fit(X, np.where(y == 1, 7, y), classes=[-1, 1])

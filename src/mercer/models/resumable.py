@@ -27,6 +27,7 @@ from mercer.models.validation import (
     refuse_changes,
     refuse_outside,
     refuse_to_go_on,
+    under_parameters,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import take
@@ -142,9 +143,9 @@ class ResumableModel(KernelModel):
             "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
         refuse_changes(self._begun_with, parameters_of(self, FIXED))
-        rows = self._batch(X, y, sample_weight)
+        state, rows = self._current_state(settings_of(self)), self._batch(X, y, sample_weight)
         try:
-            self._state = self._state.left(rows)
+            self._state = state.left(rows)
         finally:
             # A stream has names after a pass: other columns explain why its rows are not in the model.
             check_names(self, feature_names(rows))
@@ -227,11 +228,15 @@ class ResumableModel(KernelModel):
             self._begin_with_kept_rows(settings, rng, declared)
         rows = self._batch(X, y, sample_weight)
         if "_state" in vars(self):
-            self._state = self._state.joined(rows, decay, settings)
+            self._state = self._current_state(settings).joined(rows, decay)
             check_names(self, feature_names(rows))
         else:
             self._begin(rows, settings, rng, None, declared)
         return self._await_solution()
+
+    def _current_state(self, settings: Settings) -> PassState:
+        """The state under the current parameters, except those on which the sums depend."""
+        return self._state.under(settings, under_parameters(self, self._state.targets))
 
     def _begin_with_kept_rows(
         self, settings: Settings, rng: np.random.Generator, declared: ArrayLike | None

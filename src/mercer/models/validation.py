@@ -1,7 +1,7 @@
 """Validation of user input; errors state what was given, what is allowed and what to do."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, cast, get_args
@@ -20,7 +20,7 @@ from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
 from mercer.rows import Labels, Meaning, outside_memory
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
-from mercer.scores.targets import ClassTargets, Decision
+from mercer.scores.targets import ClassTargets, Decision, RealTargets, Targets
 from mercer.solvers.recursive import WHEN_FULL
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Indices
@@ -266,8 +266,10 @@ def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> A
         for label, factor in class_weight.items():
             gate.class_factor(f"class_weight={class_weight!r}: the weight of class {label!r}", factor)
     if isinstance(class_weight, str) and class_weight == "balanced":
+        # Labels that are not among the classes raise an error when rows are encoded.
+        known = np.isin(labels.values, classes)
         total = np.zeros(len(classes))
-        total[np.searchsorted(classes, labels.values)] = labels.weight
+        total[np.searchsorted(classes, labels.values[known])] = labels.weight[known]
         # A class without rows counts as one of average size.
         average = total.sum() / len(total)
         balanced: Array = average / np.where(total > 0, total, average)
@@ -277,18 +279,28 @@ def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> A
 
 def class_targets_of(model: Any, labels: Labels, declared: Any = None) -> ClassTargets:
     """The targets of a classifier for rows with these labels, or for declared classes."""
-    given = model.get_params(deep=False)
     classes = labels.values if declared is None else known_classes(declared)
     gate.same_type("y", classes, labels.values)
+    decision = _decision_of(model, classes)
+    return ClassTargets(classes, class_factors(model.class_weight, labels, classes), decision)
+
+
+def under_parameters(model: Any, targets: Targets) -> Targets:
+    """The targets of earlier rows, with decisions by the current parameters of the model."""
+    if isinstance(targets, RealTargets):
+        return targets
+    return replace(targets, decision=_decision_of(model, targets.classes))
+
+
+def _decision_of(model: Any, classes: NDArray[Any]) -> Decision:
     check_classes(classes, model.threshold)
-    decision = Decision(
-        given.get("criterion", CLASSIFICATION_CRITERIA[0]),
+    return Decision(
+        getattr(model, "criterion", CLASSIFICATION_CRITERIA[0]),
         model.calibration,
         model.threshold,
-        component_count(given.get("n_components"), len(classes)),
+        component_count(getattr(model, "n_components", None), len(classes)),
         class_priors(model.priors, len(classes)),
     )
-    return ClassTargets(classes, class_factors(given.get("class_weight"), labels, classes), decision)
 
 
 def row_weight(sample_weight: ArrayLike | None, n: int) -> Array:

@@ -106,7 +106,12 @@ class PassState:
     def centers(self) -> Any:
         return self.gather.choice.centers.rows
 
-    def joined(self, rows: Rows, decay: float, settings: Settings) -> "PassState":
+    def under(self, settings: Settings, targets: Targets) -> "PassState":
+        """With other settings and decisions, on which the sums do not depend."""
+        gather = replace(self.gather, encode=replace(self.gather.encode, targets=targets))
+        return replace(self, settings=settings, gather=gather)
+
+    def joined(self, rows: Rows, decay: float) -> "PassState":
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
         drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
@@ -116,8 +121,8 @@ class PassState:
             old, kept = old.scaled(decay), kept.scaled(decay)
         both = (kept + drawn).least()
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
-        reading_of(settings.weights, both.tally)
-        return replace(self, settings=settings, moments=old + more, drawn=both, fold=None)
+        reading_of(self.settings.weights, both.tally)
+        return replace(self, moments=old + more, drawn=both, fold=None)
 
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
