@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import skops.io
@@ -341,3 +342,37 @@ def test_rows_without_content_leave_the_intercept(as_rows):
     assert_allclose(model.decision_function(X), model.decision_function(X)[0])
     assert_array_equal(model.predict(X), False)
     assert_allclose(OnlineKernelRegressor("linear").fit(X, y).predict(X), 0.25)
+
+
+@pytest.mark.parametrize(("name", "value"), [("priors", [0.8, 0.2]), ("threshold", "equal_error")])
+def test_parameters_of_decisions_hold_from_the_next_call_on(name, value):
+    """Calibration of the last window is that of a model that had them from the start."""
+    X, y = make_banana(200, random_state=0)
+    changed, same = OnlineFisherClassifier(GAMMA), OnlineFisherClassifier(GAMMA, **{name: value})
+    for model in (changed, same):
+        model.partial_fit(X[:100], y[:100])
+    changed.set_params(**{name: value}).partial_fit(X[100:], y[100:])
+    same.partial_fit(X[100:], y[100:])
+    assert_array_equal(changed.predict_proba(X), same.predict_proba(X))
+
+
+def test_a_calibration_without_densities_is_required_in_every_call():
+    X, y = make_banana(60, random_state=0)
+    model = OnlineFisherClassifier(GAMMA).partial_fit(X, y).set_params(calibration="gaussian")
+    with pytest.raises(ValueError, match="calibration='gaussian'"):
+        model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("model", [OnlineFisherClassifier(GAMMA), OnlineKernelRegressor(GAMMA)])
+def test_streams_of_named_columns_continue_and_start_over(model):
+    """Names are those of the stream, whether the first rows came in memory or not."""
+    X, y = make_banana(80, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    for first in ((frame, y), ([(frame, y)],)):
+        fitted = clone(model).partial_fit(*first).partial_fit([(frame, y)])
+        assert fitted.feature_names_in_.tolist() == ["a", "b"]
+        assert fitted.n_rows_seen_ == 160
+        with pytest.raises(ValueError, match="the columns are b, a, but the model was fitted on a, b"):
+            fitted.partial_fit([(frame[["b", "a"]], y)])
+    other = frame.rename(columns={"a": "c"})
+    assert fitted.fit([(other, y)]).feature_names_in_.tolist() == ["c", "b"]

@@ -13,9 +13,17 @@ from mercer.gram import check_size, self_similarity
 from mercer.gram.moments import pieces
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.answers import ClassAnswers, ValueAnswers
-from mercer.models.base import Columns, KernelModel, keep_names, read_blocks
+from mercer.models.base import Columns, KernelModel, check_names, keep_names, read_blocks
 from mercer.models.state import in_one_step
-from mercer.models.validation import check_parameters, count, known_classes, meaning_of, read_rows, real_targets
+from mercer.models.validation import (
+    check_parameters,
+    count,
+    known_classes,
+    meaning_of,
+    read_rows,
+    real_targets,
+    under_parameters,
+)
 from mercer.rows import (
     Block,
     Draw,
@@ -101,6 +109,8 @@ class OnlineModel(KernelModel):
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
         if outside_memory(X):
+            if first:
+                self.__dict__.pop("feature_names_in_", None)
             return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, restart=restart)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
@@ -110,6 +120,8 @@ class OnlineModel(KernelModel):
             labels = Labels.of(block.y, block.weight) if is_classifier(self) else None
             self._targets = self._settle(block.y, labels, declared)
             self._held = None
+        else:
+            self._targets = under_parameters(self, self._targets)
         begins = first or self._held is not None
         block = block if self._held is None else join_blocks([self._held, block])
         encoded = self._targets.encode(block)
@@ -126,7 +138,8 @@ class OnlineModel(KernelModel):
         """
         if first and declared is None and is_classifier(self):
             declared = survey(rows, Draw(1, 0, labels=True)).labels.values
-        last: Block | None = None
+        # Blocks have no names: those of all rows are compared.
+        names, last = self.__dict__.pop("feature_names_in_", None), None
         for block in rows.blocks():
             new = self._add(block.X, block.y, block.weight, declared, restart=restart and last is None)
             last = new if last is None else join_blocks([last, new])
@@ -135,6 +148,9 @@ class OnlineModel(KernelModel):
             raise ValueError("there are no rows to learn; pass at least one row of positive weight")
         if first:
             keep_names(self, feature_names(rows))
+        elif names is not None:
+            self.feature_names_in_ = names
+            check_names(self, feature_names(rows))
         return last
 
     def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
@@ -315,6 +331,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
+        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         block = self._add(X, y, sample_weight, None, restart=True)
         self._calibrate_left_out(block)
         return self
@@ -338,6 +355,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             All labels that will occur; needed in the first call if its rows do not contain them all.
         sample_weight : array of shape (n,), default=None
         """
+        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and hasattr(self, "state_"):
             self._check_declared(classes)
         self._add(X, y, sample_weight, classes, restart=False)
@@ -351,7 +369,6 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             )
 
     def _reset(self) -> None:
-        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         k, q = len(self.classes_), self.state_.a.shape[1]
         self.scores_, self.rule_, self.scalings_ = ScoreWindow.empty(q), uncalibrated(q), np.zeros((k, k - 1))
 
