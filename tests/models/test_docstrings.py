@@ -1,6 +1,7 @@
 """What a newcomer looks for stands in the first lines of a class docstring."""
 
 import inspect
+import re
 
 import pytest
 
@@ -28,3 +29,39 @@ def test_both_ways_to_give_gamma_are_the_same():
     second = KernelFisherClassifier().set_params(kernel__gamma=0.1).fit(X, y)
     assert first.gamma_ == second.gamma_ == 0.1
     assert (first.predict_proba(X) == second.predict_proba(X)).all()
+
+
+def entries(documented, section):
+    """Names in a section of a numpydoc docstring."""
+    found = re.search(
+        rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", inspect.getdoc(documented) or "", re.S | re.M
+    )
+    lines = [] if found is None else [line for line in found[1].splitlines() if re.match(r"\w", line)]
+    return [name.strip() for line in lines for name in line.split(" : ")[0].split(",")]
+
+
+def described():
+    """Estimators and their public methods whose docstrings have parameters."""
+    kinds = [kind for name in mercer.__all__ if hasattr(kind := getattr(mercer, name), "fit")]
+    methods = [
+        getattr(kind, name)
+        for kind in kinds
+        for name in ("fit", "partial_fit", "remove")
+        if inspect.isfunction(inspect.getattr_static(kind, name, None))
+    ]
+    return [(each.__qualname__, each) for each in kinds + methods]
+
+
+@pytest.mark.parametrize(("name", "documented"), described())
+def test_parameters_are_documented_one_by_one(name, documented):
+    taken = [parameter for parameter in inspect.signature(documented).parameters if parameter != "self"]
+    assert sorted(entries(documented, "Parameters")) == sorted(taken), name
+
+
+@pytest.mark.parametrize("name", [name for name in mercer.__all__ if hasattr(getattr(mercer, name), "fit")])
+def test_documented_attributes_exist_after_fitting(name):
+    kind = getattr(mercer, name)
+    model = kind(centers=5) if "centers" in inspect.signature(kind).parameters else kind()
+    X, y = make_banana(60, random_state=0)
+    model.fit(X, y)
+    assert [entry for entry in entries(kind, "Attributes") if not hasattr(model, entry)] == []

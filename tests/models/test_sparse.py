@@ -296,3 +296,13 @@ def test_columns_that_are_constant_leave_the_intercept():
     X, y = np.zeros((10, 2)), np.arange(10.0)
     model = SparseKernelRegressor(RBF(gamma=1.0)).fit(X, y)
     assert_allclose(model.predict(X), 4.5)
+
+
+def test_rows_without_weight_do_not_decide_how_alpha_is_chosen():
+    """The evidence is for at most 600 distinct rows; here 590 have weight."""
+    X, y = make_sinc(620, random_state=0)
+    weight = np.repeat([1.0, 0.0], [590, 30])
+    model = SparseKernelRegressor(NARROW, max_centers=5, random_state=0)
+    alpha = model.fit(X, y, sample_weight=weight).alpha_
+    assert alpha == model.fit(X[:590], y[:590]).alpha_
+    assert alpha == model.set_params(alpha="evidence").fit(X, y, sample_weight=weight).alpha_

@@ -61,8 +61,9 @@ class SparseModel(KernelModel):
 
         Parameters
         ----------
-        X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows y : array of shape (n,), for a
-        regressor also (n, q) Class labels of one type (numbers, strings, Booleans or dates), or real targets.
+        X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows
+        y : array of shape (n,), for a regressor also (n, q)
+            Class labels of one type (numbers, strings, Booleans or dates), or real targets.
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` sets their meaning.
         """
@@ -72,13 +73,14 @@ class SparseModel(KernelModel):
         kernel = as_kernel(self.kernel).copy()
         rng = generator(self.random_state)
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
-        settings, meaning = self._settings(len(kernel.distinct(X).first)), meaning_of(self.weights)
+        used = X if (weight > 0).all() else kernel.subset(X, np.flatnonzero(weight > 0))
+        settings, meaning = self._settings(len(kernel.distinct(used).first)), meaning_of(self.weights)
         fit = fit_few_rows(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
         self.__dict__ |= self._attributes(targets, fit)
         return self
 
     def _settings(self, n_points: int) -> SparseSettings:
-        """The parameters, validated, for this many distinct rows."""
+        """The parameters, validated, for this many distinct rows of positive weight."""
         gate.choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
             gate.choice("stop", self.stop, STOPS)
@@ -217,6 +219,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         the first without a residual above ``tol``; the first at which the mean relative decrease of the objective
         over five steps is below ``tol``. None: the whole path.
     tol : float, default=0.01
+        The tolerance of ``stop``.
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
@@ -253,7 +256,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     path_ : SparsePath
         Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers;
         one for each class if ``shared`` is False.
-    trials_ : tuple of SparseTrial
+    trials_ : tuple of TuningPath
         Kernels and alphas that were compared.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
@@ -261,8 +264,10 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         Kernels of ``widths``, and the kernel of each center.
     loo_decision_, loo_proba_, loo_outputs_, loo_score_
         Leave-one-out results, with the center of the row removed as well, as in :class:`KernelFisherClassifier`.
-    rule_, threshold_, priors_
+    rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
         As in :class:`KernelFisherClassifier`.
+    degrees_of_freedom_ : float
+        Trace of the smoother, intercept included; the largest one if ``shared`` is False.
     report_ : SparseReport
         What the fit did, as text.
 
@@ -360,8 +365,10 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     ----------
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers in the order of their selection, coefficients, intercept.
-    support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, report_
+    support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, degrees_of_freedom_, report_
         As in :class:`SparseFisherClassifier`.
+    noise_std_, left_out_
+        As in :class:`KernelRidgeRegressor`; in ``left_out_`` a row is held out with its center.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it and without its center.
     loo_score_ : float

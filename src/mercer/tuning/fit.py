@@ -100,8 +100,9 @@ def fit_every_row(
     warn_of_fit(part.X, tuned)
     support = used[observations.rows.first]
     centers = settings.kernel.centers(block.X, support)
-    tuned = tuned if len(used) == len(fitted_rows := training.Y) else _at_all_rows(tuned, training, used, centers)
-    index = np.arange(len(fitted_rows))
+    if len(used) < len(training.Y):
+        tuned = _at_all_rows(tuned, training, used, centers)
+    index = np.arange(len(training.Y))
     return Fit(
         tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
     )
