@@ -16,6 +16,7 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherCla
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_waveform
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, FromCallable, Linear, pairwise
+from mercer.rows import StreamRows
 
 GAMMA = RBF(gamma=0.5)
 
@@ -376,3 +377,18 @@ def test_streams_of_named_columns_continue_and_start_over(model):
             fitted.partial_fit([(frame[["b", "a"]], y)])
     other = frame.rename(columns={"a": "c"})
     assert fitted.fit([(other, y)]).feature_names_in_.tolist() == ["c", "b"]
+
+
+def test_blocks_of_a_stream_are_learned_as_rows_in_memory():
+    """Balanced weights are those of all rows, and a block may have no weight."""
+    X, y = make_banana(120, random_state=0)
+    order = np.argsort(y[:60], kind="stable")
+    X[:60], y[:60] = X[:60][order], y[:60][order]
+    weight = np.where((np.arange(120) >= 40) & (np.arange(120) < 80), 0.0, 1.0)
+    model = OnlineFisherClassifier(GAMMA, class_weight="balanced")
+    held = clone(model).fit(X, y, weight)
+    for classes in (None, [-1, 1]):
+        rows = StreamRows([(X, y, weight)], block_rows=20)
+        assert_allclose(clone(model).partial_fit(rows, classes=classes).dual_coef_, held.dual_coef_, rtol=1e-9)
+    blocks = clone(model).fit(StreamRows([(X, y, weight)], block_rows=20))
+    assert_allclose(blocks.predict_proba(X), held.predict_proba(X), rtol=1e-9)

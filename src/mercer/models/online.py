@@ -103,8 +103,20 @@ class OnlineModel(KernelModel):
         check = super()._check_block()
         return None if check is None else replace(check, dtypes=(np.float64,))
 
-    def _add(self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None, *, restart: bool) -> Block:
-        """Learn rows of positive weight with their labels or values, starting over if ``restart``."""
+    def _add(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        declared: ArrayLike | None,
+        *,
+        restart: bool,
+        labels: Labels | None = None,
+    ) -> Block:
+        """Learn rows of positive weight with their labels or values, starting over if ``restart``.
+
+        ``labels`` are those of all rows, if these are the first of several blocks.
+        """
         first = restart or not hasattr(self, "state_")
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
@@ -117,7 +129,8 @@ class OnlineModel(KernelModel):
         used = np.flatnonzero(weight > 0)
         block = Block(take(X, used), y[used], weight[used], 0)
         if first:
-            labels = Labels.of(block.y, block.weight) if is_classifier(self) else None
+            if labels is None and is_classifier(self):
+                labels = Labels.of(block.y, block.weight)
             self._targets = self._settle(block.y, labels, declared)
             self._held = None
         else:
@@ -134,14 +147,18 @@ class OnlineModel(KernelModel):
     def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, restart: bool) -> Block:
         """Learn rows outside memory block by block; returns the last ``window`` of them.
 
-        Without declared classes, a pass before finds them.
+        A pass before finds the classes and their weights, unless the classes are declared and not weighted.
         """
-        if first and declared is None and is_classifier(self):
-            declared = survey(rows, Draw(1, 0, labels=True)).labels.values
+        labels = None
+        if first and is_classifier(self) and (declared is None or self.get_params()["class_weight"] is not None):
+            labels = survey(rows, Draw(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         names, last = self.__dict__.pop("feature_names_in_", None), None
         for block in rows.blocks():
-            new = self._add(block.X, block.y, block.weight, declared, restart=restart and last is None)
+            if block.weight is not None and not np.any(block.weight):
+                continue
+            begins = restart and last is None
+            new = self._add(block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
         if last is None:
