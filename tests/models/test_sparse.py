@@ -198,11 +198,11 @@ def test_report_says_why_a_path_ends():
     X, y = make_banana(200, random_state=0)
     limited = SparseFisherClassifier(NARROW, alpha=0.1, max_centers=3).fit(X, y)
     assert len(limited.support_) == 3
-    assert "all of a path of 3: stop='loo' would go on, max_centers above 3 lets it" in str(limited.report_)
+    assert "all of a path of 3: stop='loo' would select more; raise max_centers above 3" in str(limited.report_)
     asked = SparseFisherClassifier(NARROW, alpha=0.1, max_centers=3, stop=None).fit(X, y)
     assert "by gain, of a path of 3\n" in str(asked.report_)
     exhausted = SparseFisherClassifier("linear", alpha=1e-3, tol=0.0).fit(X[:, :1], y)
-    assert "all of a path of 1: no other row adds to it" in str(exhausted.report_)
+    assert "all of a path of 1: no other row would improve it" in str(exhausted.report_)
 
 
 def test_centers_whose_use_can_not_be_told_are_not_kept():

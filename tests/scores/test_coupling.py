@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from mercer.scores.coupling import couple_least_squares, couple_odds, pair_odds
+from mercer.scores.coupling import couple_least_squares, couple_odds
 
 
 def rule_odds(S):
@@ -16,6 +16,11 @@ def rule_odds(S):
 
 RULES = [rule_odds, couple_least_squares]
 every_rule = pytest.mark.parametrize("rule", RULES)
+
+
+def pair_odds(log_scores):
+    """Log-odds (n, k, k) of all pairs from logarithms (n, k) of probabilities."""
+    return log_scores[:, :, None] - log_scores[:, None, :]
 
 
 def antisymmetric(rng, n, k, scale):

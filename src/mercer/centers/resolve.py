@@ -44,13 +44,13 @@ def as_selector(centers: Any) -> CenterSelector:
 
 
 def auto_centers(n: int) -> int:
-    """How many centers n rows get by themselves: at most half of them."""
+    """The default number of centers for n rows: at most half of them."""
     least, most = AUTO_CENTERS
     return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
 
 
 def wanted_centers(centers: Any) -> int:
-    """The number of centers that the parameter asks for, or may ask for; 0 where they are given or not many."""
+    """The largest number of centers that the parameter requests; 0 if the centers or a selector determine it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
         return AUTO_CENTERS[1]
@@ -59,7 +59,7 @@ def wanted_centers(centers: Any) -> int:
 
 
 def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelector, int | None]:
-    """Who chooses centers for n rows like X, and how many; None leaves that to the selector."""
+    """The selector of centers for n rows like X, and their number; None: the selector determines it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
         gate.choice("centers", centers, ("auto", "all"))

@@ -18,12 +18,6 @@ from scipy.special import log_softmax, logsumexp
 from mercer.types import Array
 
 
-def pair_odds(log_scores: Array) -> Array:
-    """Antisymmetric log-odds (n, k, k) of all pairs from logarithms (n, k) of probabilities or densities."""
-    odds: Array = log_scores[:, :, None] - log_scores[:, None, :]
-    return odds
-
-
 def couple_odds(S: Array) -> Array:
     """Log-probabilities (n, k) from log-odds S (n, k, k) with S_ij = -S_ji: Andelić (2007), Eq. (4.8)."""
     _check_odds(S)

@@ -69,7 +69,7 @@ def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
         )
 
 
-def warn_of_indefinite(kernel: Any, negative: float) -> None:
+def warn_of_indefinite(kernel: Kernel, negative: float) -> None:
     """Warn if the kernel is not positive semidefinite, and the negative part of its matrix was clipped."""
     if negative > 0 and not kernel.positive_semidefinite:
         warn(
@@ -80,7 +80,7 @@ def warn_of_indefinite(kernel: Any, negative: float) -> None:
         )
 
 
-def warn_of_lost_digits(X: Any, kernel: Any, alpha: float, error: float) -> None:
+def warn_of_lost_digits(X: Any, kernel: Kernel, alpha: float, error: float) -> None:
     """Warn if rounding errors may change outputs visibly."""
     single = getattr(X, "dtype", None) == np.float32
     if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):

@@ -131,7 +131,7 @@ def fit_few_rows(
         coef=coef,
         intercept=intercept,
         stages=stages,
-        alpha=float(fit.parts[0].steps.alpha[0]),
+        alpha=fit.alpha,
         degrees_of_freedom=max(map(_degrees_of_freedom, fit.parts)),
         criterion_value=float(np.mean([part.score for part in fit.parts])),
         paths=tuple(part.path for part in fit.parts),
@@ -170,5 +170,5 @@ def _end(settings: SparseSettings, fit: SparseFit, n_points: int) -> str:
     if not whole or settings.stop is None:
         return ""
     if fit.longest == n_points or max(whole) < fit.longest:
-        return ": no other row adds to it"
-    return f": stop={settings.stop!r} would go on, max_centers above {fit.longest} lets it"
+        return ": no other row would improve it"
+    return f": stop={settings.stop!r} would select more; raise max_centers above {fit.longest}"
