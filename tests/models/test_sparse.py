@@ -306,3 +306,12 @@ def test_rows_without_weight_do_not_decide_how_alpha_is_chosen():
     alpha = model.fit(X, y, sample_weight=weight).alpha_
     assert alpha == model.fit(X[:590], y[:590]).alpha_
     assert alpha == model.set_params(alpha="evidence").fit(X, y, sample_weight=weight).alpha_
+
+
+@pytest.mark.parametrize("model", [SparseFisherClassifier(NARROW), SparseKernelRegressor(NARROW)])
+def test_stages_read_rows_outside_memory(banana, model):
+    X, y = banana
+    stages = list(model.set_params(max_centers=3, stop=None).fit(X, y).staged_predict([(X[:90],), (X[90:],)]))
+    assert len(stages) == 3
+    for streamed, held in zip(stages, model.staged_predict(X)):
+        assert_allclose(streamed, held, rtol=1e-12)

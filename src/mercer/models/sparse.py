@@ -174,11 +174,12 @@ class SparseModel(KernelModel):
     def _staged_outputs(self, X: Any) -> Iterator[Floats]:
         """f (n, q) with 1, 2, … centers of each selection."""
         check_is_fitted(self)
-        X = self._read(X, reset=False)
         shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
         for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
             coef, intercept = staged(self.stages_, s, *shape)
-            yield expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)(X)
+            yield self._evaluated(
+                X, expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)
+            )
 
 
 class SparseFisherClassifier(ClassAnswers, SparseModel):
