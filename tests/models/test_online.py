@@ -392,3 +392,11 @@ def test_blocks_of_a_stream_are_learned_as_rows_in_memory():
         assert_allclose(clone(model).partial_fit(rows, classes=classes).dual_coef_, held.dual_coef_, rtol=1e-9)
     blocks = clone(model).fit(StreamRows([(X, y, weight)], block_rows=20))
     assert_allclose(blocks.predict_proba(X), held.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_small_blocks_are_joined_before_the_kernel_is_determined(size):
+    X, y = make_banana(300, random_state=0)
+    first = OnlineKernelRegressor().fit(X[:100], y[:100])
+    blocks = [(X[i : i + size], y[i : i + size]) for i in range(0, 300, size)]
+    assert OnlineKernelRegressor().fit(StreamRows(blocks, block_rows=size)).gamma_ == first.gamma_

@@ -1,6 +1,7 @@
 """Estimators that learn from a stream, block by block, with a bounded number of centers (KRLS)."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -154,9 +155,7 @@ class OnlineModel(KernelModel):
             labels = survey(rows, Draw(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         names, last = self.__dict__.pop("feature_names_in_", None), None
-        for block in rows.blocks():
-            if block.weight is not None and not np.any(block.weight):
-                continue
+        for block in _at_least(SETTLING, rows.blocks()):
             begins = restart and last is None
             new = self._add(block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
@@ -562,6 +561,20 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
     def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
         losses = squared_errors(encoded.y, outputs)
         self._remember(losses[~np.isnan(losses)], weight_of(block)[~np.isnan(losses)])
+
+
+def _at_least(n: int, blocks: Iterator[Block]) -> Iterator[Block]:
+    """Blocks of at least n rows, except for the last; those without any weight are left out."""
+    small: list[Block] = []
+    for block in blocks:
+        if block.weight is not None and not np.any(block.weight):
+            continue
+        small.append(block)
+        if sum(part.n_rows for part in small) >= n:
+            yield join_blocks(small)
+            small = []
+    if small:
+        yield join_blocks(small)
 
 
 def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
