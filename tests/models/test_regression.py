@@ -225,3 +225,21 @@ def test_small_weights_leave_the_noise_finite(rng):
     y = X[:, 0] + 0.1 * rng.normal(size=60)
     model = KernelRidgeRegressor().fit(X, y, sample_weight=np.full(60, 1 / 60))
     assert model.noise_std_ < 1.0
+
+
+@pytest.mark.parametrize("centers", ["all", 20])
+@pytest.mark.parametrize("parameters", [{"penalty": "coef"}, {"fit_intercept": False}], ids=repr)
+def test_uncertainty_is_that_of_the_fit_whatever_is_set_afterwards(curve, centers, parameters):
+    X, y = curve
+    model = KernelRidgeRegressor(RBF(gamma=1.0), alpha=0.1, centers=centers, random_state=0).fit(X, y)
+    std, interval = model.predict_std(X), model.predict_interval(X)
+    model.set_params(**parameters)
+    assert_allclose(model.predict_std(X), std, rtol=1e-12)
+    assert_allclose(model.predict_interval(X), interval, rtol=1e-12)
+
+
+def test_standard_deviations_of_a_lean_copy_without_moments_are_refused(curve):
+    X, y = curve
+    lean = KernelRidgeRegressor(RBF(gamma=1.0), alpha=0.1, centers=20, random_state=0).fit(X, y).lean()
+    with pytest.raises(ValueError, match=r"lean copy .* use the model it is a copy of"):
+        lean.predict_std(X)

@@ -7,12 +7,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.gram import Budget
+from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.models.answers import ValueAnswers
 from mercer.models.lazy import lazily, lazily_whole
 from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, from_one_state, in_one_step
-from mercer.models.validation import penalty_of
 from mercer.scores.uncertainty import Uncertainty
 from mercer.types import Floats
 
@@ -191,10 +191,17 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
             self.kernel_,
             self.X_fit_,
             self.alpha_,
-            penalty_of(self.penalty),
-            self.fit_intercept,
+            *self._penalized,
             self.left_out_,
             self.report_.negative,
-            lambda: self._moments,
+            self._moments_of_rows,
             Budget.from_parameter(self.max_memory),
         )
+
+    def _moments_of_rows(self) -> Moments:
+        if "_state" not in vars(self):
+            raise ValueError(
+                "standard deviations of a fit with centers need its moments, which a lean copy does not have; use "
+                "the model it is a copy of"
+            )
+        return self._moments

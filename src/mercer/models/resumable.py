@@ -32,6 +32,7 @@ from mercer.models.validation import (
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import take
 from mercer.scores.targets import Targets
+from mercer.solvers.spectrum import Penalty
 from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
 from mercer.tuning.passes import Encoder, PassState, begin, look
 from mercer.types import Array, Indices
@@ -71,6 +72,8 @@ class ResumableModel(KernelModel):
     _state: PassState
     _kept: Kept
     _begun_with: dict[str, Any]
+    # Penalty and intercept of the fit, whatever is set later.
+    _penalized: tuple[Penalty, bool]
 
     alpha_: Any = Awaited()
     gamma_: Any = Awaited()
@@ -103,6 +106,7 @@ class ResumableModel(KernelModel):
         """
         settings, rng = settings_of(self), generator(self.random_state)
         self._start_anew()
+        self._penalized = settings.penalty, settings.intercept
         if outside_memory(X):
             refuse_outside(self, groups)
             self._begin(read_blocks(self, X, y, sample_weight), settings, rng)
@@ -259,6 +263,7 @@ class ResumableModel(KernelModel):
         for name in [name for name in vars(self) if name.endswith("_") and name not in chosen]:
             delattr(self, name)
         state = self._state
+        self._penalized = state.settings.penalty, state.settings.intercept
         self.kernel_, self.X_fit_, self.support_ = state.kernel, state.centers, state.support
         self._pending = Pending()
         return self
