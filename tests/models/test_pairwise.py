@@ -111,3 +111,23 @@ def test_what_cannot_be_coupled_is_refused(three_classes):
     with pytest.raises(ValueError, match="coupling='votes' is not known"):
         PairwiseClassifier(coupling="votes").fit(X, y)
     assert not hasattr(PairwiseClassifier(LogisticRegression()), "partial_fit")
+
+
+def test_labels_of_rows_without_weight_are_no_classes(three_classes):
+    X, y = three_classes
+    labels, weight = y.copy(), np.ones(len(y))
+    labels[0], weight[0] = 99, 0.0
+    estimator = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[::10])
+    model = PairwiseClassifier(estimator).partial_fit(X, labels, sample_weight=weight)
+    assert_array_equal(model.classes_, np.unique(y))
+    before = model.predict_proba(X)
+    model.partial_fit(X[:3], labels[:3], sample_weight=np.zeros(3) + [0.0, 1.0, 1.0])
+    assert model.predict_proba(X).shape == before.shape
+
+
+def test_rows_outside_memory_are_refused_in_fits(three_classes, tmp_path):
+    X, y = three_classes
+    for rows in (lambda: iter([(X, y)]), [(X, y)], str(tmp_path / "rows.parquet")):
+        for method in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match="PairwiseClassifier needs the rows in memory"):
+                getattr(PairwiseClassifier(), method)(rows, y)

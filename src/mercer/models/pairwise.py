@@ -18,7 +18,7 @@ from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
-from mercer.models.validation import check_classes, class_labels, known_classes, row_weight
+from mercer.models.validation import check_classes, class_labels, known_classes, refuse_blocks, row_weight
 from mercer.rows import outside_memory
 from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
@@ -125,11 +125,11 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         """
         X, labels, weight = self._table(X, y, sample_weight)
         if not hasattr(self, "estimators_"):
-            self._set_classes(np.unique(labels) if classes is None else known_classes(classes))
+            self._set_classes(np.unique(labels[weight > 0]) if classes is None else known_classes(classes))
             self.estimators_ = [self._new() for _ in self.pairs_]
             self._columns = [None] * len(self.pairs_)
         same_type("y", self.classes_, labels)
-        unknown = np.setdiff1d(labels, self.classes_)
+        unknown = np.setdiff1d(labels[weight > 0], self.classes_)
         if len(unknown):
             raise ValueError(
                 f"y contains {unknown.tolist()}, but the first call had only {self.classes_.tolist()}; pass all "
@@ -139,7 +139,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         self.estimators_ = [_successor(model) for model in self.estimators_]
         for pair, model in zip(self.pairs_, self.estimators_):
             rows = self._rows_of(pair, labels)
-            if len(rows):
+            if weight[rows].any():
                 known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
                 model.partial_fit(take(X, rows), labels[rows], **known)
         return self._describe(X)
@@ -185,6 +185,9 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
                 f"{self.estimator!r} has no predict_log_proba; use a classifier with probabilities, which are "
                 "needed to couple pairs"
             )
+        # Dask arrays are indexed like arrays.
+        if not hasattr(X, "shape"):
+            refuse_blocks(self, X)
         (X,), labels = indexable(unmasked("X", X)), class_labels(y)
         check_consistent_length(X, labels)
         return X, labels, row_weight(sample_weight, len(labels))

@@ -332,15 +332,20 @@ def meaning_of(weights: Any) -> Meaning:
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
     """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
+    refuse_blocks(model, X)
+    X = model._read(X, reset=reset)
+    y = class_labels(y) if is_classifier(model) else real_targets(y, model)
+    check_consistent_length(X, y)
+    return X, y, row_weight(sample_weight, len(y))
+
+
+def refuse_blocks(model: Any, X: Any) -> None:
+    """Reject rows outside memory."""
     if outside_memory(X):
         raise ValueError(
             f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
             "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"
         )
-    X = model._read(X, reset=reset)
-    y = class_labels(y) if is_classifier(model) else real_targets(y, model)
-    check_consistent_length(X, y)
-    return X, y, row_weight(sample_weight, len(y))
 
 
 def refuse_outside(model: Any, groups: Any) -> None:
