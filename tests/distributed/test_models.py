@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
 from mercer.linalg import blas_threads
@@ -41,6 +41,11 @@ def test_arrays_of_dask_give_the_model_of_memory_and_lazy_outputs(banana, arrays
         lazy = getattr(model, method)(arrays[0])
         assert hasattr(lazy, "compute")
         assert_allclose(lazy.compute(), getattr(expected, method)(banana[0]), atol=1e-10)
+
+
+def test_online_models_keep_the_names_of_a_dask_frame(frame):
+    model = OnlineFisherClassifier(RBF(gamma=2.0)).fit(frame, "label")
+    assert list(model.feature_names_in_) == ["a", "b"]
 
 
 def test_frames_of_dask_keep_their_names(banana, frame):

@@ -39,15 +39,15 @@ class Columns:
         return X
 
 
-def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
+def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None, *, first: bool = False) -> Rows:
     """Rows outside memory; for Parquet files, the columns that the model was fitted on, if it was.
 
-    If column names are known, other columns raise an error before anything is read.
+    Column names of the ``first`` rows are stored; later, other columns raise an error before anything is read.
     """
     names = getattr(model, "feature_names_in_", None)
     if y is None and isinstance(X, str | Path) and names is not None:
         return ParquetRows(X, columns=list(names), weight=weight)
-    check_names(model, feature_names(X, y, weight))
+    (keep_names if first else check_names)(model, feature_names(X, y, weight))
     return as_rows(X, y, weight)
 
 

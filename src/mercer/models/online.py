@@ -124,7 +124,11 @@ class OnlineModel(KernelModel):
         if outside_memory(X):
             if first:
                 self.__dict__.pop("feature_names_in_", None)
-            return self._add_blocks(read_blocks(self, X, y, sample_weight), declared, first=first, restart=restart)
+            rows = read_blocks(self, X, y, sample_weight)
+            block = self._add_blocks(rows, declared, first=first, restart=restart)
+            if first:
+                keep_names(self, feature_names(X, y, sample_weight))
+            return block
         X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
         used = np.flatnonzero(weight > 0)

@@ -109,7 +109,7 @@ class ResumableModel(KernelModel):
         self._penalized = settings.penalty, settings.intercept
         if outside_memory(X):
             refuse_outside(self, groups)
-            self._begin(read_blocks(self, X, y, sample_weight), settings, rng)
+            self._begin(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
             self.__dict__ |= self._solution()
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
@@ -218,7 +218,7 @@ class ResumableModel(KernelModel):
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows to add or remove; those in memory are validated."""
         if outside_memory(X):
-            return read_blocks(self, X, y, sample_weight)
+            return read_blocks(self, X, y, sample_weight, first="_state" not in vars(self))
         X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
         return MemoryRows(X, y, None if sample_weight is None else weight)
 
