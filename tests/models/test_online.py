@@ -400,3 +400,9 @@ def test_small_blocks_are_joined_before_the_kernel_is_determined(size):
     first = OnlineKernelRegressor().fit(X[:100], y[:100])
     blocks = [(X[i : i + size], y[i : i + size]) for i in range(0, 300, size)]
     assert OnlineKernelRegressor().fit(StreamRows(blocks, block_rows=size)).gamma_ == first.gamma_
+
+
+def test_given_class_weights_need_no_pass_before():
+    X, y = make_banana(100, random_state=0)
+    model = OnlineFisherClassifier(GAMMA, class_weight={-1: 1.0, 1: 2.0})
+    assert model.partial_fit(iter([(X, y)]), classes=[-1, 1]).n_rows_seen_ == 100

@@ -315,3 +315,10 @@ def test_stages_read_rows_outside_memory(banana, model):
     assert len(stages) == 3
     for streamed, held in zip(stages, model.staged_predict(X)):
         assert_allclose(streamed, held, rtol=1e-12)
+
+
+def test_stages_of_an_iterator_are_refused_with_a_remedy(banana):
+    X, y = banana
+    model = SparseFisherClassifier(NARROW, alpha=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="pass a function that returns the iterator"):
+        list(model.staged_predict(iter([(X,)])))

@@ -152,10 +152,11 @@ class OnlineModel(KernelModel):
     def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, restart: bool) -> Block:
         """Learn rows outside memory block by block; returns the last ``window`` of them.
 
-        A pass before finds the classes and their weights, unless the classes are declared and not weighted.
+        A pass before finds the classes and their weights, unless the classes are declared and not balanced.
         """
         labels = None
-        if first and is_classifier(self) and (declared is None or self.get_params()["class_weight"] is not None):
+        balanced = isinstance(getattr(self, "class_weight", None), str)
+        if first and is_classifier(self) and (declared is None or balanced):
             labels = survey(rows, Draw(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         names, last = self.__dict__.pop("feature_names_in_", None), None

@@ -13,7 +13,7 @@ from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.answers import ClassAnswers, ValueAnswers
-from mercer.models.base import KernelModel
+from mercer.models.base import KernelModel, read_blocks
 from mercer.models.report import SparseReport
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
@@ -24,7 +24,7 @@ from mercer.models.validation import (
     positive_or_word,
     read_rows,
 )
-from mercer.rows import Block, Labels
+from mercer.rows import Block, Labels, outside_memory
 from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
 from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
@@ -174,6 +174,8 @@ class SparseModel(KernelModel):
     def _staged_outputs(self, X: Any) -> Iterator[Floats]:
         """f (n, q) with 1, 2, … centers of each selection."""
         check_is_fitted(self)
+        # An iterator is read by the first stage, and refused by the second.
+        X = read_blocks(self, X) if outside_memory(X) else X
         shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
         for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
             coef, intercept = staged(self.stages_, s, *shape)
