@@ -88,7 +88,8 @@ class FromCallable(Foreign):
     Parameters
     ----------
     function : callable
-        Takes X with n and Z with m rows, and returns finite numbers of shape (n, m).
+        Takes X with n and Z with m rows, and returns finite numbers of shape (n, m). Fitted models share it: an
+        object with attributes that change later changes their predictions.
     psd : bool
         Declares that the function is a positive semidefinite kernel.
 

@@ -1,7 +1,6 @@
 """Estimators that learn from a stream, block by block, with a bounded number of centers (KRLS)."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -32,35 +31,22 @@ from mercer.rows import (
     Reading,
     Rows,
     Tally,
-    distinct_rows,
     feature_names,
     outside_memory,
     reading_of,
     survey,
 )
-from mercer.rows.base import join_blocks
+from mercer.rows.base import join_blocks, of_at_least
 from mercer.rows.table import take
 from mercer.rows.twins import weight_of
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_shares
-from mercer.scores.rule import Scatter
 from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
-from mercer.solvers.recursive import (
-    CHUNK,
-    Recursion,
-    RecursiveState,
-    learn,
-    left_out,
-    start,
-)
+from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, learn, start
 from mercer.tuning.checks import warn_of_constant
+from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
 from mercer.types import Array
-
-# Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
-SETTLING = 100
-# Rows that may be kept because they are all equal.
-MOST_HELD = 1000
 
 
 class OnlineModel(KernelModel):
@@ -160,7 +146,7 @@ class OnlineModel(KernelModel):
             labels = survey(rows, Draw(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         names, last = self.__dict__.pop("feature_names_in_", None), None
-        for block in _at_least(SETTLING, rows.blocks()):
+        for block in of_at_least(rows.blocks(), SETTLING):
             begins = restart and last is None
             new = self._add(block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
@@ -176,7 +162,7 @@ class OnlineModel(KernelModel):
 
     def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
         """Determine the kernel on the first rows, and forget everything learned before."""
-        self.kernel_, enough = _settled(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
+        self.kernel_, enough = settled_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
         self.gamma_ = self.kernel_.gamma
         self._held = None if enough else block
         # A single row may be small, or like all others.
@@ -189,14 +175,7 @@ class OnlineModel(KernelModel):
         self._reset()
 
     def _recursion(self) -> Recursion:
-        return Recursion(
-            kernel=self.kernel_,
-            alpha=self.alpha,
-            nu=self.nu,
-            max_centers=self.max_centers,
-            decay=self.decay,
-            when_full=self.when_full,
-        )
+        return Recursion(self.kernel_, self.alpha, self.nu, self.max_centers, self.decay, self.when_full)
 
     def _learn(self, block: Block, encoded: Block) -> None:
         """Learn a block, so that later rows benefit from calibration."""
@@ -240,8 +219,9 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
-        are resolved on the rows of the first call, or on the first 100 rows if the first calls have fewer, and
-        "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows first, or a number.
+        are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
+        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
@@ -403,11 +383,8 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     def _reading(self, weight: Array) -> Reading:
         return reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
 
-    def _scatter(self) -> Scatter:
-        return Scatter.of_sums(*self.state_.against_targets(), self.state_.total_weight, self.state_.n_rows)
-
     def _calibrate(self, scores: ScoreWindow, reading: Reading) -> None:
-        scatter = self._scatter()
+        scatter = scatter_of(self.state_)
         rule = scores.calibrated(self._targets, reading, scatter)
         self.scores_ = replace(scores, new=0)
         self.__dict__ |= self._targets.attributes(rule, class_shares(scatter.Y, scatter.n), scatter)
@@ -416,20 +393,13 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         """Calibrate on leave-one-out scores of the last rows, which do not depend on their order."""
         last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
         encoded, reading = self._targets.encode(last), self._reading(weight_of(block))
-        label, weight, given = class_numbers(encoded.y), weight_of(encoded), weight_of(last)
-
-        def scores(reading: Reading) -> ScoreWindow:
-            unit = weight / reading.copies(given)
-            outputs = left_out(self._recursion(), self.state_, last.X, encoded.y, unit)
-            return ScoreWindow(outputs, label, weight, given).known()
-
-        taken = scores(reading)
+        taken = left_out_scores(self._recursion(), self.state_, last, encoded, reading)
         if len(taken.label) == 0:
             return
         self._calibrate(taken, reading)
         if reading.doubtful:
-            other = scores(reading.opposite)
-            rule = other.calibrated(self._targets, reading, self._scatter())
+            other = left_out_scores(self._recursion(), self.state_, last, encoded, reading.opposite)
+            rule = other.calibrated(self._targets, reading, scatter_of(self.state_))
             warn_of_weights(reading, taken.accuracy(self.rule_), other.accuracy(rule))
 
 
@@ -451,8 +421,9 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
-        are resolved on the rows of the first call, or on the first 100 rows if the first calls have fewer, and
-        "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows first, or a number.
+        are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
+        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
     nu : float, default=1e-3
@@ -566,39 +537,3 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
     def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
         losses = squared_errors(encoded.y, outputs)
         self._remember(losses[~np.isnan(losses)], weight_of(block)[~np.isnan(losses)])
-
-
-def _at_least(n: int, blocks: Iterator[Block]) -> Iterator[Block]:
-    """Blocks of at least n rows, except for the last; those without any weight are left out."""
-    small: list[Block] = []
-    for block in blocks:
-        if block.weight is not None and not np.any(block.weight):
-            continue
-        small.append(block)
-        if sum(part.n_rows for part in small) >= n:
-            yield join_blocks(small)
-            small = []
-    if small:
-        yield join_blocks(small)
-
-
-def _settled(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
-    """The kernel with strings replaced by numbers, and whether they are final; names mean gamma="median"."""
-    chosen = as_kernel(kernel).copy()
-    if isinstance(kernel, str) and chosen.gamma == "loo":
-        chosen = chosen.set_params(gamma="median")
-    if chosen.settled:
-        return chosen, True
-    n, different = len(weight), len(distinct_rows(X).first)
-    if different < 2 and (not more_to_come or n == 0 or n >= MOST_HELD):
-        raise ValueError(
-            f"{chosen!r} takes its parameters from the first rows, but of these, n_samples = {n}, only "
-            f"{different} are distinct; pass the parameters, or start with other rows"
-        )
-    candidates = chosen.candidates(X, weight)
-    if len(candidates) > 1:
-        raise ValueError(
-            f"{chosen!r} stands for {len(candidates)} kernels, but a stream has no second pass to choose between "
-            "them; pass kernel_ of a model fitted to the first rows"
-        )
-    return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)

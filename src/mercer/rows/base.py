@@ -144,6 +144,20 @@ def regroup(blocks: Iterable[Block], block_rows: int) -> Iterator[Block]:
         yield join_blocks(held)
 
 
+def of_at_least(blocks: Iterable[Block], n: int) -> Iterator[Block]:
+    """Blocks of at least n rows, except for the last; those without any weight are left out."""
+    small: list[Block] = []
+    for block in blocks:
+        if block.weight is not None and not np.any(block.weight):
+            continue
+        small.append(block)
+        if sum(part.n_rows for part in small) >= n:
+            yield join_blocks(small)
+            small = []
+    if small:
+        yield join_blocks(small)
+
+
 def join_blocks(blocks: Sequence[Block]) -> Block:
     """One block of the rows of several."""
     if len(blocks) == 1:
