@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer.kernels import RBF
+from mercer.kernels import RBF, as_kernel
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 
@@ -209,3 +209,13 @@ def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, s
         return KernelFisherClassifier(random_state=random_state).fit(X, y)
 
     assert_array_equal(fitted().loo_path_.scores, fitted().loo_path_.scores)
+
+
+def test_a_kernel_and_its_parameter_are_searched_together(two_classes):
+    X, y = two_classes
+    grid = {"kernel": ["rbf", "laplacian"], "kernel__gamma": [0.1, 1.0]}
+    search = GridSearchCV(KernelFisherClassifier(alpha=0.1), grid, cv=2).fit(X, y)
+    best = search.best_params_
+    assert str(search.best_estimator_.kernel_) == str(
+        as_kernel(best["kernel"]).set_params(gamma=best["kernel__gamma"])
+    )

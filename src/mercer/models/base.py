@@ -91,8 +91,9 @@ class KernelModel(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__gamma`` and the like also work for a kernel given by name."""
-        if isinstance(self.kernel, str) and any(key.startswith("kernel__") for key in params):
-            self.kernel = as_kernel(self.kernel)
+        kernel = params.get("kernel", self.kernel)
+        if isinstance(kernel, str) and any(key.startswith("kernel__") for key in params):
+            params["kernel"] = as_kernel(kernel)
         super().set_params(**params)
         return self
 
