@@ -51,6 +51,7 @@ METHODS = (
     "decision_function",
     "transform",
     "predict_interval",
+    "predict_std",
 )
 
 
