@@ -30,8 +30,9 @@ docs:   ## the documentation, warnings as errors, into docs/_build/html
 
 bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst lists its contents"; exit 1; }
-	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/first_fit.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/memory.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/threads.py

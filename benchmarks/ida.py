@@ -147,7 +147,7 @@ def criteria(folder: Path, jobs: int) -> str:
     """Mean error, log-loss and Brier score over the sets for each criterion of the choice."""
     rows = []
     for criterion in CLASSIFICATION_CRITERIA:
-        model = make_pipeline(StandardScaler(), KernelFisherClassifier(criterion=criterion))
+        model = make_pipeline(StandardScaler(), KernelFisherClassifier(criterion=criterion, random_state=0))
         results = measure(folder, lambda *part, model=model: ours(model, *part), jobs)
         values = [over_sets(results, field) for field in ("error", "log_loss", "brier")]
         rows.append([criterion, f"{values[0]:.2f}", f"{values[1]:.4f}", f"{values[2]:.4f}"])

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -25,8 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy.linalg
-from common import heading, table
+from common import bare_block, bare_fit, best_in_turn, blas_threads, heading, table, timed
 from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
@@ -44,24 +42,10 @@ from mercer.solvers.ridge import decompose_moments
 
 GAMMA = 0.03
 ALPHA = 1.0
-BLOCK = 4096
 TEST_ROWS = 20_000
-THREADS = 2
 MIB = 2.0**20
 PEERS = {"Nystroem + Ridge": ALPHA, "fit, alpha given": ALPHA, 'fit, alpha="loo"': "loo"}
 PARTS = ("fit", "peers", "growth", "predict", "loo", "agree", "mnist")
-
-
-def timed(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
-def best_in_turn(repeats: int, **functions: Callable[[], Any]) -> dict[str, float]:
-    """Least seconds of each function, called one after the other, again and again."""
-    runs = [{name: timed(function) for name, function in functions.items()} for _ in range(repeats)]
-    return {name: min(run[name] for run in runs) for name in functions}
 
 
 def draw_rows(n: int) -> tuple[Any, Any, Any, Any]:
@@ -75,38 +59,8 @@ def error(y: Any, outputs: Any) -> float:
     return float(100 * np.mean(np.sign(outputs.ravel()) != y))
 
 
-# The bare engine ------------------------------------------------------------------------------------------------
-
-
-def bare_block(X: Any, Z: Any, gamma: float) -> Any:
-    """exp(-gamma |x - z|²) with the norms folded into one product, in place."""
-    left = np.column_stack([2 * gamma * X, -gamma * (X**2).sum(1), np.ones(len(X), X.dtype)])
-    right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -gamma * (Z**2).sum(1)])
-    K = left @ right.T
-    return np.exp(K, out=K)
-
-
-def bare_fit(X: Any, y: Any, Z: Any) -> Any:
-    """The loop one would write: blocks in two threads, float32 products summed in float64, one Cholesky solve."""
-
-    def sums(part: range) -> tuple[Any, Any]:
-        G, c = np.zeros((len(Z), len(Z))), np.zeros(len(Z))
-        for start in part:
-            K = bare_block(X[start : start + BLOCK], Z, GAMMA)
-            G += K.T @ K
-            c += K.T @ y[start : start + BLOCK].astype(np.float32)
-        return G, c
-
-    starts = range(0, len(X), BLOCK)
-    with threadpool_limits(1), ThreadPoolExecutor(THREADS) as pool:
-        parts = list(pool.map(sums, [starts[i::THREADS] for i in range(THREADS)]))
-    G, c = (sum(part) for part in zip(*parts))
-    K = bare_block(Z.astype(float), Z.astype(float), GAMMA)
-    return scipy.linalg.solve(G + ALPHA * K, c, assume_a="pos")
-
-
 def sgemm_peak(seconds: float = 1.0) -> float:
-    """Operations a second of float32 matrix products, one in each of two threads."""
+    """Operations a second of float32 matrix products, one in each thread that may be used."""
     A = np.ones((2048, 2048), np.float32)
 
     def run(_: int) -> int:
@@ -116,9 +70,10 @@ def sgemm_peak(seconds: float = 1.0) -> float:
             n += 1
         return n
 
-    with threadpool_limits(1), ThreadPoolExecutor(THREADS) as pool:
+    threads = blas_threads()
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         start = time.perf_counter()
-        n = sum(pool.map(run, range(THREADS)))
+        n = sum(pool.map(run, range(threads)))
         return n * 2 * 2048.0**3 / (time.perf_counter() - start)
 
 
@@ -172,10 +127,11 @@ def part_fit(n: int, m: int, repeats: int) -> list[list[object]]:
     given = KernelFisherClassifier(RBF(gamma=GAMMA), alpha=ALPHA, centers=Z)
     tuned = KernelFisherClassifier(RBF(gamma=GAMMA), centers=Z)
     fold = MomentsOf(RBF(gamma=GAMMA), Z, np.float32)
+    loop = partial(bare_fit, X, y, Z, gamma=GAMMA, alpha=ALPHA)
     peak = sgemm_peak()
     seconds = best_in_turn(
         repeats,
-        bare=lambda: bare_fit(X, y, Z),
+        bare=loop,
         moments=lambda: MemoryRows(X, y).reduce(fold),
         given=lambda: given.fit(X, y),
         tuned=lambda: tuned.fit(X, y),
@@ -183,9 +139,9 @@ def part_fit(n: int, m: int, repeats: int) -> list[list[object]]:
     peak = max(peak, sgemm_peak())
     bare = seconds["bare"]
     above = {name: apart("memory", n, m, name) for name in ("given", "tuned")}
-    bare_error = error(y_new, bare_block(X_new, Z, GAMMA) @ bare_fit(X, y, Z))
+    bare_error = error(y_new, bare_block(X_new, Z, GAMMA) @ loop())
     share = 100 * n * m**2 / seconds["moments"] / peak
-    print(f"sgemm {peak / 1e9:.0f} GF/s in two threads; products in {given.report_.products}")
+    print(f"sgemm {peak / 1e9:.0f} GF/s in {blas_threads()} threads; products in {given.report_.products}")
     return [
         ["bare loop, one alpha", bare, 1.0, "", "", f"{bare_error:.2f}"],
         ["moments pass", seconds["moments"], seconds["moments"] / bare, f"{share:.0f} %", "", ""],

@@ -1,12 +1,16 @@
 """The benchmark scripts run, on archives of the right form with next to nothing in them."""
 
+import importlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer.datasets import IDA_NAMES
 
@@ -68,14 +72,82 @@ def test_sparse_prints_its_tables_and_goes_on_where_it_stopped(ida, tmp_path, rn
     assert "banana: 7, 1.0 % kept" in run(*command)
 
 
-def test_cost_prints_one_line_for_each_size():
-    lines = run("cost.py", "--sizes", 30, 50, "--repeats", 1).splitlines()
-    assert [line.split()[0] for line in lines[-2:]] == ["30", "50"]
+def tables(text):
+    """The cells of each table by its title: columns are two or more spaces apart."""
+    found = {}
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        rule = [i for i, line in enumerate(lines) if line and set(line) == {"-"}]
+        if rule:
+            found[lines[rule[0] - 2]] = [re.split(r"\s{2,}", line.strip()) for line in lines[rule[0] + 1 :]]
+    return found
 
 
-def test_tuning_speed_prints_one_line_for_each_size():
-    last = run("tuning_speed.py", "--sizes", 40, "--repeats", 1, "--quick").splitlines()[-1]
-    assert last.split()[0] == "40"
+def test_cost_prints_one_line_for_each_size_engine_and_neighbor():
+    out = tables(run("cost.py", "--sizes", 30, 50, "--repeats", 1, "--quick"))
+    sizes, engines, busy = out.values()
+    assert [(line[0], line[4]) for line in sizes] == [("30", "30"), ("50", "50")]
+    assert [line[3] for line in engines] == ["eigh of 100 rows", "eigh of 200 rows", "loop, 20 centers"]
+    assert [line[0] for line in busy] == ["fit of 50 rows", "eigh of 50 rows"]
+
+
+def test_a_step_is_growth_beyond_the_rows(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    cost = importlib.import_module("cost")
+    assert cost.step_and_power([1000, 2000], [1.0, 8.0]) == pytest.approx((4.0, 3.0))
+    assert cost.step_and_power([5000, 5001], [1.0, 0.25]) == (pytest.approx(0.25, rel=1e-3), None)
+
+
+def adult_archive(folder, rng):
+    """The census data with the right categories in columns 1, 3, 5 ... and nothing else in them."""
+    (folder / "adult").mkdir()
+    X = rng.integers(0, 3, size=(48842, 14))
+    y = (X[:, 0] + X[:, 1] < 2).astype(np.uint8)
+    np.savez(folder / "adult" / "adult.npz", X=X, y=y)
+
+
+def test_cost_prints_test_errors_of_sets(tmp_path, rng):
+    (tmp_path / "covtype_20k").mkdir()
+    y = np.resize(np.arange(1, 8), 140).astype(np.uint8)
+    X = (10 * y[:, None] + rng.integers(0, 3, size=(140, 10))).astype(np.int16)
+    bits = rng.integers(0, 256, size=(140, 6), dtype=np.uint8)
+    np.savez(tmp_path / "covtype_20k" / "covtype_20k.npz", X_quant=X, X_bits=bits, y=y)
+    out = tables(run("cost.py", "--parts", "sets", "--data", tmp_path, "--sets", "covtype"))
+    assert out["Test errors"][0][:5] == ["covtype", "70", "54", "70", "70"]
+
+
+def test_first_fit_compares_four_models_on_five_folds(tmp_path, rng):
+    adult_archive(tmp_path, rng)
+    out = run("first_fit.py", "--data", tmp_path, "--rows", 200)
+    lines = tables(out)["Adult, 200 rows in 5 folds, 30 features"]
+    assert [line[2] for line in lines][1] == "1.00"
+    assert out.count("  KernelFisherClassifier():") == 5
+    assert all(0.5 < float(line[3]) <= 1.0 for line in lines)
+    assert len(lines) == 4
+
+
+def test_tuning_speed_searches_up_to_a_size():
+    command = ("tuning_speed.py", "--sizes", 40, 50, "--search-rows", 40, "--repeats", 1, "--quick")
+    (lines,) = tables(run(*command)).values()
+    assert [line[0] for line in lines] == ["40", "50"]
+    assert [line[-1] == "-" for line in lines] == [False, True]
+
+
+def test_the_bare_loop_solves_the_normal_equations(monkeypatch, rng):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    common = importlib.import_module("common")
+    X, y = rng.normal(size=(common.BLOCK + 100, 3)), rng.choice([-1, 1], common.BLOCK + 100)
+    Z = X[:20]
+    K, K_centers = rbf_kernel(X, Z, gamma=0.3), rbf_kernel(Z, gamma=0.3)
+    expected = np.linalg.solve(K.T @ K + 2.0 * K_centers, K.T @ y)
+    # The condition number of the matrix is near 1e6, so rounding may move the solution by some 1e-9.
+    assert_allclose(common.bare_fit(X, y, Z, gamma=0.3, alpha=2.0), expected, rtol=1e-8)
+
+
+def test_one_pass_prints_differences_at_rounding_level():
+    (lines,) = tables(run("one_pass.py", "--parts", "agree", "--rows", 2000)).values()
+    assert len(lines) > 3
+    assert all(float(line[-1]) < 1e-6 for line in lines)
 
 
 def test_centers_counts_the_centers_others_need(tmp_path):
