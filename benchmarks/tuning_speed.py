@@ -1,9 +1,8 @@
 """What self-tuning costs: against one bare eigendecomposition of all rows, and against GridSearchCV(SVC).
 
 At each n, in one process and one run: the default fit and one plain ``scipy.linalg.eigh`` of the (n, n) kernel
-matrix, with its default arguments, in turn; and up to --search-rows rows GridSearchCV over SVC with 5 folds and as
-many (gamma, C) pairs as the default fit had to choose from when every kernel was tried with every penalty. --quick
-times every tenth C of the grid, in all gammas, and multiplies: an SVC search of 2625 fits takes long.
+matrix, with its default arguments, in turn; and, up to --search-rows rows, GridSearchCV over SVC with 5 folds.
+--quick times every tenth C of the grid, in all gammas, and multiplies: an SVC search of 2625 fits takes long.
 """
 
 import argparse
