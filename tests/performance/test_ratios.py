@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.linalg
+from scipy.special import softmax
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
@@ -16,6 +17,8 @@ from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, every_row
+from mercer.scores.criteria import classification_criterion
+from mercer.scores.relative import class_targets
 from mercer.solvers import Observations, decompose, leave_out
 from mercer.solvers.leaving import LeftOutOf
 from mercer.solvers.ridge import decompose_moments
@@ -52,6 +55,17 @@ def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from():
     spectrum = decompose(K, ones)
     ratio = best_ratio(lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
     assert ratio < 0.7
+
+
+@pytest.mark.parametrize(("classes", "most"), [(2, 4), (10, 8)])
+def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(classes, most):
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, classes, 1000)
+    Y = class_targets(label, classes)
+    outputs = Y + np.geomspace(0.1, 2.0, len(ALPHAS))[:, None, None] * rng.normal(size=Y.shape)
+    criterion = classification_criterion("brier", label, np.ones(1000), Y)
+    logits = rng.normal(size=(len(ALPHAS), 1000, classes))
+    assert best_ratio(lambda: criterion(outputs), lambda: softmax(logits, axis=-1)) < most
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

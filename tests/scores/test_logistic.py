@@ -70,6 +70,34 @@ def test_batch_is_a_loop(rng):
         assert_allclose(batch.offset[i], single.offset[0], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("k", [2, 5])
+def test_bits_of_a_set_of_scores_do_not_depend_on_other_sets(rng, k):
+    R, label, weight = scored(rng, 50, k)
+    others = rng.normal(size=(700, *R.shape[1:]))
+    alone, among = fit_logits(R, label, weight), fit_logits(np.concatenate([R, others]), label, weight)
+    assert among.slope[0] == alone.slope[0]
+    assert among.offset[0].tolist() == alone.offset[0].tolist()
+
+
+@pytest.mark.parametrize("distance", [1.0, 10.0, 1000.0])
+@pytest.mark.parametrize("rare", [3, 30])
+def test_optimum_is_found_for_a_rare_class_far_away(rng, distance, rare):
+    label = np.repeat([0, 1], [3000, rare])
+    R = (distance * label + rng.normal(size=len(label)))[None, :, None]
+    weight = np.ones(len(label))
+    found = gradient(fit_logits(R, label, weight), R, label, weight)
+    # As above, in units of the spread of the scores, which are what a step is computed in.
+    assert np.linalg.norm(found / [R.std(), 1.0]) <= np.sqrt(TOLERANCE) * weight.sum()
+
+
+def test_row_without_weight_may_have_any_score(rng):
+    R, label, weight = scored(rng, 60, 3)
+    weight[0], R[0, 0] = 0.0, 1e30
+    plain, extreme = fit_logits(R[:, 1:], label[1:], weight[1:]), fit_logits(R, label, weight)
+    assert_allclose(extreme.slope, plain.slope, rtol=1e-9)
+    assert_allclose(extreme.offset, plain.offset, rtol=1e-9, atol=1e-12)
+
+
 def test_slope_of_scores_that_run_against_the_labels_is_at_its_floor():
     label = np.arange(20) % 2
     fit = fit_logits(np.where(label == 1, -1.0, 1.0)[None, :, None], label, np.ones(20))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mercer.scores.logistic import PIECE, Logits, fit_logits, softmax0
+from mercer.scores.logistic import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
 from mercer.scores.relative import relative
 from mercer.types import Array, Floats, Indices
 
@@ -40,8 +40,8 @@ def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
     if not classes:
         return 24.0 * a * n * q
     k = q if q > 1 else 2
-    scores = 8.0 * a * q * (4.0 * n + 6.0 * min(n, PIECE // q + 1))
-    return scores + 40.0 * a * k * k + 8.0 * n * (k + 3.0)
+    at_once = min(a * n * q, max(n * q, PIECE))
+    return 8.0 * a * n * (q + 1.0) + 64.0 * at_once + 40.0 * a * k * k + 8.0 * n * (2.0 * k + 3.0)
 
 
 def squared_criterion(Y: Array, weight: Array) -> Criterion:
@@ -82,14 +82,18 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
     squared = squared_losses(Y, weight)
     if name == "squared":
         return squared
+    if name == "error":
+        # Errors are counts: ties are broken by the squared loss.
+        return lambda outputs: np.asarray(_error(relative(outputs), label) + 1e-9 * squared(outputs))
     judge = _brier if name == "brier" else _log_loss
 
     def losses(outputs: Array) -> Array:
-        R = relative(outputs)
-        if name == "error":
-            # Errors are counts: ties are broken by the squared loss.
-            return np.asarray(_error(R, label) + 1e-9 * squared(outputs))
-        return judge(R, label, fit_logits(R, label, weight))
+        problem = LogitProblem.of(label, weight, max(outputs.shape[-1], 2))
+        loss = np.empty(outputs.shape[:2])
+        for some in sets_at_once(*outputs.shape):
+            R = rows_last(relative(outputs[some]))
+            loss[some] = judge(problem.fit(R).rows_last(R), label)
+        return loss
 
     return losses
 
@@ -99,19 +103,26 @@ def _error(R: Array, label: Indices) -> Array:
     return np.asarray(best != label, dtype=np.float64)
 
 
-def _brier(R: Array, label: Indices, logits: Logits) -> Array:
-    P, log_total = softmax0(logits.at(R))
-    own = np.arange(1, P.shape[-1] + 1) == label[:, None]
-    first = np.exp(-log_total) - (label == 0)
-    loss: Array = ((P - own) ** 2).sum(axis=-1) + first**2
+def _brier(logits: Array, label: Indices) -> Array:
+    """|p - e|² (a, n) for logits (a, k - 1, n), which are overwritten, and indicators e of the labels."""
+    P, log_total = softmax0(logits)
+    first = np.exp(np.negative(log_total, out=log_total), out=log_total)
+    first -= label == 0
+    others = np.flatnonzero(label)
+    P[:, label[others] - 1, others] -= 1.0
+    P *= P
+    first *= first
+    loss: Array = np.add(first, P.sum(axis=1), out=first)
     return loss
 
 
-def _log_loss(R: Array, label: Indices, logits: Logits) -> Array:
-    Z = logits.at(R)
-    own = np.arange(1, Z.shape[-1] + 1) == label[:, None]
-    loss: Array = softmax0(Z)[1] - (Z * own).sum(axis=-1)
-    return loss
+def _log_loss(logits: Array, label: Indices) -> Array:
+    """log sum_c exp(logit_c) minus the row's own logit (a, n), for logits (a, k - 1, n), which are overwritten."""
+    others = np.flatnonzero(label)
+    own = logits[:, label[others] - 1, others]
+    loss = softmax0(logits)[1]
+    loss[:, others] -= own
+    return np.asarray(loss, dtype=np.float64)
 
 
 def accuracy(P: Floats, label: Indices, weight: Array) -> float:

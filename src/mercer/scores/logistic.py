@@ -5,6 +5,9 @@ r"""Logits that are one slope times the scores plus an offset for each class, by
 R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a class of n_c
 rows counts as if it had one more row on the right side and one on the wrong side, so that the optimum is finite
 for separable scores and a class of two rows does no harm.
+
+Many sets of scores are fitted at once, with the rows as their last axis: (a, k - 1, n). Steps are made in float32
+until they are small, and then in float64: in general one.
 """
 
 from dataclasses import dataclass
@@ -12,22 +15,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.types import Array, Indices
+from mercer.types import Array, Floats, Indices
 
-MAX_ITER = 50
-TOLERANCE = 1e-9
+# Most steps in float32 and in float64.
+MAX_ITER = {"f": 10, "d": 100}
+# Newton's decrement for a row of weight one below which the next step is the last; steps in float32 only start.
+TOLERANCE, TOLERANCE_SINGLE = 1e-9, 1e-6
 # A slope of zero would make every threshold infinite.
 LEAST_SLOPE = 1e-6
-# Scores of one set that are processed at a time: sums run over pieces of rows.
-PIECE = 2**14
+# Numbers of one array, of several sets of scores or of some rows of one: a few arrays stay in the cache.
+PIECE = 2**15
+# Normal scores have 1 / (1 - rho²) times the slope that regression on indicators gives; at most 1 / (1 - this).
+MOST_EXPLAINED = 0.8
 
 
 @dataclass(frozen=True)
 class Logits:
-    """slope (...,) and offset (..., k - 1): logits(R) = slope R + offset, for a batch of score sets."""
+    """slope (...,) and offset (..., k - 1): logits are slope R + offset, for a batch of score sets."""
 
     slope: Array
     offset: Array
+
+    def rows_last(self, R: Array) -> Array:
+        """(..., k - 1, n) log-odds against the first class for scores R of the same shape."""
+        logits: Array = self.slope[..., None, None] * R
+        logits += self.offset[..., None]
+        return logits
 
     def at(self, R: Array) -> Array:
         """(..., n, k - 1) log-odds against the first class for scores R of the same shape."""
@@ -36,25 +49,102 @@ class Logits:
 
 
 def fit_logits(R: Array, label: Indices, weight: Array) -> Logits:
-    """Slope and offsets for each of a batch of scores R (a, n, k - 1); about ten passes over R."""
-    spread = R.std(axis=1).max(axis=-1)[:, None, None]
-    constant = spread <= 1e-12 * np.abs(R).max(axis=(1, 2), keepdims=True)
-    unit = np.where(constant, 1.0, R.std(axis=(1, 2), keepdims=True))
-    slope, offset = _fit_in_units(R / unit, label, weight, constant[:, 0, 0])
-    return Logits(slope / unit[:, 0, 0], offset)
+    """Slope and offsets for each of a batch of scores R (a, n, k - 1); about six passes over R."""
+    problem = LogitProblem.of(label, weight, R.shape[-1] + 1)
+    fits = [problem.fit(rows_last(R[some])) for some in sets_at_once(*R.shape)]
+    return Logits(np.concatenate([fit.slope for fit in fits]), np.concatenate([fit.offset for fit in fits]))
 
 
-def _fit_in_units(R: Array, label: Indices, weight: Array, constant: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Slopes (a,) and offsets (a, k - 1) for scores of unit spread, except for constant ones."""
-    T = smoothed_targets(label, weight, R.shape[-1] + 1)[:, 1:]
-    theta = np.zeros((len(R), 1 + R.shape[-1]))
-    theta[:, 1:] = _share_odds(label, weight, R.shape[-1] + 1)
-    start = theta[:, 1:].copy()
-    theta = _newton(theta, R, T, weight)
-    # Leave-one-out scores of a model without signal are negatively correlated with the labels: no slope is better.
-    flat = constant | (theta[:, 0] < LEAST_SLOPE)
-    theta[flat, 0], theta[flat, 1:] = LEAST_SLOPE, start[flat]
-    return theta[:, 0], theta[:, 1:]
+def rows_last(R: Array) -> Array:
+    """(a, k - 1, n) from scores (a, n, k - 1)."""
+    return np.ascontiguousarray(R.transpose(0, 2, 1))
+
+
+def sets_at_once(a: int, n: int, k: int) -> list[slice]:
+    """Slices of a sets of scores, each of n k numbers, to be processed at a time."""
+    parts = -(-a * n * k // PIECE)
+    step = max(1, -(-a // max(parts, 1)))
+    return [slice(start, start + step) for start in range(0, a, step)]
+
+
+@dataclass(frozen=True)
+class LogitProblem:
+    """Weights of n rows, their targets times weights, wT (k - 1, n), and the log-odds (k - 1,) of the classes."""
+
+    weight: Array
+    wT: Array
+    odds: Array
+
+    @classmethod
+    def of(cls, label: Indices, weight: Array, n_classes: int) -> "LogitProblem":
+        """For class numbers (n,) and weights (n,)."""
+        T = smoothed_targets(label, weight, n_classes)[:, 1:]
+        return cls(weight, np.ascontiguousarray((weight[:, None] * T).T), _share_odds(label, weight, n_classes))
+
+    def fit(self, R: Array) -> Logits:
+        """Slope and offsets for each of a batch of scores R (a, k - 1, n)."""
+        centered, mean, unit = self._in_units(R)
+        gain = _sums(centered.reshape(len(R), -1), self.wT.ravel())
+        theta = np.tile(np.append(0.0, self.odds), (len(R), 1))
+        # The loss is convex, with the derivative -gain at slope zero. Leave-one-out scores of a model without
+        # signal are negatively correlated with the labels.
+        rising = np.flatnonzero(gain > 0.0)
+        if len(rising):
+            theta[rising] = self._minimum(centered if len(rising) == len(R) else centered[rising], gain[rising])
+        slope, offset = theta[:, 0] / unit, theta[:, 1:]
+        offset -= slope[:, None] * mean
+        flat = np.flatnonzero(theta[:, 0] <= LEAST_SLOPE)
+        if len(flat):
+            spread = R[flat].std(axis=(1, 2))
+            slope[flat] = LEAST_SLOPE / np.where(gain[flat] != 0.0, spread, 1.0)
+            offset[flat] = self.odds
+        return Logits(slope, offset)
+
+    def _in_units(self, R: Array) -> tuple[Array, Array, Array]:
+        """Scores minus their weighted means, in units of their spread (a,), the means (a, k - 1) and the units.
+
+        Scores that are constant but for rounding become zero.
+        """
+        share = self.weight / self.weight.sum()
+        mean = R @ share
+        centered = R - mean[..., None]
+        unit = np.sqrt((centered**2 @ share).mean(axis=1))
+        constant = unit <= 1e-12 * np.abs(mean).max(axis=1)
+        unit[constant], centered[constant] = 1.0, 0.0
+        centered /= unit[:, None, None]
+        return centered, mean, unit
+
+    def _minimum(self, R: Array, gain: Array) -> Array:
+        """Slope and offsets (a, k) for centered scores of unit spread."""
+        target = np.column_stack([gain, np.tile(self.wT.sum(axis=1), (len(R), 1))])
+        point = _point(self._start(R, target), R, target, self.weight)
+        return _newton(point, R, target, self.weight, TOLERANCE)[0]
+
+    def _start(self, R: Array, target: Array) -> Array:
+        """The minimum in float32, or slope zero where steps in float32 do not converge."""
+        with np.errstate(all="ignore"):
+            single = R.astype(np.float32)
+            zero = self._at_zero(single, target)
+            explained = target[:, 0] ** 2 / (zero.hessian[:, 0, 0] * self.weight.sum() * R.shape[1])
+            longer = 1.0 / (1.0 - np.minimum(explained, MOST_EXPLAINED))
+            theta, converged = _newton(zero, single, target, self.weight, TOLERANCE_SINGLE, first=longer)
+        theta[~converged] = np.append(0.0, self.odds)
+        return theta
+
+    def _at_zero(self, R: Floats, target: Array) -> "_Point":
+        """The point of slope zero, where probabilities are those of the classes, without exponentials."""
+        a, total, weight = len(R), self.weight.sum(), self.weight.astype(R.dtype)
+        P, log_total = softmax0(self.odds[:, None].copy())
+        p = P[:, 0]
+        hessian = np.zeros((a, 1 + len(p), 1 + len(p)))
+        hessian[:, 1:, 1:] = total * (np.diag(p) - np.outer(p, p))
+        hessian[:, 0, 0] = _sums(R**2 @ weight, p) - _sums((p.astype(R.dtype) @ R) ** 2, weight)
+        gradient = np.zeros((a, 1 + len(p)))
+        gradient[:, 0] = -target[:, 0]
+        theta = np.tile(np.append(0.0, self.odds), (a, 1))
+        return _Point(
+            theta, total * log_total - _sums(target[:, 1:], self.odds), gradient, _ridged(hessian, total)
+        )
 
 
 def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
@@ -75,14 +165,23 @@ def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
     return T
 
 
-def softmax0(logits: Array) -> tuple[Array, Array]:
-    """Probabilities (..., k - 1) of classes 1 … k - 1 and log(1 + sum exp(logits)) (...,); class 0 has logit 0."""
-    top = np.maximum(logits.max(axis=-1, keepdims=True), 0.0)
-    E = np.exp(logits - top)
-    total = np.exp(-top) + (E if E.shape[-1] == 1 else E.sum(axis=-1, keepdims=True))
-    log_total = (top + np.log(total))[..., 0]
-    E /= total
-    return E, log_total
+def softmax0(logits: Floats) -> tuple[Floats, Floats]:
+    """Probabilities (..., k - 1, n) of classes 1 … k - 1, and log(1 + sum exp(logits)) (..., n).
+
+    Class 0 has logit 0. The logits (..., k - 1, n) are overwritten by the probabilities.
+    """
+    # The larger of this and zero: NumPy's maximum with a number is slow.
+    top = logits.max(axis=-2)
+    top += np.abs(top)
+    top *= 0.5
+    logits -= top[..., None, :]
+    E = np.exp(logits, out=logits)
+    total = np.exp(-top)
+    total += E[..., 0, :] if E.shape[-2] == 1 else E.sum(axis=-2)
+    E /= total[..., None, :]
+    np.log(total, out=total)
+    total += top
+    return E, total
 
 
 def softmax(logits: Array) -> Array:
@@ -93,58 +192,113 @@ def softmax(logits: Array) -> Array:
     return P
 
 
-def _newton(theta: Array, R: Array, T: Array, weight: Array) -> Array:
-    """Damped Newton steps for each member of the batch; converged members are not changed."""
-    step = np.ones(len(theta))
-    loss, gradient, hessian = _derivatives(theta, R, T, weight)
-    for _ in range(MAX_ITER):
-        move = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        decrement = (move * gradient).sum(axis=-1)
-        active = decrement > TOLERANCE * weight.sum()
-        if not active.any():
-            return theta - move
-        trial = theta[active] - step[active, None] * move[active]
-        new = _derivatives(trial, R[active], T, weight)
-        better = new[0] <= loss[active] + 1e-12 * abs(loss[active])
-        accepted = np.flatnonzero(active)[better]
-        theta[accepted] = trial[better]
-        for array, value in zip((loss, gradient, hessian), new):
-            array[accepted] = value[better]
-        step[active] = np.where(better, 1.0, 0.5 * step[active])
-    return theta
+@dataclass(frozen=True)
+class _Point:
+    """theta (a, k), slope and offsets, with loss (a,), gradient g (a, k) and Hessian H (a, k, k) there."""
+
+    theta: Array
+    loss: Array
+    gradient: Array
+    hessian: Array
+
+    def newton(self) -> tuple[Array, Array]:
+        """Newton's step H^-1 g (a, k), to be subtracted, and its decrement g'H^-1 g (a,)."""
+        step = np.asarray(np.linalg.solve(self.hessian, self.gradient[..., None])[..., 0], dtype=np.float64)
+        return step, (step * self.gradient).sum(axis=-1)
+
+    def replace(self, members: Indices, other: "_Point", those: NDArray[np.bool_]) -> None:
+        """Members become those of another point."""
+        for name in ("theta", "loss", "gradient", "hessian"):
+            getattr(self, name)[members] = getattr(other, name)[those]
 
 
-def _derivatives(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Loss (a,), gradient (a, k) and Hessian (a, k, k) in (slope, offsets), summed over pieces of rows."""
-    a, n, k = R.shape
+def _better(new: _Point, loss: Array, step: Array) -> NDArray[np.bool_]:
+    """Which members (a,) of a point are better than the points one step (a, k) before, which had this loss (a,).
+
+    If a step leads too far, to probabilities near 0 and 1, the loss may be lower, but the curvature is lost, and
+    the next step would lead back much farther: it must not be longer than half of this one.
+    """
+    beyond = -(new.gradient * step).sum(axis=-1)
+    curvature = (step[:, None] @ new.hessian @ step[..., None])[:, 0, 0]
+    lower = new.loss <= loss + 1e-12 * abs(loss)
+    return np.asarray(lower & ((beyond <= 0.0) | (beyond <= 0.5 * curvature)))
+
+
+def _newton(
+    point: _Point, R: Floats, target: Array, weight: Array, tolerance: float, *, first: Array | float = 1.0
+) -> tuple[Array, NDArray[np.bool_]]:
+    """theta after damped Newton steps for each member of the batch, the ``first`` (a,) times as long, and which
+    converged: these are not changed but for one last step.
+    """
+    length, enough = np.full(len(R), first), tolerance * weight.sum()
+    for _ in range(MAX_ITER[R.dtype.char]):
+        step, decrement = point.newton()
+        active = np.flatnonzero(decrement > enough)
+        if len(active) == 0:
+            break
+        trial = length[active, None] * step[active]
+        scores = R if len(active) == len(R) else R[active]
+        new = _point(point.theta[active] - trial, scores, target[active], weight)
+        better = _better(new, point.loss[active], trial)
+        point.replace(active[better], new, better)
+        length[active] = np.minimum(np.where(better, 2.0, 0.5) * length[active], 1.0)
+    # In float32 a Hessian may not be positive definite.
+    converged = (decrement <= enough) & (decrement >= 0.0)
+    return np.where(converged[:, None], point.theta - step, point.theta), converged
+
+
+def _point(theta: Array, R: Floats, target: Array, weight: Array) -> _Point:
+    """The point theta for scores R (a, k - 1, n), summed over pieces of rows.
+
+    ``target`` (a, k) are the sums of w t R and of w t, which do not depend on theta.
+    """
+    a, k, n = R.shape
     step = max(1, PIECE // k)
     loss, gradient, hessian = np.zeros(a), np.zeros((a, 1 + k)), np.zeros((a, 1 + k, 1 + k))
+    of_type = theta.astype(R.dtype)
+    root = np.sqrt(weight).astype(R.dtype)
     for start in range(0, n, step):
         rows = slice(start, start + step)
-        for total, part in zip((loss, gradient, hessian), _of_rows(theta, R[:, rows], T[rows], weight[rows])):
+        for total, part in zip((loss, gradient, hessian), _of_rows(of_type, R[..., rows], root[rows])):
             total += part
-    # Constant scores leave the slope undetermined: a ridge far below the data's own curvature.
-    hessian[:, range(1 + k), range(1 + k)] += 1e-10 * weight.sum()
-    return loss, gradient, hessian
+    loss -= (theta * target).sum(axis=1)
+    gradient -= target
+    return _Point(theta, loss, gradient, _ridged(hessian, weight.sum()))
 
 
-def _of_rows(theta: Array, R: Array, T: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """The same for some rows."""
-    logits = theta[:, None, :1] * R + theta[:, None, 1:]
-    P, log_total = softmax0(logits)
-    loss = (log_total - (T * logits).sum(axis=-1)) @ weight
-    E = weight[:, None] * (P - T)
-    gradient = np.concatenate([(E * R).sum(axis=(1, 2))[:, None], E.sum(axis=1)], axis=1)
-    return loss, gradient, _hessian(P, R, weight)
+def _ridged(hessian: Array, total: float) -> Array:
+    """With a ridge far below the curvature of rows with this total weight: classes without rows have none."""
+    diagonal = np.arange(hessian.shape[1])
+    hessian[:, diagonal, diagonal] += 1e-10 * total
+    return hessian
 
 
-def _hessian(P: Array, R: Array, weight: Array) -> Array:
-    WP = weight[:, None] * P
-    mean = (P * R).sum(axis=-1, keepdims=True)
-    k = R.shape[-1]
-    H = np.empty((len(R), 1 + k, 1 + k))
-    H[:, 0, 0] = (WP * R * (R - mean)).sum(axis=(1, 2))
-    H[:, 0, 1:] = H[:, 1:, 0] = (WP * (R - mean)).sum(axis=1)
-    H[:, 1:, 1:] = -np.matmul(P.transpose(0, 2, 1), WP)
-    H[:, range(1, 1 + k), range(1, 1 + k)] += WP.sum(axis=1)
-    return H
+def _of_rows(theta: Floats, R: Floats, root: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same for some rows, without targets.
+
+    With d_ic = (R_ic, e_c), the derivative of a logit, and their mean d_i = (sum_c p_ic R_ic, p_i), the gradient
+    is sum_i w_i d_i and the Hessian sum_i w_i (sum_c p_ic d_ic d_ic' - d_i d_i').
+    """
+    a, k, n = R.shape
+    P = np.empty((a, 1 + k, n), dtype=R.dtype)
+    logits = np.multiply(theta[:, :1, None], R, out=P[:, 1:])
+    logits += theta[:, 1:, None]
+    _, log_total = softmax0(logits)
+    weight = root**2
+    PR = P[:, 1:] * R
+    np.sum(PR, axis=1, out=P[:, 0])
+    slopes = PR @ weight
+    PR *= R
+    P *= root
+    gradient = P @ root
+    hessian = -np.matmul(P, P.transpose(0, 2, 1))
+    hessian[:, 0, 0] += (PR @ weight).sum(axis=1)
+    hessian[:, 0, 1:] += slopes
+    hessian[:, 1:, 0] += slopes
+    hessian[:, range(1, 1 + k), range(1, 1 + k)] += gradient[:, 1:]
+    return _sums(log_total, weight), gradient, hessian
+
+
+def _sums(A: Floats, weight: Floats) -> Array:
+    """A (a, n) times weight (n,), with bits that do not depend on a."""
+    return np.asarray((A[:, None] @ weight)[:, 0], dtype=np.float64)
