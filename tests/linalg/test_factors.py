@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.linalg import Reflector, eigen_psd, factor_spd, singular
+from mercer.linalg import Reflector, eigen, eigen_psd, factor_spd, limit_threads, singular
+from mercer.linalg.lapack import STRIP, solve_triangular
+from mercer.linalg.rank import rank_factor
 
 EPS = np.finfo(np.float64).eps
 
@@ -58,11 +60,9 @@ def test_matrix_without_rows_is_its_own_factor():
 
 
 def test_matrices_without_eigenvalues_are_refused_with_a_remedy(monkeypatch):
-    def failing(*_, **__):
-        raise np.linalg.LinAlgError("did not converge")
-
-    for name in ("eigh", "svd"):
-        monkeypatch.setattr(scipy.linalg, name, failing)
+    # LAPACK says with a positive number that it did not converge.
+    monkeypatch.setattr(eigen, "tridiagonal_eigen", lambda d, e: (np.eye(len(d)), 1))
+    monkeypatch.setattr(eigen, "singular_values", lambda A: (A, A[0], A, 1))
     with pytest.raises(NumericalError, match=r"eigenvalues of a matrix of shape \(2, 2\).*scale the features"):
         eigen_psd(np.eye(2))
     with pytest.raises(NumericalError, match=r"singular values of a matrix of shape \(2, 2\).*scale the features"):
@@ -75,6 +75,60 @@ def test_eigen_reproduces_the_matrix_and_its_rank(rng):
     assert eigen.rank == np.count_nonzero(eigen.values)
     assert eigen.negative == 0.0
     assert_allclose((eigen.vectors * eigen.values) @ eigen.vectors.T, A, atol=1e-12)
+
+
+@pytest.mark.parametrize("decomposed", [eigen_psd, lambda A: singular(A, noise=0.0)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(decomposed, value):
+    with pytest.raises(NumericalError, match="not finite"):
+        decomposed(np.diag([1.0, value]))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+def test_very_large_and_small_matrices_have_the_eigenvectors_of_usual_ones(rng, size):
+    A = semidefinite(rng, 12, 12)
+    usual, extreme = eigen_psd(A.copy(order="F")), eigen_psd(np.asfortranarray(A * size))
+    assert_allclose(extreme.values, usual.values * size, rtol=1e-10)
+    assert_allclose(np.abs((extreme.vectors * usual.vectors).sum(axis=0)), 1.0, rtol=1e-10)
+
+
+def large(n=2 * STRIP + 100):
+    """A matrix whose eigenvectors are computed in three strips."""
+    X = np.random.default_rng(3).normal(size=(n, 4))
+    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+
+
+DECOMPOSITIONS = {
+    "eigen": lambda A: (eigen_psd(A).values, eigen_psd(A.copy(order="F")).vectors),
+    "singular": lambda A: singular(A, noise=0.0)[:3],
+    "cholesky": lambda A: (factor_spd(A).lower, factor_spd(A).solve(A)),
+    "rank": lambda A: (rank_factor(A, tolerance=1e-10).R,),
+    "triangular": lambda A: (solve_triangular(np.triu(A) + np.eye(len(A)), A),),
+}
+
+
+@pytest.mark.parametrize("limit", [limit_threads, threadpool_limits])
+@pytest.mark.parametrize("name", DECOMPOSITIONS)
+def test_bits_of_a_decomposition_do_not_depend_on_the_number_of_threads(name, limit):
+    results = []
+    for threads in (1, 2, 5):
+        with limit(threads):
+            results.append(DECOMPOSITIONS[name](large()))
+    for other in results[1:]:
+        assert all((a == b).all() for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (5, 2 * STRIP + 1), (0, 4), (4, 0)])
+def test_triangular_systems_are_solved_in_any_order_of_memory(rng, lower, transposed, order, shape):
+    R = rng.normal(size=(shape[0], shape[0])) + 10.0 * np.eye(shape[0])
+    triangle = np.tril(R) if lower else np.triu(R)
+    B = np.array(rng.normal(size=shape), order=order)
+    # What is in the other triangle is not read.
+    X = solve_triangular(np.array(R, order=order), B, lower=lower, transposed=transposed)
+    assert_allclose((triangle.T if transposed else triangle) @ X, B, atol=1e-12)
 
 
 def test_values_below_the_noise_are_zero(rng):

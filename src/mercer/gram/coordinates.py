@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
+from mercer.linalg.lapack import solve_triangular
 from mercer.types import Array
 
 # Rows and columns of one product. With a triangular factor, strips cost little more than half of the whole.
@@ -60,7 +60,7 @@ class Coordinates:
 
     def slopes(self, coef: Array) -> Array:
         """a (m, p) with phi'a = (k - origin)'coef."""
-        return np.asarray(scipy.linalg.solve_triangular(self.inverse, coef, check_finite=False))
+        return solve_triangular(self.inverse, coef)
 
     def kernel_sum(self, n: float, s: Array) -> Array:
         """sum w k (m,) from the sum s of w phi."""
@@ -83,4 +83,4 @@ class Coordinates:
 
 def _inverse(R: Array) -> Array:
     """R^-1 of an upper triangular matrix, in row-major order."""
-    return np.ascontiguousarray(scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False))
+    return np.ascontiguousarray(solve_triangular(R, np.eye(len(R))))

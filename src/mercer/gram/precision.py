@@ -37,7 +37,7 @@ from mercer.gram.blocks import cuts, evaluator
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
-from mercer.linalg.rank import RankFactor, rank_factor
+from mercer.linalg.rank import RankFactor, rank_factor, whiten
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.table import n_rows, take
@@ -165,7 +165,7 @@ def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:
     p = n_rows(X)
     K = evaluator(kernel, centers)(take(X, slice(TRACE_ROWS)))[:, factor.kept].astype(np.float64)
     K -= K.mean(axis=0)
-    phi: Array = scipy.linalg.solve_triangular(factor.R, K.T, trans="T", check_finite=False)
+    phi = whiten(factor.R, K.T)
     return float((phi**2).sum()) * p / len(K)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.errors import NumericalError
+from mercer.linalg.lapack import cholesky_upper, solve_triangular
 from mercer.types import Array
 
 
@@ -18,11 +19,12 @@ class CholeskyFactor:
 
     def solve(self, B: Array) -> Array:
         """(A + shift I)^-1 B."""
-        return np.asarray(scipy.linalg.cho_solve((self.lower, True), B, check_finite=False))
+        half = self.half_solve(B if B.ndim == 2 else B[:, None])
+        return solve_triangular(self.lower, half, lower=True, transposed=True).reshape(B.shape)
 
     def half_solve(self, B: Array) -> Array:
         """L^-1 B: its column sums of squares are b'(A + shift I)^-1 b."""
-        return np.asarray(scipy.linalg.solve_triangular(self.lower, B, lower=True, check_finite=False))
+        return solve_triangular(self.lower, B, lower=True)
 
     def both_sides(self, B: Array) -> Array:
         """L^-1 B L^-T for symmetric B (n, n): the lower triangle; n³ operations."""
@@ -34,11 +36,11 @@ def factor_spd(A: Array) -> CholeskyFactor:
     """Factor A (n, n); if rounding has made it indefinite, with the smallest of a few tiny shifts that works."""
     unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max(initial=0.0))
     for shift in (0.0, unit, 1e2 * unit, 1e4 * unit, 1e6 * unit):
-        try:
-            shifted = A + shift * np.eye(len(A)) if shift else A
-            return CholeskyFactor(scipy.linalg.cholesky(shifted, lower=True, check_finite=False), shift)
-        except np.linalg.LinAlgError:
-            continue
+        shifted = np.array(A, dtype=np.float64, order="C")
+        shifted.flat[:: len(A) + 1] += shift
+        # The upper triangle of the transpose, which is column-major, is the lower one in row-major order.
+        if not cholesky_upper(shifted.T):
+            return CholeskyFactor(np.tril(shifted), shift)
     raise NumericalError(
         f"the ({len(A)}, {len(A)}) matrix is indefinite, not just singular; scale the features, use a larger "
         "alpha, or use a positive semidefinite kernel"

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
+from mercer.linalg.lapack import reflect_back, singular_values, tridiagonal_eigen, tridiagonalize
 from mercer.linalg.threads import limit_threads
 from mercer.types import Array
+
+# LAPACK's products of entries of a matrix neither overflow nor underflow while the largest is in this range.
+RANGE = (1e-140, 1e140)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> Sy
     """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` is the norm of independent errors in A.
 
     Errors shared by rows and columns may be sqrt(n) times as large: up to that size no value counts as indefinite.
-    Divide and conquer (LAPACK ``syevd``): about 9 n³ operations and 3 n² numbers of memory.
+    Tridiagonal form, divide and conquer, and back (LAPACK ``sytrd``, ``stedc``, ``ormtr``): about 9 n³ operations
+    and 3 n² numbers of memory. The last third of the work is divided among ``threads``, None: those of the current
+    limit; the result does not depend on their number.
     """
     if A.shape[0] == 0:
         return SymmetricEigen(np.zeros(0), A, 0, np.zeros(0, dtype=bool), 0.0)
@@ -48,11 +53,25 @@ def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> Sy
 
 def symmetric_eigen(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (n,) in ascending order and eigenvectors (n, n) of symmetric A, destroyed."""
-    try:
-        values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError as problem:
-        raise _not_found("eigenvalues", A) from problem
-    return values, vectors
+    A = np.require(A, np.float64, ["F", "W"])
+    unit = _unit("eigenvalues", A)
+    if unit != 1.0:
+        A /= unit
+    values, off_diagonal, tau = tridiagonalize(A)
+    vectors, failed = tridiagonal_eigen(values, off_diagonal)
+    if failed:
+        raise _not_found("eigenvalues", A)
+    reflect_back(A, tau, vectors)
+    return values * unit, vectors
+
+
+def _unit(what: str, A: Array) -> float:
+    """A power of two by which A is divided to stay in the range of LAPACK; mostly one."""
+    largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))
+    if not np.isfinite(largest):
+        raise _not_found(what, A)
+    inside = largest == 0.0 or RANGE[0] <= largest <= RANGE[1]
+    return 1.0 if inside else float(2.0 ** np.floor(np.log2(largest)))
 
 
 def _not_found(what: str, A: Array) -> NumericalError:
@@ -64,10 +83,11 @@ def _not_found(what: str, A: Array) -> NumericalError:
 
 def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
-    try:
-        U, sigma, Vt = scipy.linalg.svd(A, full_matrices=False, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError as problem:
-        raise _not_found("singular values", A) from problem
+    A = np.asfortranarray(A)
+    _unit("singular values", A)
+    U, sigma, Vt, failed = singular_values(A)
+    if failed:
+        raise _not_found("singular values", A)
     below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
 
+from mercer.linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular
 from mercer.types import Array, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
@@ -27,16 +27,17 @@ def rank_factor(A: Array, *, tolerance: float) -> RankFactor:
     if len(A) == 0:
         return RankFactor(A, np.arange(0))
     limit = tolerance * float(A.diagonal().max())
-    R, failed = lapack.dpotrf(A, lower=0, clean=1)
-    if not failed and float(R.diagonal().min()) ** 2 > FAR * limit:
-        return RankFactor(R, np.arange(len(A)))
-    C, pivots, rank, _ = lapack.dpstrf(A, tol=limit, lower=0)
-    return RankFactor(np.triu(C[:rank, :rank]), np.asarray(pivots[:rank] - 1, dtype=np.intp))
+    R = np.array(A, order="F")
+    if not cholesky_upper(R) and float(R.diagonal().min()) ** 2 > FAR * limit:
+        return RankFactor(np.triu(R), np.arange(len(A)))
+    R = np.array(A, order="F")
+    pivots, rank = cholesky_pivoted(R, limit)
+    return RankFactor(np.triu(R[:rank, :rank]), pivots[:rank])
 
 
 def whiten(R: Array, B: Array) -> Array:
     """R'^-1 B (r, p) for an upper triangular R."""
-    return np.asarray(solve_triangular(R, B, trans="T", check_finite=False))
+    return solve_triangular(R, B, transposed=True)
 
 
 def in_coordinates(R: Array, G: Array) -> Array:

@@ -1,11 +1,20 @@
-"""How many threads linear algebra uses, and independent computations in parallel."""
+"""How many threads a computation uses, independent computations in parallel, and computations that Ctrl-C leaves.
 
+BLAS always has one thread while this library computes. The threads of BLAS wait for each other in every product,
+and on a busy machine each time for the turn of another process: a decomposition that calls thousands of products
+takes ten times as long as on one thread. So work is divided here, into few large pieces that do not depend on the
+number of threads, and neither do the bits of the result.
+"""
+
+import atexit
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -13,94 +22,130 @@ from threadpoolctl import ThreadpoolController
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Matrices with up to this many rows are factored on one thread: several of them fit into the cache.
+# Matrices with up to this many rows are factored in the calling thread: Ctrl-C waits for a tenth of a second.
 SMALL = 600
 # Items taken from a stream per thread: one in progress, one ready.
 AHEAD = 2
 # Seconds between checks for Ctrl-C, for systems on which waiting for a lock cannot be interrupted.
 PATIENCE = 0.2
 
+# The number of threads of the current computation; None outside of limits: as many as BLAS has.
+_SHARE: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
+# Set when nobody waits for the current computation any longer.
+_ABANDONED: ContextVar[threading.Event | None] = ContextVar("mercer_abandoned", default=None)
 
-class _Limits:
-    """The limits on BLAS threads in force: the first to start records the previous state, the last restores it.
+
+class Abandoned(BaseException):
+    """Raised in a thread whose result nobody waits for any longer."""
+
+
+class _OneThread:
+    """One thread for BLAS while anybody asks for it: the first records the state before, the last restores it.
 
     If each thread recorded and restored on its own, they would restore each other's limits.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._in_force: dict[object, int] = {}
+        self._n_asking = 0
         self._before: list[tuple[Any, int]] = []
         self._found: tuple[int, list[Any]] = (0, [])
 
-    def begin(self, threads: int) -> object:
-        limit = object()
+    def begin(self) -> None:
         with self._lock:
-            if not self._in_force:
-                self._before = [(library, library.num_threads) for library in self.libraries()]
-            self._in_force[limit] = threads
-            self._set(threads)
-        return limit
+            if self._n_asking == 0:
+                self._before = [(library, library.num_threads) for library in self._libraries()]
+            self._n_asking += 1
+            for library in self._libraries():
+                _set(library, 1)
 
-    def end(self, limit: object) -> None:
+    def begin_in_own_thread(self) -> None:
+        """One thread in a thread that ends with its work, for libraries with a number for each thread."""
         with self._lock:
-            del self._in_force[limit]
-            if self._in_force:
-                self._set(next(reversed(self._in_force.values())))
-            else:
+            for library in self._libraries():
+                if getattr(library, "threading_layer", None) == "openmp":
+                    library.set_num_threads(1)
+
+    def end(self) -> None:
+        with self._lock:
+            self._n_asking -= 1
+            if self._n_asking == 0:
                 for library, threads in self._before:
-                    library.set_num_threads(threads)
+                    _set(library, threads)
 
-    def libraries(self) -> list[Any]:
-        """All BLAS libraries of the process; searched again, in milliseconds, after new imports."""
+    @property
+    def otherwise(self) -> int:
+        """The number of threads that BLAS has, or will have when nobody asks for one any longer."""
         with self._lock:
-            n_modules, found = self._found
-            if n_modules != len(sys.modules):
-                found = ThreadpoolController().select(user_api="blas").lib_controllers
-                self._found = len(sys.modules), found
-            return found
+            if self._n_asking:
+                return max((threads for _, threads in self._before), default=1)
+            return max((library.num_threads for library in self._libraries()), default=1)
 
-    def _set(self, threads: int) -> None:
-        for library in self.libraries():
-            library.set_num_threads(threads)
+    def _libraries(self) -> list[Any]:
+        """All BLAS libraries of the process; searched again, in milliseconds, after new imports."""
+        n_modules, found = self._found
+        if n_modules != len(sys.modules):
+            found = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._found = len(sys.modules), found
+        return found
 
 
-_LIMITS = _Limits()
+def _set(library: Any, threads: int) -> None:
+    """Set the number of threads, from whatever thread: newer versions of threadpoolctl listen to one at a time."""
+    release = getattr(library, "clear_controlling_thread", lambda *, force: None)
+    release(force=True)
+    library.set_num_threads(threads)
+    release(force=True)
+
+
+_ONE_THREAD = _OneThread()
 
 
 def blas_threads() -> int:
-    """How many threads BLAS may use now: the limit that the user, or a surrounding job, has set."""
-    return max((library.num_threads for library in _LIMITS.libraries()), default=1)
+    """How many threads the current computation may use: its limit, or that of BLAS, set by the user or a job."""
+    share = _SHARE.get()
+    return _ONE_THREAD.otherwise if share is None else share
 
 
 @contextmanager
 def limit_threads(threads: int | None) -> Iterator[None]:
-    """At most this many BLAS threads; None changes nothing.
+    """Computations of this thread use this many threads, and BLAS one; None changes nothing.
 
-    NumPy and SciPy each bring their own BLAS, whose idle threads spin and take cores from each other: one thread
-    in general, and more around a single factorization, is faster than more everywhere. The limit is per process:
-    if several threads set limits at once, the latest counts, in whatever order they end.
+    A limit within a limit may be higher. For BLAS the limit is per process: it has one thread as long as any
+    computation runs, in whatever order they end.
     """
     if threads is None:
         yield
         return
-    limit = _LIMITS.begin(threads)
+    outermost = _SHARE.get() is None
+    token = _SHARE.set(threads)
+    if outermost:
+        _ONE_THREAD.begin()
     try:
         yield
     finally:
-        _LIMITS.end(limit)
+        _SHARE.reset(token)
+        if outermost:
+            _ONE_THREAD.end()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """As many threads as at present, and one for BLAS."""
+    with limit_threads(blas_threads()):
+        yield
 
 
 @contextmanager
 def at_most(threads: int) -> Iterator[None]:
-    """At most this many BLAS threads, and no more than at present."""
+    """At most this many threads, and no more than at present."""
     with limit_threads(min(threads, blas_threads())):
         yield
 
 
 def threads_each(n: int) -> int:
-    """BLAS threads for a factorization of n rows when others run in parallel."""
-    return min(1 if n <= SMALL else 2, blas_threads())
+    """Threads for a factorization of n rows when others run in parallel."""
+    return 1
 
 
 def map_in_threads(
@@ -108,43 +153,150 @@ def map_in_threads(
 ) -> list[Result]:
     """[function(item) for item in items], several at once, in order; ``most`` limits how many.
 
-    ``each`` is the number of BLAS threads that a function uses for its factorization; as many functions run in
-    parallel as there are threads for.
+    ``each`` is the number of threads that a function uses itself; as many functions run in parallel as there are
+    threads for. After an error, functions in progress are waited for; after Ctrl-C they are not.
     """
     workers = min(max(blas_threads() // each, 1), len(items), most or len(items))
-    if workers == 1:
-        with limit_threads(1):
-            return [function(item) for item in items]
-    # A thread cannot raise a limit that another has set.
-    with limit_threads(each), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, items))
+    if workers <= 1:
+        with limit_threads(each):
+            return [_while_awaited(function, item) for item in items]
+    with limit_threads(each), _crew(workers, each) as crew:
+        futures = [crew.submit(function, item) for item in items]
+        try:
+            return [_awaited(future) for future in futures]
+        except Exception:
+            wait([future for future in futures if not future.cancel()])
+            raise
 
 
 def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
     """function(item) for the items of a stream, several at once, in the order of the items.
 
-    Threads as in :func:`map_in_threads`. At most two items per thread have been taken from the stream without
-    their result being returned yet, so memory does not grow with the stream. The first error of any item is raised
-    at once; after it, after Ctrl-C, and when the generator is closed, no further item is started. Close the
-    generator: while it is open, the whole process is limited to one BLAS thread.
+    At most two items per thread have been taken from the stream without their result being returned yet, so memory
+    does not grow with the stream. The first error of any item is raised at once; after it, after Ctrl-C, and when
+    the generator is closed, no further item is started. Close the generator: while it is open, BLAS has one thread
+    in the whole process.
     """
     workers = blas_threads()
     pending: deque[Future[Result]] = deque()
-    with limit_threads(1):
-        pool = ThreadPoolExecutor(workers)
-        try:
+    # Not a limit of the calling thread, which does other things between two results.
+    _ONE_THREAD.begin()
+    try:
+        with _crew(workers) as crew:
             for item in items:
-                pending.append(pool.submit(function, item))
+                pending.append(crew.submit(function, item))
                 if len(pending) == AHEAD * workers:
                     yield _first_result(pending)
             while pending:
                 yield _first_result(pending)
-        finally:
-            # Running items cannot be stopped, and are not waited for.
-            pool.shutdown(wait=False, cancel_futures=True)
+    finally:
+        _ONE_THREAD.end()
 
 
-def _first_result(pending: deque[Future[Result]]) -> Result:
+def check_awaited() -> None:
+    """Raise Abandoned in a thread whose result nobody waits for any longer."""
+    abandoned = _ABANDONED.get()
+    if abandoned is not None and abandoned.is_set():
+        raise Abandoned
+
+
+def interruptible(function: Callable[..., Result], *args: Any) -> Result:
+    """function(*args), left at once by Ctrl-C, although it may be a single long call of LAPACK.
+
+    Python handles signals in the main thread, between two instructions. So the main thread only waits while
+    another computes, which must release the interpreter's lock; after Ctrl-C it goes on, and nobody waits for it.
+    So nobody else may use what it writes to. Outside of the main thread, a plain call.
+    """
+    check_awaited()
+    if threading.current_thread() is not threading.main_thread():
+        return function(*args)
+    future: Future[Result]
+    with _crew(1) as crew:
+        future = crew.submit(copy_context().run, function, *args)
+        return _awaited(future)
+
+
+# Threads that may still be computing, although nobody waits for them.
+_WORKING: list[threading.Thread] = []
+
+
+@atexit.register
+def _end() -> None:
+    """Before a program ends, wait for calls of LAPACK in progress, whose memory the library is about to give back.
+
+    A program that Ctrl-C ends is ended by the signal itself, before that; in a session it may have been earlier.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+        return
+    for thread in _WORKING:
+        thread.join()
+
+
+class _Crew:
+    """Daemon threads: unlike those of ``ThreadPoolExecutor``, they do not delay Ctrl-C or the end of a program."""
+
+    def __init__(self, workers: int, each: int) -> None:
+        self._each = each
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._abandoned = threading.Event()
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, function: Callable[..., Result], *args: Any) -> "Future[Result]":
+        future: Future[Result] = Future()
+
+        def task() -> None:
+            if self._abandoned.is_set() or not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*args)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._tasks.put(task)
+        return future
+
+    def close(self) -> None:
+        """Start no more tasks; those in progress end on their own."""
+        self._abandoned.set()
+        for _ in self._threads:
+            self._tasks.put(None)
+        _WORKING[:] = [thread for thread in (*_WORKING, *self._threads) if thread.is_alive()]
+
+    def _work(self) -> None:
+        _ONE_THREAD.begin_in_own_thread()
+        _SHARE.set(self._each)
+        _ABANDONED.set(self._abandoned)
+        while (task := self._tasks.get()) is not None:
+            task()
+
+
+@contextmanager
+def _crew(workers: int, each: int = 1) -> Iterator[_Crew]:
+    crew = _Crew(workers, each)
+    try:
+        yield crew
+    finally:
+        crew.close()
+
+
+def _while_awaited(function: Callable[[Item], Result], item: Item) -> Result:
+    """function(item), unless nobody waits for the result any longer."""
+    check_awaited()
+    return function(item)
+
+
+def _awaited(future: "Future[Result]") -> Result:
+    """The result, waited for in steps between which Ctrl-C is noticed."""
+    while not future.done():
+        wait([future], PATIENCE)
+    return future.result()
+
+
+def _first_result(pending: "deque[Future[Result]]") -> Result:
     """Wait for the oldest result and remove it, or raise the first error of any item."""
     while not pending[0].done():
         wait([future for future in pending if not future.done()], PATIENCE, FIRST_COMPLETED)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from mercer.errors import MercerError
+from mercer.linalg.threads import one_blas_thread
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -35,7 +36,8 @@ class Pending:
         """The attributes; after an error, the next access computes them again."""
         with self._lock:
             if self.solved is None:
-                self.solved = solve()
+                with one_blas_thread():
+                    self.solved = solve()
             return self.solved
 
 
@@ -85,12 +87,13 @@ def snapshot(model: Any) -> Any:
 def in_one_step(method: Method) -> Method:
     """A method that changes a fitted model: it works on a copy and publishes all of its changes or none.
 
-    Calls for one model wait for each other. Parameters set by others in the meantime are kept, nothing else.
+    Calls for one model wait for each other. Parameters set by others in the meantime are kept, nothing else. BLAS
+    has one thread meanwhile.
     """
 
     @wraps(method)
     def call(self: Any, *args: Any, **choices: Any) -> Any:
-        with _lock_of(self):
+        with _lock_of(self), one_blas_thread():
             twin = aside(self)
             method(twin, *args, **choices)
             # Parameters belong to the user: those set in the meantime are kept.

@@ -34,11 +34,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
+from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
@@ -223,7 +223,7 @@ class _Penalty:
         """R^-1 V."""
         if self.R is None:
             return vectors
-        return np.asarray(scipy.linalg.solve_triangular(self.R, vectors, check_finite=False))
+        return solve_triangular(self.R, vectors)
 
 
 def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
