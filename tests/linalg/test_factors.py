@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.linalg import Reflector, eigen, eigen_psd, factor_spd, limit_threads, singular
 from mercer.linalg.lapack import STRIP, solve_triangular
-from mercer.linalg.rank import rank_factor
+from mercer.linalg.rank import TILE, in_coordinates, rank_factor, times_upper
 
 EPS = np.finfo(np.float64).eps
 
@@ -174,3 +174,22 @@ def test_expanded_columns_are_orthonormal_and_orthogonal_to_s(rng):
     U = Reflector.onto_first_axis(s).expand(np.eye(14))
     assert_allclose(U.T @ U, np.eye(14), atol=1e-14)
     assert_allclose(s @ U, 0.0, atol=1e-14 * np.linalg.norm(s))
+
+
+@pytest.mark.parametrize("m", [0, 1, 5, TILE, 2 * TILE + 3])
+def test_matrix_in_coordinates_is_symmetric_and_turns_back(rng, m):
+    R = np.triu(rng.normal(size=(m, m))) + 3 * np.sqrt(m) * np.eye(m)
+    G = rng.normal(size=(m, m))
+    G = G + G.T
+    A = in_coordinates(R, G)
+    assert_array_equal(A, A.T)
+    assert_allclose(R.T @ A @ R, G, atol=1e-12 * max(m, 1))
+
+
+@pytest.mark.parametrize("m", [1, TILE, 2 * TILE + 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
+    K, U = rng.normal(size=(7, m)).astype(dtype), np.triu(rng.normal(size=(m, m))).astype(dtype)
+    found = times_upper(K, U)
+    assert found.dtype == dtype
+    assert_allclose(found, K @ U, atol=50 * np.sqrt(m) * np.finfo(dtype).eps)

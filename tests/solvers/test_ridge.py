@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
+from mercer.linalg.rank import RankFactor
 from mercer.rows.base import Block
 from mercer.solvers.ridge import decompose_moments
 
@@ -142,3 +143,47 @@ def test_degrees_of_freedom_are_the_trace_of_the_smoother(problem, intercept):
         traces.append(np.trace(K @ coef + offset))
     assert_allclose(spectrum.degrees_of_freedom(ALPHAS), traces, rtol=1e-9)
     assert spectrum.rank == 12
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", ALPHAS[1:])
+def test_one_alpha_has_the_same_fit_and_the_same_facts_as_all(problem, penalty, intercept, alpha):
+    X, Y, w, Z = problem
+    K, Kz = KERNEL.block(X, Z), KERNEL.block(Z, Z) if penalty == "rkhs" else None
+    moments = MomentsOf(KERNEL, Z)(Block(X, Y, w, 0))
+    one = decompose_moments(moments, Kz, intercept=intercept, alpha=alpha)
+    every = decompose_moments(moments, Kz, intercept=intercept)
+    assert one.triangular
+    assert not every.triangular
+    assert (one.rank, one.negative) == (every.rank, every.negative) == (12, 0.0)
+    assert_allclose(one.degrees_of_freedom([alpha]), every.degrees_of_freedom([alpha]), rtol=1e-10)
+    for found, expected in zip(one.solve(alpha), every.solve(alpha)):
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    left = [spectrum.left_out(K, Y, w, np.array([alpha])) for spectrum in (one, every)]
+    assert_allclose(*left, rtol=1e-8, atol=1e-9)
+    # The sum over directions is the same in every basis; the largest of them is one of twelve.
+    assert 1 / 12 < one.error(alpha) / every.error(alpha) < 12
+
+
+@pytest.mark.parametrize("share", [1e-14, 1e-7, 1e-2])
+def test_one_alpha_drops_the_directions_that_all_would_drop(rng, share):
+    X = rng.uniform(-1, 1, size=(400, 2))
+    kernel, Z = RBF(gamma=0.5), X[:80]
+    moments = MomentsOf(kernel, Z)(Block(X, np.sin(3 * X[:, :1]), None, 0))
+    # All centers, however dependent.
+    factor = RankFactor(np.linalg.cholesky(kernel.block(Z, Z) + 1e-13 * np.eye(80)).T, np.arange(80))
+    every = decompose_moments(moments, factor)
+    one = decompose_moments(moments, factor, alpha=share * every.trace)
+    assert every.rank < 80
+    assert one.rank == every.rank
+    assert_array_equal(one.solve(share * every.trace)[0], every.solve(share * every.trace)[0])
+
+
+def test_one_alpha_of_indefinite_sums_is_told_from_that_of_a_gram_matrix(problem):
+    X, Y, w, Z = problem
+    less = MomentsOf(KERNEL, Z)(Block(X, Y, w, 0)) - MomentsOf(KERNEL, Z)(Block(3 * X[:20], Y[:20], w[:20], 0))
+    every = decompose_moments(less, KERNEL.block(Z, Z))
+    one = decompose_moments(less, KERNEL.block(Z, Z), alpha=2 * every.trace)
+    assert every.negative > 0
+    assert (one.negative, one.rank) == (every.negative, every.rank)

@@ -57,7 +57,9 @@ class Moments:
         return replace(self._with(factor * part for part in self._parts()), n_rows=self.n_rows)
 
     def restricted(self, centers: Indices) -> "Moments":
-        """With some of the centers only."""
+        """With some of the centers only; the same object if all are kept in order."""
+        if np.array_equal(centers, np.arange(len(self.s))):
+            return self
         G = self.G[np.ix_(centers, centers)]
         return Moments(self.n, self.s[centers], self.t, G, self.C[centers], self.V, self.n_rows)
 

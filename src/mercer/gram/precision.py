@@ -37,6 +37,7 @@ from mercer.gram.blocks import cuts, evaluator
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
+from mercer.linalg.lapack import cholesky_upper, invert_upper
 from mercer.linalg.rank import RankFactor, rank_factor, whiten
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
@@ -92,7 +93,9 @@ def product_precision(
     both = np.float32, np.float64
     single, double = map_in_threads(lambda dtype: _centered(kernel, centers, X_probe, factor, dtype), both)
     alpha = alpha_share * _trace(kernel, centers, X_probe, factor)
-    error = _relative_size(single - double, double + alpha * (factor.R.T @ factor.R))
+    # A small multiple of K_zz needs few digits.
+    R = factor.R.astype(np.float32)
+    error = _relative_size(single - double, double + alpha * (R.T @ R))
     if error <= SAFE:
         return Precision(np.float32, error, f"float32: changes the fit by at most {error:.2g} of its size")
     return Precision(np.float64, error, f"float64: float32 could change the fit by {error:.2g} of its size")
@@ -142,11 +145,12 @@ def _probed(
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     used = moments if intercept else moments.without_means()
     H = used.centered()[0] + alpha * (factor.R.T @ factor.R)
-    L, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=1)
-    if failed:
+    U = np.asfortranarray(H.T)
+    if cholesky_upper(U):
         return np.inf
-    inverse, _ = scipy.linalg.lapack.dtrtri(L, lower=1)
-    return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->j", inverse, inverse)))
+    invert_upper(U)
+    inverse = np.triu(U)
+    return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
 
 
 def _centered(kernel: Kernel, centers: Any, X: Any, factor: RankFactor, dtype: Any) -> Array:
@@ -171,15 +175,19 @@ def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:
 
 def _relative_size(E: Array, H: Array) -> float:
     """Largest |mu| with E x = mu H x, by the power method; infinite if H is not positive definite."""
-    try:
-        factor = scipy.linalg.cho_factor(H, check_finite=False)
-    except np.linalg.LinAlgError:
+    x = np.random.default_rng(0).normal(size=len(H))
+    square = float(x @ H @ x)
+    # H is symmetric: in row-major order this is the lower triangle, in column-major order the upper one.
+    U = np.asfortranarray(H.T)
+    if cholesky_upper(U):
         return np.inf
-    x, size = np.random.default_rng(0).normal(size=len(H)), 0.0
+    size = 0.0
     for _ in range(STEPS):
-        z = scipy.linalg.cho_solve(factor, E @ x, check_finite=False)
-        size = float(np.sqrt(z @ H @ z / (x @ H @ x)))
-        if size == 0.0:
+        # In the norm of H x has length 1, and H z = E x.
+        Ex = E @ (x / np.sqrt(square))
+        x, _ = scipy.linalg.lapack.dpotrs(U, Ex, lower=0)
+        square = float(x @ Ex)
+        if square == 0.0:
             return 0.0
-        x = z / np.linalg.norm(z)
-    return size
+        size = np.sqrt(square)
+    return float(size)

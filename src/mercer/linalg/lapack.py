@@ -114,6 +114,16 @@ def cholesky_pivoted(A: Array, limit: float) -> tuple[Indices, int]:
     return np.asarray(pivots, dtype=np.intp) - 1, int(rank[0])
 
 
+def invert_upper(R: Array) -> None:
+    """R^-1 in the upper triangle of R (n, n), column-major; n³ / 3."""
+    _long_call("dtrtri", "U", "N", len(R), R, max(len(R), 1))
+
+
+def symmetric_reduced(A: Array, R: Array) -> None:
+    """R'^-1 A R^-1 in the upper triangle of A (n, n), symmetric, for upper triangular R; both column-major; n³."""
+    _long_call("dsygst", 1, "U", len(A), A, max(len(A), 1), R, max(len(R), 1))
+
+
 def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: bool = False) -> Array:
     """R^-1 B or R'^-1 B (n, p) for triangular R (n, n), as a new column-major array; n² p."""
     X = np.array(B, dtype=np.float64, order="F")

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular
-from mercer.types import Array, Indices
+from mercer.linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, symmetric_reduced
+from mercer.types import Array, Floats, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
 FAR = 100.0
+# Rows and columns of a triangular matrix that are processed at a time.
+TILE = 256
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,23 @@ def whiten(R: Array, B: Array) -> Array:
 
 
 def in_coordinates(R: Array, G: Array) -> Array:
-    """R'^-1 G R^-1 (r, r) for symmetric G, symmetric."""
-    A = whiten(R, whiten(R, G).T)
-    return np.asfortranarray(0.5 * (A + A.T))
+    """R'^-1 G R^-1 (r, r) for symmetric G and upper triangular R: symmetric, in column-major order."""
+    if len(R) == 0:
+        return np.zeros((0, 0), order="F")
+    A = np.array(G, order="F")
+    symmetric_reduced(A, np.asfortranarray(R))
+    for start in range(0, len(A), TILE):
+        tile = slice(start, start + TILE)
+        A[start + TILE :, tile] = A[tile, start + TILE :].T
+        corner = np.triu(A[tile, tile], 1)
+        A[tile, tile] = np.triu(A[tile, tile]) + corner.T
+    return A
+
+
+def times_upper(K: Floats, U: Floats) -> Floats:
+    """K U (b, r) for an upper triangular U (r, r), in strips: with little more than half of the operations."""
+    product = np.empty((len(K), U.shape[1]), dtype=U.dtype)
+    for start in range(0, U.shape[1], TILE):
+        strip, stop = slice(start, start + TILE), min(start + TILE, U.shape[1])
+        np.matmul(K[:, :stop], U[:stop, strip], out=product[:, strip])
+    return product

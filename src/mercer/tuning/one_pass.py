@@ -253,7 +253,7 @@ def finish(
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
-    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept)
+    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
     task.budget.release()
     spectrum = decompose(moments)
     task.budget.release()
