@@ -1,5 +1,7 @@
 """Memory is asked for before it is taken, and predicting takes a bounded amount."""
 
+import subprocess
+import sys
 import tracemalloc
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,7 +13,7 @@ from sklearn.base import clone
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseKernelRegressor
 from mercer.errors import MemoryBudgetError, MercerError
-from mercer.gram import Budget, combine, gram
+from mercer.gram import Budget, budget, combine, gram
 from mercer.gram.budget import free_memory
 from mercer.kernels import RBF
 
@@ -69,6 +71,40 @@ def test_budget_is_in_gib_and_by_default_below_what_is_free():
     assert Budget.from_parameter(2.0).n_bytes == 2 * 2**30
     assert Budget.from_parameter(None).n_bytes > 0
     assert Budget.from_parameter(1e-9).n_bytes < free_memory()
+
+
+@pytest.mark.parametrize(("limit", "left"), [("max", np.inf), (str(300 * MIB), 210 * MIB), ("0", -90 * MIB)])
+def test_a_container_limits_what_is_free(tmp_path, monkeypatch, limit, left):
+    for name, text in {
+        "memory.max": limit,
+        "memory.current": str(100 * MIB),
+        "memory.stat": f"anon 5\ninactive_file {10 * MIB}\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    usual = free_memory()
+    monkeypatch.setattr(
+        budget, "CONTAINERS", ((tmp_path / "memory.max", tmp_path / "memory.current", "inactive_file"),)
+    )
+    assert budget._of_container() == left
+    # Other programs take and give back memory meanwhile.
+    assert free_memory() == pytest.approx(usual if left == np.inf else max(left, 0), rel=0.5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how much a process has mapped")
+def test_a_limit_of_the_process_refuses_a_fit_before_kernels_are_compared():
+    program = """
+import resource, numpy as np
+from mercer import KernelFisherClassifier
+resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+X = np.random.default_rng(0).normal(size=(12_000, 2))
+try:
+    KernelFisherClassifier(centers="all").fit(X, X[:, 0] > 0)
+except MemoryError as error:
+    print(type(error).__name__)
+"""
+    # Five matrices of 12 000 x 12 000 numbers are 5.4 GiB; comparing kernels first would take minutes.
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (said.stdout, said.stderr) == ("MemoryBudgetError\n", "")
 
 
 @pytest.mark.parametrize(("n_bytes", "words"), [(3, "3 bytes"), (2048, "2.0 KiB"), (5 * 2**30, "5.0 GiB")])

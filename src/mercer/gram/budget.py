@@ -4,13 +4,27 @@ import ctypes
 import os
 import sys
 from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
 
 from mercer.errors import MemoryBudgetError
+
+try:
+    import resource
+except ImportError:
+    # Windows has no such limits.
+    resource = None  # type: ignore[assignment]
 
 GIB = 2.0**30
 # The rest is left to other parts of the program.
 SHARE = 0.8
 FALLBACK = 4 * GIB
+# Where Linux keeps the limit of a container, what it uses, and the name of the part that is cache: two versions.
+CGROUP = "/sys/fs/cgroup"
+CONTAINERS = (
+    (f"{CGROUP}/memory.max", f"{CGROUP}/memory.current", "inactive_file"),
+    (f"{CGROUP}/memory/memory.limit_in_bytes", f"{CGROUP}/memory/memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,13 +71,42 @@ def _trim() -> None:
 
 
 def free_memory() -> float:
-    """Bytes that the operating system could give to this process now."""
+    """Bytes that this process could get now: what the system has, and its container and its own limit leave."""
+    return max(min(_of_system(), _of_container(), _of_process()), 0.0)
+
+
+def _of_system() -> float:
     try:
         with open("/proc/meminfo") as lines:
             table = dict(line.split(":", 1) for line in lines)
         return float(table["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError):
         return _physical_memory()
+
+
+def _of_container() -> float:
+    """What the limit of a control group of Linux leaves; infinite without one."""
+    left = inf
+    for limit, used, cache in CONTAINERS:
+        try:
+            most = Path(limit).read_text().strip()
+            stat = dict(line.split() for line in Path(limit).with_name("memory.stat").read_text().splitlines())
+            # Pages of files that can be dropped count as used.
+            held = float(Path(used).read_text()) - float(stat.get(cache, 0))
+        except (OSError, ValueError):
+            continue
+        left = min(left, inf if most == "max" else float(most) - held)
+    return left
+
+
+def _of_process() -> float:
+    """What ``ulimit -v`` leaves; infinite without it."""
+    try:
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (AttributeError, OSError):
+        return inf
+    return inf if most == resource.RLIM_INFINITY else float(most - pages * resource.getpagesize())
 
 
 def _physical_memory() -> float:
