@@ -295,10 +295,8 @@ def test_an_error_comes_back_as_it_was(request, kind):
 
 @every_engine
 def test_progress_ends_with_all_rows(request, kind, capsys, monkeypatch):
-    import sys
-
     rows = kind(request)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr("mercer.rows.progress.QUICK", 0.0)
     rows.reduce(engine_folds.rows_of, phase="moments", verbose=1)
     assert "moments: 4,003 rows in " in capsys.readouterr().err
 

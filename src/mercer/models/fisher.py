@@ -86,7 +86,10 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
     random_state : int, RandomState or None, default=None
         For the rows on which kernels are compared, if there are more than 1000, and for the selection of centers.
     verbose : int, default=0
-        With centers: whether passes over the rows show their progress.
+        From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
+        comparison of kernels, the selection of centers, the pass over the rows, the decomposition, leave-one-out.
+        On a terminal a line is renewed, or tqdm shows a bar if it is installed; in a file there is a line every 20
+        seconds. Every fit ends with a line of its rows and seconds.
 
     Attributes
     ----------

@@ -1,6 +1,7 @@
-"""Progress of a pass over the rows."""
+"""How far a long computation has come, on stderr: a renewed line on a terminal, a line now and then in a file."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,34 +10,54 @@ from typing import Any
 
 Advance = Callable[[int], None]
 
-# Seconds between updates of the line on a screen.
+# Phases that take fewer seconds are not shown.
+QUICK = 1.0
+# Seconds between two states of a phase, on a terminal and in a file.
 PAUSE = 0.5
+LOG_PAUSE = 20.0
 
 
 @contextmanager
-def progress(phase: str, n_rows: int | None, *, verbose: int) -> Iterator[Advance]:
-    """A function to be called with the number of rows done since the last call.
+def progress(phase: str, total: int | None, *, verbose: int, unit: str = "rows") -> Iterator[Advance]:
+    """A function to be called with the number of rows, or other units, done since the last call, from any thread.
 
-    ``verbose`` 0 shows nothing. From 1 on, tqdm shows a bar if it is installed; otherwise one line for the phase
-    is written to stderr, updated on a terminal and written once, at the end, to a file.
+    ``verbose`` 0 shows nothing, and phases of less than a second are never shown. From 1 on, tqdm shows a bar on a
+    terminal or in a notebook if it is installed; otherwise a line is written to stderr: on a terminal renewed
+    twice a second, in a file a new one every 20 seconds and one at the end.
     """
     if verbose <= 0:
         yield _nothing
         return
     bar = _tqdm()
     if bar is None:
-        line = _Line(phase, n_rows)
-        try:
-            yield line.advance
-        finally:
-            line.close()
+        with _shown(_Line(phase or "pass", total, unit)) as advance:
+            yield advance
     else:
-        with bar(total=n_rows, desc=phase or None, unit=" rows", unit_scale=True) as shown:
+        with bar(total=total, desc=phase or None, unit=f" {unit}", unit_scale=True, delay=QUICK) as shown:
             yield shown.update
 
 
-def sentence(phase: str, done: int, n_rows: int | None, seconds: float) -> str:
-    """Phase, rows done, seconds, rows per second, and the time left if it is known and not zero.
+@contextmanager
+def stage(phase: str, *, verbose: int) -> Iterator[None]:
+    """Show the time of a computation that cannot say how far it has come; as in :func:`progress`."""
+    if verbose <= 0:
+        yield
+        return
+    with _shown(_Line(phase, None, "")):
+        yield
+
+
+@contextmanager
+def summary(what: str, *, verbose: int) -> Iterator[None]:
+    """One line at the end, however short the time, unless there was an error."""
+    start = time.perf_counter()
+    yield
+    if verbose > 0:
+        _write(f"{what} in {time.perf_counter() - start:.1f} s\n")
+
+
+def sentence(phase: str, done: int, total: int | None, seconds: float, unit: str = "rows") -> str:
+    """Phase, units done, seconds, units per second, and the time left if it is known and not zero.
 
     Examples
     --------
@@ -44,39 +65,74 @@ def sentence(phase: str, done: int, n_rows: int | None, seconds: float) -> str:
     'moments: 500,000 of 1,000,000 rows in 4.0 s, 125,000 rows/s, 4.0 s left'
     >>> sentence("moments", 500_000, None, 4.0)
     'moments: 500,000 rows in 4.0 s, 125,000 rows/s'
+    >>> sentence("comparison of kernels", 5, 15, 2.0, "kernels")
+    'comparison of kernels: 5 of 15 kernels in 2.0 s, 4.0 s left'
+    >>> sentence("decomposition", 0, None, 2.0, "")
+    'decomposition: 2.0 s'
     """
+    if not unit:
+        return f"{phase}: {seconds:.1f} s"
     rate = done / max(seconds, 1e-9)
-    of = "" if n_rows is None or done == n_rows else f" of {n_rows:,}"
-    left = f", {(n_rows - done) / rate:.1f} s left" if n_rows is not None and 0 < done < n_rows else ""
-    return f"{phase or 'pass'}: {done:,}{of} rows in {seconds:.1f} s, {rate:,.0f} rows/s{left}"
+    of = "" if total is None or done == total else f" of {total:,}"
+    speed = f", {rate:,.0f} {unit}/s" if unit == "rows" else ""
+    left = f", {(total - done) / rate:.1f} s left" if total is not None and 0 < done < total else ""
+    return f"{phase}: {done:,}{of} {unit} in {seconds:.1f} s{speed}{left}"
 
 
 @dataclass
 class _Line:
-    """One line on stderr."""
+    """The state of a phase, and when it was last shown."""
 
     phase: str
-    n_rows: int | None
+    total: int | None
+    unit: str
     done: int = 0
     start: float = field(default_factory=time.perf_counter)
-    shown: float = field(default_factory=time.perf_counter)
+    shown: float | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def advance(self, n: int) -> None:
-        self.done += n
-        now = time.perf_counter()
-        if sys.stderr.isatty() and now - self.shown >= PAUSE:
-            self.shown = now
-            self._write(end="")
+        with self.lock:
+            self.done += n
+
+    def renew(self) -> None:
+        """Show the state again and again, until the phase has ended."""
+        while not self.ended.wait(PAUSE):
+            now, terminal = time.perf_counter(), sys.stderr.isatty()
+            last = self.start if self.shown is None else self.shown
+            if now - last >= (QUICK if terminal and self.shown is None else PAUSE if terminal else LOG_PAUSE):
+                self.shown = now
+                self._show(now, " so far" if not self.unit else "", "" if terminal else "\n")
 
     def close(self) -> None:
-        self._write(end="\n")
+        self.ended.set()
+        now = time.perf_counter()
+        if self.shown is not None or now - self.start >= QUICK:
+            self._show(now, "", "\n")
 
-    def _write(self, *, end: str) -> None:
+    def _show(self, now: float, more: str, end: str) -> None:
         # Return to the start of the line and clear it, so that a shorter text leaves nothing of a longer one.
         start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        text = sentence(self.phase, self.done, self.n_rows, time.perf_counter() - self.start)
-        sys.stderr.write(start + text + end)
-        sys.stderr.flush()
+        _write(start + sentence(self.phase, self.done, self.total, now - self.start, self.unit) + more + end)
+
+
+@contextmanager
+def _shown(line: _Line) -> Iterator[Advance]:
+    """The line, shown by a thread of its own: nothing else happens during a long call of LAPACK."""
+    clock = threading.Thread(target=line.renew, daemon=True)
+    clock.start()
+    try:
+        yield line.advance
+    finally:
+        line.ended.set()
+        clock.join()
+        line.close()
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def _nothing(n: int) -> None:
@@ -84,7 +140,9 @@ def _nothing(n: int) -> None:
 
 
 def _tqdm() -> Any:
-    """The class of progress bars, None if tqdm is not installed."""
+    """The class of progress bars, None if tqdm is not installed, or bars would be written to a file."""
+    if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
+        return None
     try:
         from tqdm.auto import tqdm
     except ImportError:
