@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
 from mercer.linalg import Reflector, eigen, eigen_psd, factor_spd, limit_threads, singular
-from mercer.linalg.lapack import STRIP, solve_triangular
+from mercer.linalg.lapack import STRIP, multiply, solve_triangular
 from mercer.linalg.rank import TILE, in_coordinates, rank_factor, times_upper
 
 EPS = np.finfo(np.float64).eps
@@ -116,6 +116,14 @@ def test_bits_of_a_decomposition_do_not_depend_on_the_number_of_threads(name, li
             results.append(DECOMPOSITIONS[name](large()))
     for other in results[1:]:
         assert all((a == b).all() for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("n", [0, 1, STRIP, 2 * STRIP + 7])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_in_strips_are_products(rng, n, order):
+    A, B = (np.array(rng.normal(size=shape), order=order) for shape in ((n, 5), (5, 3)))
+    assert_allclose(multiply(A, B), A @ B, rtol=1e-13, atol=1e-14)
+    assert_allclose(multiply(A.T, A), A.T @ A, rtol=1e-13, atol=1e-12)
 
 
 @pytest.mark.parametrize("lower", [True, False])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.linalg.lapack import solve_triangular
+from mercer.linalg.lapack import multiply, solve_triangular
 from mercer.types import Array
 
 # Rows and columns of one product. With a triangular factor, strips cost little more than half of the whole.
@@ -71,13 +71,13 @@ class Coordinates:
         """s (m,), G (m, m) and C (m, q) of k from those of phi."""
         R = self.R
         across = np.outer(R.T @ s, self.origin)
-        G = R.T @ G @ R + across + across.T + n * np.outer(self.origin, self.origin)
+        G = multiply(R.T, multiply(G, R)) + across + across.T + n * np.outer(self.origin, self.origin)
         return R.T @ s + n * self.origin, G, R.T @ C + np.outer(self.origin, t)
 
     def kernel_square(self, n: float, s: Array, G: Array) -> Array:
         """sum w k_j² (m,) from the sums of phi."""
         R = self.R
-        square: Array = np.einsum("ij,ij->j", R, G @ R)
+        square: Array = np.einsum("ij,ij->j", R, multiply(G, R))
         return square + self.origin * (2.0 * (R.T @ s) + n * self.origin)
 
 

@@ -37,7 +37,7 @@ from mercer.gram.blocks import cuts, evaluator
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
-from mercer.linalg.lapack import cholesky_upper, invert_upper
+from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply
 from mercer.linalg.rank import RankFactor, rank_factor, whiten
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
@@ -144,7 +144,7 @@ def _probed(
     moments = _moments(kernel, centers, X, np.float64)
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     used = moments if intercept else moments.without_means()
-    H = used.centered()[0] + alpha * (factor.R.T @ factor.R)
+    H = used.centered()[0] + alpha * multiply(factor.R.T, factor.R)
     U = np.asfortranarray(H.T)
     if cholesky_upper(U):
         return np.inf

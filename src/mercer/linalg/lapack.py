@@ -142,6 +142,18 @@ def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: boo
     return X
 
 
+def multiply(A: Array, B: Array) -> Array:
+    """A B (n, p) of large matrices A (n, m) and B (m, p); 2 n m p."""
+    product = np.empty((len(A), B.shape[1]))
+
+    def strip(rows: slice) -> None:
+        check_awaited()
+        np.matmul(A[rows], B, out=product[rows])
+
+    map_in_threads(strip, _strips(len(A)))
+    return product
+
+
 def _strips(p: int) -> list[slice]:
     return [slice(start, min(start + STRIP, p)) for start in range(0, p, STRIP)]
 

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
-from mercer.linalg.lapack import cholesky_upper, invert_upper, solve_triangular
+from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, times_upper
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
@@ -326,7 +326,7 @@ def _of_kernel_values(moments: Moments, kept: Indices, basis: Array) -> tuple[Ar
     """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
     where = moments.coordinates
     if where is not None:
-        full: Array = where.inverse @ basis
+        full = multiply(where.inverse, basis)
         return full, where.origin @ full
     if not np.array_equal(kept, np.arange(len(moments.s))):
         full = np.zeros((len(moments.s), basis.shape[1]))
