@@ -26,6 +26,7 @@ from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
+from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
@@ -195,7 +196,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     few = not task.sizes.probe
     size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
     probe = take(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
-    with at_most(task.sizes.few):
+    with at_most(task.sizes.few), stage("precision of products", verbose=task.verbose):
         precision = _precision(choice, task, probe)
         return with_coordinates(
             precision,
@@ -236,19 +237,22 @@ def finish(
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
     a fold, if rows are held out together.
     """
-    fits = _fits(choice, moments, task, part)
-    return choose_alpha(
-        choice.kernel,
-        fits,
-        _alphas(fits.spectrum, task),
-        _judge(task, judges),
-        at_once=task.sizes.alphas[-1],
-        n_points=task.sample.n_rows,
-        n_centers=n_rows(choice.centers.rows),
-        again=False,
-        paths=choice.paths,
-        release=task.budget.release,
-    )
+    m, n = n_rows(choice.centers.rows), task.sample.n_rows
+    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
+        fits = _fits(choice, moments, task, part)
+    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
+        return choose_alpha(
+            choice.kernel,
+            fits,
+            _alphas(fits.spectrum, task),
+            _judge(task, judges),
+            at_once=task.sizes.alphas[-1],
+            n_points=n,
+            n_centers=m,
+            again=False,
+            paths=choice.paths,
+            release=task.budget.release,
+        )
 
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
@@ -347,7 +351,7 @@ def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Candidate
 def _centers(
     kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
 ) -> Centers:
-    with at_most(task.sizes.few):
+    with at_most(task.sizes.few), stage("selection of centers", verbose=task.verbose):
         centers = task.selector.select(
             kernel,
             candidates,
