@@ -24,7 +24,7 @@ from mercer.kernels.vector import Linear
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import Block
+from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
@@ -51,6 +51,8 @@ VARIANCE_ROWS = 128
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
+# Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
+LEFT_OUT = 1024
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -266,12 +268,13 @@ def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> 
         centers=choice.centers.rows,
         spectrum=spectrum,
         sample=task.sample,
-        reduce=partial(_over, task),
+        reduce=partial(_over, task, block_rows=LEFT_OUT),
         cells=task.sizes.cells,
         fold=None if part is None else task.fold,
         without=None if part is None else lambda f: decompose(moments - part(f)),
         doubt=task.doubt,
         blur=choice.blur,
+        residuals=task.label is None,
     )
 
 
@@ -363,10 +366,10 @@ def _centers(
     return centers
 
 
-def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
+def _over(task: Task, rows: Block, fold: Callable[[Block], Any], *, block_rows: int = BLOCK_ROWS) -> Any:
     """fold(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(task.sizes.few):
-        total = HeldRows(rows).reduce(fold)
+        total = HeldRows(rows, block_rows=block_rows).reduce(fold)
     task.budget.release()
     return total
 
