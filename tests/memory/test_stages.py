@@ -15,7 +15,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget
 from mercer.kernels import RBF
 from mercer.linalg import limit_threads
-from mercer.tuning.memory import Load, fitted_sizes, sizes_within
+from mercer.tuning.memory import Load, Rung, fitted_sizes, sizes_within
 
 MIB = 2**20
 LOAD = Load(
@@ -41,7 +41,7 @@ def no_search(monkeypatch):
         raise AssertionError("work began")
 
     for module in ("exact", "one_pass"):
-        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "search_exact", fail)
+        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "compare", fail)
 
 
 @pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])
@@ -66,8 +66,8 @@ def test_more_memory_never_refuses_what_less_allowed(load):
 
 def test_with_plenty_of_memory_sizes_are_the_usual_ones():
     sizes = fitted_sizes(LOADS["kernels to compare"], np.inf)
-    assert (sizes.threads, sizes.few, sizes.points, sizes.race) == (2, 2, 1000, 10_000)
-    assert sizes.alphas == (35, 35, 35)
+    assert (sizes.threads, sizes.few, sizes.alphas) == (2, 2, 35)
+    assert sizes.rungs == (Rung(2000, 240), Rung(5000, 600), Rung(10_000, 600))
     assert sizes.selector is LOAD.selector
     assert sizes.words == ""
 
@@ -199,6 +199,6 @@ def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_
 def test_the_report_says_what_is_less_within_max_memory(rng):
     X, y = classes(rng, 6000, 3, 2)
     few = KernelFisherClassifier(centers=50, max_memory=0.008, random_state=0).fit(X, y)
-    assert re.search(r"within max_memory \d+ candidates, \d+ rows for all kernels", few.report_.centers)
+    assert re.search(r"within max_memory \d+ candidates, \d+ rows to compare kernels", few.report_.centers)
     usual = KernelFisherClassifier(RBF(gamma=0.3), centers=50, random_state=0).fit(X, y)
     assert "max_memory" not in str(usual.report_)

@@ -84,7 +84,7 @@ def test_rows_cannot_be_removed_where_every_row_is_a_center(two_classes):
 
 def test_report_counts_one_alpha_as_one(two_classes):
     report = KernelFisherClassifier(**FIXED).fit(*two_classes).report_
-    assert report.searched == "1 alpha on 60 rows"
+    assert report.searched == "1 alpha by fits to 60 rows"
 
 
 def test_one_class_is_refused(two_classes):

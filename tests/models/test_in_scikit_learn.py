@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.kernels import RBF, as_kernel
+from mercer.tuning.memory import Rung
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 
@@ -136,9 +137,8 @@ def test_variates_can_be_pandas_columns(three_classes):
 
 @pytest.fixture
 def small_search(monkeypatch):
-    """Kernels are compared on 25 points, the best on 40."""
-    monkeypatch.setattr("mercer.tuning.exact.SCREEN_POINTS", 25)
-    monkeypatch.setattr("mercer.tuning.exact.FINAL_POINTS", 40)
+    """Kernels are compared on 25 points with 12 centers, the best on 40 with 20."""
+    monkeypatch.setattr("mercer.tuning.memory.RUNGS", (Rung(25, 12), Rung(40, 20)))
 
 
 @pytest.mark.usefixtures("small_search")
@@ -155,7 +155,8 @@ def test_search_on_part_of_the_rows_leaves_the_penalty_to_all(curve):
     X, y = curve
     model = KernelRidgeRegressor(random_state=0).fit(X, y)
     assert model.loo_path_.n_points == 25
-    assert model.loo_path_.scores.shape == (15, 35)
+    assert model.loo_path_.n_centers == 12
+    assert model.loo_path_.scores.shape == (15, 12)
     assert len(model.dual_coef_) == len(model.loo_prediction_) == 50
     # Given its kernel, the model is the one that sees all rows.
     exact = KernelRidgeRegressor(model.kernel_).fit(X, y)

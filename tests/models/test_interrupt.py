@@ -19,8 +19,9 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherCla
 from mercer.kernels import RBF
 from mercer.linalg import lapack
 from mercer.rows.base import LocalRows
-from mercer.solvers.exact import SpectrumFit
+from mercer.solvers import exact
 from mercer.solvers.leaving import MomentFit
+from mercer.tuning.compare import Setting
 
 def announce(owner, name, when=lambda *args, **kwargs: True):
     original = getattr(owner, name)
@@ -41,8 +42,8 @@ rbf = RBF(gamma=0.1)
 """
 
 PHASES = {
-    "comparison of kernels": 'lapack_call("dlatrd"); KernelFisherClassifier().fit(*rows(3000))',
-    "tridiagonal form": 'lapack_call("dlatrd"); KernelFisherClassifier(rbf).fit(*rows(4000))',
+    "comparison of kernels": 'announce(Setting, "trials"); KernelFisherClassifier(centers="all").fit(*rows(5000))',
+    "Cholesky factor": 'lapack_call("dpotrf"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
     "pass": (
         'announce(LocalRows, "reduce", lambda *args, phase="", **kwargs: phase == "moments");'
         "KernelFisherClassifier(rbf, centers=1000).fit(*rows(100_000))"
@@ -50,10 +51,13 @@ PHASES = {
 }
 # Those that take longer to begin.
 LATER = {
-    "eigenvectors": 'lapack_call("dormtr"); KernelFisherClassifier(rbf).fit(*rows(4000))',
-    "singular values": 'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef").fit(*rows(2500))',
-    "leave-one-out": 'announce(SpectrumFit, "left_out"); KernelFisherClassifier(rbf).fit(*rows(4000))',
-    "solution": 'lapack_call("dlatrd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
+    "its inverse": 'lapack_call("dtrtri"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
+    "singular values": (
+        'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
+    ),
+    "leave-one-out": 'announce(exact, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))',
+    "tridiagonal form": 'lapack_call("dlatrd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
+    "eigenvectors": 'lapack_call("dormtr"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
     "leave-one-out with centers": (
         'announce(MomentFit, "left_out"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
     ),
@@ -66,7 +70,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 threadpool_limits(2, user_api="blas")
 lapack_call("dstedc")
 try:
-    KernelFisherClassifier(rbf).fit(*rows(3000))
+    KernelFisherClassifier(rbf, centers=2500).fit(*rows(5000))
 except KeyboardInterrupt:
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}
     assert any(thread.daemon for thread in threading.enumerate())

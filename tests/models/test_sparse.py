@@ -11,7 +11,7 @@ from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelR
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
 from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
-from mercer.kernels import RBF, Linear, Precomputed
+from mercer.kernels import RBF, Precomputed
 
 NARROW = RBF(gamma=2.0)
 
@@ -78,38 +78,6 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
     g = [kernel.gamma for kernel in path.kernels].index(evidence.gamma_)
     (chosen,) = path.scores[g, path.alphas[g] == evidence.alpha_]
     assert chosen <= least * (1.0 + np.sqrt(2.0 / 120))
-
-
-@pytest.fixture
-def small_comparison(monkeypatch):
-    """Kernels are compared on 60 points with 40 candidates, the best on 90 with 60."""
-    for module in ("sparse_kernels", "sparse_problem"):
-        monkeypatch.setattr(f"mercer.tuning.{module}.SCREEN", (60, 40))
-        monkeypatch.setattr(f"mercer.tuning.{module}.FINAL", (90, 60))
-
-
-@pytest.mark.usefixtures("small_comparison")
-@pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
-@pytest.mark.parametrize("other", [Linear(), RBF(gamma="loo")], ids=str)
-def test_sums_of_kernels_are_compared_as_a_grid(banana, model, other):
-    X, y = banana
-    first, then, last = model(RBF(gamma="loo") + other, max_centers=20, random_state=0).fit(X, y).trials_
-    assert (first.n_points, then.n_points, last.n_points) == (60, 90, 200)
-    # Neighbors in number, of which one is the first of the next row of the grid, were no better than any other.
-    assert then.kernels == [first.kernels[g] for g in sorted(first.leaders())]
-    assert last.kernels == [then.kernels[then.best[0]]]
-
-
-@pytest.mark.usefixtures("small_comparison")
-def test_kernels_in_a_line_are_compared_until_no_neighbor_is_better(banana):
-    X, y = banana
-    model = SparseFisherClassifier(max_centers=20, random_state=0).fit(X, y)
-    first, then, _ = model.trials_
-    gammas = [kernel.gamma for kernel in first.kernels]
-    tried = {gammas.index(kernel.gamma) for kernel in then.kernels}
-    best = gammas.index(then.kernels[then.best[0]].gamma)
-    assert tried >= first.leaders() | {g for g in (best - 1, best + 1) if 0 <= g < len(gammas)}
-    assert f"of {len(gammas)}" in str(model.report_)
 
 
 def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():

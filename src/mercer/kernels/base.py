@@ -2,9 +2,10 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
-from itertools import chain, product, repeat
+from itertools import chain, repeat
+from math import prod
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -41,8 +42,9 @@ class Kernel(TakesRows, BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """A class that overrides ``block`` is evaluated by it, not by a faster method of its parent."""
         super().__init_subclass__(**options)
-        if "block" in vars(cls) and "at" not in vars(cls):
-            cls.at = Kernel.at  # type: ignore[method-assign]
+        for name in ("at", "relatives"):
+            if "block" in vars(cls) and name not in vars(cls):
+                setattr(cls, name, vars(Kernel)[name])
 
     @abstractmethod
     def block(self, X: Matrix, Z: Matrix) -> Floats:
@@ -76,12 +78,20 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         narrow: Kernel = clone(self).set_params(gamma=np.multiply(self.gamma, factor).tolist())
         return narrow
 
-    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "list[Kernel]":
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> "Sequence[Kernel]":
         """Candidate kernels to choose from, with strings replaced by numbers computed from the rows X.
 
-        A row of weight 2 counts like two equal rows, a row of weight 0 like none.
+        A row of weight 2 counts like two equal rows, a row of weight 0 like none. Neighbors differ by one step of
+        one parameter; those of several parameters are a :class:`Grid`.
         """
         return [self]
+
+    def relatives(self, X: Matrix, Z: Matrix) -> "Callable[[Kernel], Floats]":
+        """kernel -> kernel.block(X, Z), up to rounding, for kernels that differ from this one in numbers only.
+
+        Work that does not depend on the numbers, such as squared distances, is done once.
+        """
+        return lambda kernel: kernel.block(X, Z)
 
     def around(self, X: Matrix) -> "Kernel":
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
@@ -104,11 +114,41 @@ class Kernel(TakesRows, BaseEstimator, ABC):
             return _scaled(self, float(other))
         return Product(_joined(Product, self, other)) if isinstance(other, Kernel) else NotImplemented
 
-    def __rmul__(self, other: object) -> "Scaled":
-        return _scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+    __rmul__ = __mul__
 
     def __pow__(self, exponent: object) -> "Power":
         return Power(self, int(exponent)) if isinstance(exponent, Integral) else NotImplemented
+
+
+class Grid(Sequence[Kernel]):
+    """Kernels made of one candidate each from several sequences, the last of which varies fastest.
+
+    ``shape`` are the lengths of the axes; a kernel is made when it is asked for.
+    """
+
+    def __init__(self, choices: list[Sequence[Kernel]], make: Callable[[list[Kernel]], Kernel]) -> None:
+        self.choices = choices
+        self.make = make
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(length for choice in self.choices for length in grid_shape(choice))
+
+    def __len__(self) -> int:
+        return prod(len(choice) for choice in self.choices)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        position = np.unravel_index(int(index) % len(self), [len(choice) for choice in self.choices])
+        return self.make([choice[int(i)] for choice, i in zip(self.choices, position)])
+
+
+def grid_shape(kernels: Sequence[Kernel]) -> tuple[int, ...]:
+    """The lengths of the axes of candidates: one for each parameter to be chosen."""
+    return kernels.shape if isinstance(kernels, Grid) else (len(kernels),)
 
 
 class Composite(Kernel):
@@ -162,6 +202,10 @@ class Pointwise(Composite):
     def at(self, Z: Matrix) -> Callable[..., Floats]:
         return partial(self._at, [kernel.at(Z) for kernel in self._kernels()])
 
+    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        values = [kernel.relatives(X, Z) for kernel in self._kernels()]
+        return lambda kernel: _relative(kernel, values)
+
     def _at(self, values: Evaluators, X: Matrix, room: Floats | None = None) -> Floats:
         """The first kernel writes its values into the given memory, and the others are combined with them."""
         rooms = chain([room], repeat(None))
@@ -174,11 +218,11 @@ class Composition(Pointwise):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
 
-    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """All combinations of the candidates of the parts; the last part varies fastest."""
         names = [name for name, _ in self.parts]
         choices = [kernel.candidates(X, weight) for _, kernel in self.parts]
-        return [type(self)(list(zip(names, chosen))) for chosen in product(*choices)]
+        return Grid(choices, lambda chosen: type(self)(list(zip(names, chosen))))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """``parts``; if deep also every part by its name and every parameter as ``name__parameter``."""
@@ -266,9 +310,10 @@ class Wrapped(Composite):
     def _kernels(self) -> list[Kernel]:
         return [self.kernel]
 
-    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel."""
-        return [clone(self).set_params(kernel=kernel) for kernel in self.kernel.candidates(X, weight)]
+        inner = self.kernel.candidates(X, weight)
+        return Grid([inner], lambda chosen: clone(self).set_params(kernel=chosen[0]))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The own parameters; if deep, also those of the inner kernel, without a prefix."""
@@ -388,6 +433,12 @@ class Normalized(Wrapped):
                 "use a positive semidefinite kernel"
             )
         return np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0)
+
+
+def _relative(kernel: Kernel, values: list[Callable[[Kernel], Floats]]) -> Floats:
+    """The block of a pointwise kernel from those of its components."""
+    assert isinstance(kernel, Pointwise)
+    return kernel._combined(value(part) for value, part in zip(values, kernel._kernels()))
 
 
 def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:

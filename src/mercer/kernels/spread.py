@@ -29,13 +29,14 @@ def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -
     X, w = X[rows.first], np.bincount(rows.point, w).astype(np.float64)
     kept = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MAX_ROWS)).round().astype(int)
     X, w = X[kept], w[kept]
-    i, j = np.triu_indices(len(w), k=1)
-    if len(i) == 0:
+    if len(w) == 1:
         return 1.0
+    pairs = np.triu(np.ones((len(w), len(w)), dtype=bool), k=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        distance = -exponents(X, X, 1.0)[i, j]
+        distance = -exponents(X, X, 1.0)[pairs]
     apart = distance > 0
-    median = _weighted_median(distance[apart], (w[i] * w[j])[apart]) if apart.any() else 0.0
+    both = np.ones(1) if (w == w[0]).all() else np.outer(w, w)[pairs][apart]
+    median = _weighted_median(distance[apart], both) if apart.any() else 0.0
     return _representable(median if np.isfinite(distance).all() else np.inf, X)
 
 
@@ -82,7 +83,10 @@ def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray
 
 
 def _weighted_median(values: Floats, weight: NDArray[np.float64]) -> float:
-    """The smallest value with half of the weight at or below it."""
+    """The smallest value with half of the weight at or below it; one weight: that of all."""
+    if len(weight) == 1:
+        middle = (len(values) + 1) // 2 - 1
+        return float(np.partition(values, middle)[middle])
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weight[order])
     # The margin preserves ties when all weights are multiplied by a number that is not a power of two.

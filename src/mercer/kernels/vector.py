@@ -236,6 +236,14 @@ class Stationary(Kernel):
             np.fill_diagonal(mirror(K), 1.0)
         return K
 
+    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        """With the distances for gamma = 1, if gamma is one number."""
+        X, Z = as_matrices(X, Z)
+        if np.ndim(self.gamma) > 0:
+            return super().relatives(X, Z)
+        T = self._exponents(X, Z, 1.0)
+        return lambda kernel: kernel._profile(T * _feature_gamma(kernel, kernel.gamma, X))
+
     def at(self, Z: Matrix) -> Callable[..., Floats]:
         Z = as_matrix(Z)
         if self._exponents is not squared_exponents or is_sparse(Z):

@@ -106,6 +106,16 @@ def cholesky_upper(A: Array) -> int:
     return _long_call("dpotrf", "U", len(A), A, max(len(A), 1))
 
 
+def cholesky_lower(A: Array) -> int:
+    """L with A = LL' in the lower triangle of A (n, n), column-major; 0 if it succeeded; n³ / 3."""
+    return _long_call("dpotrf", "L", len(A), A, max(len(A), 1))
+
+
+def invert_lower(L: Array) -> None:
+    """L^-1 in the lower triangle of L (n, n), column-major; n³ / 3."""
+    _long_call("dtrtri", "L", "N", len(L), L, max(len(L), 1))
+
+
 def cholesky_pivoted(A: Array, limit: float) -> tuple[Indices, int]:
     """Pivots (n,), rank r: A[pivots][:, pivots] = R'R with R (r, n) in the upper triangle of A, column-major."""
     n = len(A)

@@ -1,20 +1,13 @@
 """Reports on fits, as text."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar
 
 from mercer.kernels import Kernel
-from mercer.rows.progress import say
 from mercer.scores.targets import Targets
 from mercer.tuning import TuningPath
 from mercer.tuning.few_rows import FewRows
 from mercer.tuning.fit import Fit
 from mercer.types import Indices
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class FitReport:
     leaving: str
     loo: str
     degrees_of_freedom: float
-    rank: int
+    rank: int | None
     negative: float
     error: float
     products: str
@@ -44,16 +37,23 @@ class FitReport:
             "centers": f"{self.n_centers}, {self.centers}",
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{least}, leaving out {self.leaving}; {self.searched}",
+            "chosen by": f"{least}, leaving out {self.leaving}",
+            "compared": self.searched,
             "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
-            "kernel matrix": f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue",
+            "kernel matrix": self._matrix(),
         }
         lines["rounding"] = f"changes outputs by at most {self.error:.0e} of their spread"
         if self.products:
             lines["products"] = self.products
         width = max(map(len, lines)) + 2
         return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+
+    def _matrix(self) -> str:
+        """What is known of the kernel matrix."""
+        if self.rank is None:
+            return "positive definite with this alpha"
+        return f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
         alpha=tuned.alpha,
         criterion=targets.criterion_name,
         criterion_value=float(tuned.paths[-1].scores.min()),
-        searched=", then ".join(_described(path) for path in _without_repeats(tuned.paths)),
+        searched=_searched(tuned.paths),
         leaving=_leaving(fit.training.fold, len(tuned.loo), fit.n_rows),
         loo=targets.score_words(score),
         degrees_of_freedom=tuned.degrees_of_freedom,
@@ -133,32 +133,15 @@ def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
     return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
 
 
-def _without_repeats(paths: tuple[TuningPath, ...]) -> tuple[TuningPath, ...]:
-    """Without the last path if it repeats the result of a search on all rows."""
-    if len(paths) > 1 and (paths[-2].n_points, paths[-2].n_centers) == (paths[-1].n_points, paths[-1].n_centers):
-        return paths[:-1]
-    return paths
+def _searched(paths: tuple[TuningPath, ...]) -> str:
+    """What was compared, one comparison after the other."""
+    *before, last = paths
+    kernels = [f"{len(path.kernels)} kernels {_by_fits(path)}" for path in before]
+    number = "1 alpha" if last.scores.size == 1 else f"{last.scores.size} alphas"
+    return ", then ".join([*kernels, f"{number} {_by_fits(last)}"])
 
 
-def _described(path: TuningPath) -> str:
-    kernels, alphas = path.scores.shape
-    alone = "1 alpha" if alphas == 1 else f"{alphas} alphas"
-    tried = f"{kernels} x {alphas} kernels and alphas" if kernels > 1 else alone
-    centers = "" if path.n_centers is None else f" with {path.n_centers} centers"
-    return f"{tried} on {path.n_points} rows{centers}"
-
-
-def told(method: Method) -> Method:
-    """A method that fits a model; if it is ``verbose``, a line of rows, centers and seconds is the end."""
-
-    @wraps(method)
-    def call(self: Any, *args: Any, **choices: Any) -> Any:
-        start = time.perf_counter()
-        fitted = method(self, *args, **choices)
-        if self.verbose > 0:
-            seconds, report = time.perf_counter() - start, self.report_
-            rows = f"{report.n_rows:,} rows with {report.n_centers:,} centers"
-            say(f"{type(self).__name__}: {rows} fitted in {seconds:.1f} s")
-        return fitted
-
-    return call  # type: ignore[return-value]
+def _by_fits(path: TuningPath) -> str:
+    """By which fits kernels or alphas were compared."""
+    rows = f"{path.n_points} rows"
+    return f"by fits to {rows}" if path.n_centers is None else f"by fits with {path.n_centers} centers to {rows}"

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
-from mercer.models.report import fit_report, told
+from mercer.models.report import fit_report
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
@@ -33,12 +33,15 @@ from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_
 from mercer.rows.table import take
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.fit import Fit, Settings, check_folds, fit_every_row
+from mercer.tuning.compare import Compared
+from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
 from mercer.tuning.passes import Encoder, PassState, begin, look
 from mercer.types import Array, Indices
 
-# More rows than this are not all made centers by default: a decomposition of this size takes half a minute.
-EXACT_ROWS = 5000
+# Up to the first number of rows all are centers by default; up to the second all, if so many matter.
+EVERY_ROW, EXACT_ROWS = 2000, 5000
+# So many times more rows than centers make a fit in passes worth it.
+FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight")
 
@@ -85,7 +88,6 @@ class ResumableModel(KernelModel):
     loo_score_: Any = Awaited()
     report_: Any = Awaited()
 
-    @told
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
@@ -115,14 +117,20 @@ class ResumableModel(KernelModel):
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))
+        rows = MemoryRows(X, y, None if sample_weight is None else weight)
         if _in_passes(settings, len(y)):
-            rows = MemoryRows(X, y, None if sample_weight is None else weight)
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
-            self.__dict__ |= attributes_of(self._state.targets, self._state.solved(rows))
+            self.__dict__ |= self._solution(rows)
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
-        fit = fit_every_row(settings, targets, Block(X, y, weight, 0), fold, rng)
+        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold)
+        compared = every.compare(rng, count=_may_be_fewer(settings, len(y)))
+        if compared.enough is not None and FEWER * compared.enough <= len(y):
+            self._begin(rows, settings, rng, fold, compared=compared)
+            self.__dict__ |= self._solution(rows)
+            return self
+        fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
             used = weight > 0
             self._kept = Kept(
@@ -204,6 +212,7 @@ class ResumableModel(KernelModel):
         rng: np.random.Generator,
         fold: Indices | None = None,
         declared: ArrayLike | None = None,
+        compared: Compared | None = None,
     ) -> None:
         """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
         looked = look(settings, rows, rng, classes=is_classifier(self))
@@ -213,7 +222,7 @@ class ResumableModel(KernelModel):
             self.n_features_in_ = _n_features(sample.X)
         targets = self._settle(sample.y, looked.drawn.labels, declared)
         self.__dict__ |= targets.known
-        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold)
+        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold, compared)
         self._begun_with = parameters_of(self, FIXED)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -269,9 +278,9 @@ class ResumableModel(KernelModel):
         self._pending = Pending()
         return self
 
-    def _solution(self) -> dict[str, Any]:
-        """The fitted attributes that follow from the state."""
-        return attributes_of(self._state.targets, self._state.solved())
+    def _solution(self, rows: MemoryRows | None = None) -> dict[str, Any]:
+        """The fitted attributes that follow from the state; ``rows`` are all rows, if folds are held out."""
+        return attributes_of(self._state.targets, self._state.solved(rows))
 
 
 def _in_passes(settings: Settings, n: int) -> bool:
@@ -280,6 +289,16 @@ def _in_passes(settings: Settings, n: int) -> bool:
     if isinstance(centers, str) and centers == "auto":
         return not settings.kernel.takes_values and n > EXACT_ROWS
     return not (isinstance(centers, str) and centers == "all")
+
+
+def _may_be_fewer(settings: Settings, n: int) -> bool:
+    """Whether it is asked if fewer centers than rows are enough."""
+    return (
+        isinstance(settings.centers, str)
+        and settings.centers == "auto"
+        and n > EVERY_ROW
+        and not settings.kernel.takes_values
+    )
 
 
 def _n_features(X: Any) -> int:

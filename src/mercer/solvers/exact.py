@@ -1,13 +1,16 @@
-"""Every row as a center: fits and leave-one-out outputs for every alpha from one spectrum."""
+"""Every row as a center: fits and leave-one-out outputs, from one spectrum or one factor for each alpha."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mercer.linalg import map_in_threads
 from mercer.solvers.left_out import leave_out
+from mercer.solvers.root import Projected
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
+    Rooted,
     Spectrum,
     degrees_of_freedom,
     fitted,
@@ -39,8 +42,7 @@ class SpectrumFit:
 
     def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
         """The model without a fold: the fit with targets in the fold replaced by their held-out outputs."""
-        own = np.where((np.asarray(self.fold) == f)[:, None], loo, self.observations.Y)
-        return solve(self.spectrum, replace(self.observations, Y=own), alpha)
+        return solve(self.spectrum, _replaced(self.observations, self.fold, f, loo), alpha)
 
     def fitted(self, alpha: float) -> Array:
         return fitted(self.spectrum, self.observations, alpha)
@@ -50,3 +52,98 @@ class SpectrumFit:
 
     def error(self, alpha: float, loo: Array) -> float:
         return output_error(self.spectrum, self.observations, loo, alpha)
+
+
+@dataclass(frozen=True)
+class AlphaFit:
+    """What follows from the factor for one alpha: leave-one-out and fitted outputs (n, q), coefficients."""
+
+    loo: Array
+    otherwise: Array | None
+    fitted: Array
+    solution: Coefficients
+    degrees_of_freedom: float
+    error: float
+
+    @classmethod
+    def of(cls, root: Rooted, observations: Observations, alpha: float, fold: Indices | None) -> "AlphaFit":
+        one, doubted = np.array([alpha]), observations.doubted
+        loo = leave_out(root, observations, one, fold)[0]
+        return cls(
+            loo,
+            None if doubted is None else leave_out(root, doubted, one)[0],
+            fitted(root, observations, alpha),
+            solve(root, observations, alpha),
+            float(root.degrees_of_freedom(one)[0]),
+            output_error(root, observations, loo, alpha),
+        )
+
+
+@dataclass(frozen=True)
+class RootFit:
+    """Observations at the points of a kernel matrix; fits for few alphas, one Cholesky factor each.
+
+    ``workers`` factors are computed in parallel, each on one thread: results do not depend on their number.
+    ``found`` holds what was computed: no alpha is factored twice.
+    """
+
+    projected: Projected
+    observations: Observations
+    fold: Indices | None = None
+    workers: int = 1
+    found: dict[float, AlphaFit] = field(default_factory=dict, repr=False)
+
+    def compute(self, alphas: Array) -> None:
+        """Factor for these alphas."""
+        new = [alpha for alpha in map(float, alphas) if alpha not in self.found]
+        if new:
+            self.found.update(zip(new, map_in_threads(self._computed, new, most=self.workers)))
+
+    @property
+    def spectrum(self) -> Projected:
+        """What all alphas have in common."""
+        return self.projected
+
+    @property
+    def doubted(self) -> "RootFit | None":
+        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
+        if self.observations.doubt is None:
+            return None
+        other = {
+            alpha: replace(fit, loo=fit.otherwise)
+            for alpha, fit in self.found.items()
+            if fit.otherwise is not None
+        }
+        return replace(self, found=other)
+
+    def left_out(self, alphas: Array) -> Array:
+        self.compute(alphas)
+        return np.stack([self.found[float(alpha)].loo for alpha in alphas])
+
+    def solve(self, alpha: float) -> Coefficients:
+        return self._at(alpha).solution
+
+    def fitted(self, alpha: float) -> Array:
+        return self._at(alpha).fitted
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        return np.array([self._at(float(alpha)).degrees_of_freedom for alpha in alphas])
+
+    def error(self, alpha: float, loo: Array) -> float:
+        return self._at(alpha).error
+
+    def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
+        """The model without a fold: the fit with targets in the fold replaced by their held-out outputs."""
+        return solve(self.projected.root(alpha), _replaced(self.observations, self.fold, f, loo), alpha)
+
+    def _at(self, alpha: float) -> AlphaFit:
+        self.compute(np.array([alpha]))
+        return self.found[alpha]
+
+    def _computed(self, alpha: float) -> AlphaFit:
+        return AlphaFit.of(self.projected.root(alpha), self.observations, alpha, self.fold)
+
+
+def _replaced(observations: Observations, fold: Indices | None, f: int, loo: Array) -> Observations:
+    """Targets of a fold replaced by their held-out outputs (n, q)."""
+    return replace(observations, Y=np.where((np.asarray(fold) == f)[:, None], loo, observations.Y))

@@ -16,57 +16,55 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.rows import fold_members
-from mercer.solvers.spectrum import Observations, Spectrum, coordinates
+from mercer.solvers.spectrum import Observations, Resolvent
 from mercer.types import Array, Indices
 
 # Size of one stack of matrices when folds are held out: 64 MiB.
 WORKSPACE = 2**23
 
 
-def leave_out(spectrum: Spectrum, observations: Observations, alphas: Array, fold: Indices | None = None) -> Array:
+def leave_out(
+    resolvent: Resolvent, observations: Observations, alphas: Array, fold: Indices | None = None
+) -> Array:
     """Outputs for each row of the model fitted without it (a, n, q), exact, for every alpha > 0.
 
     ``fold`` (n,) numbers the rows that are held out together; None: each row alone. O(u² a q), and
     O(n u a) times the size of a fold with folds.
     """
     if fold is None:
-        return _leave_one_out(spectrum, observations, np.asarray(alphas))
+        return _leave_one_out(resolvent, observations, np.asarray(alphas))
     outputs = np.empty((len(alphas), *observations.Y.shape))
+    residual = _residual(resolvent, observations, np.asarray(alphas))
     for rows in fold_members(fold):
         part = _Leaving.of(observations, rows)
         # At most two kernel matrices, for which there was memory during the decomposition.
-        most = min(WORKSPACE, 2 * len(spectrum.vectors) ** 2)
-        step = max(1, most // (len(part.points) * len(spectrum.values) + 1))
+        most = min(WORKSPACE, 2 * len(resolvent.root_weight) ** 2)
+        step = max(1, most // (len(part.points) * resolvent.width + 1))
         for a in range(0, len(alphas), step):
-            some = np.asarray(alphas)[a : a + step, None]
-            outputs[a : a + step, rows] = _outputs_without(spectrum, observations, some, part)
+            some = np.asarray(alphas)[a : a + step]
+            r = residual[a : a + step, part.points]
+            outputs[a : a + step, rows] = _outputs_without(resolvent, observations, some, part, r)
     return outputs
 
 
-def _leave_one_out(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
+def _residual(resolvent: Resolvent, observations: Observations, alphas: Array) -> Array:
+    """y - f at the points (a, u, q)."""
+    s = resolvent.root_weight[:, None]
+    residual = resolvent.residual(s * observations.point_target, alphas)
+    residual /= s
+    return residual
+
+
+def _leave_one_out(resolvent: Resolvent, observations: Observations, alphas: Array) -> Array:
     """y - r / (1 - h unit/w) with 1 - h = alpha P_gg, h the smoother's diagonal at the row's point."""
-    inverse = 1.0 / (spectrum.values + alphas[:, None])
-    leverage_left = alphas[:, None] * _row_norms(spectrum.vectors, inverse)
     point = observations.rows.point
     kept = 1.0 - observations.unit / observations.point_weight[point]
-    left = leverage_left[:, point]
+    left = resolvent.left(alphas)[:, point]
     denominator = left + (1.0 - left) * kept
-    z = coordinates(spectrum, observations)
-    outputs = np.empty((len(alphas), *observations.Y.shape))
-    for target in range(z.shape[1]):
-        dual = (inverse * z[:, target]) @ spectrum.vectors.T
-        residual = alphas[:, None] * dual / spectrum.root_weight
-        within = observations.Y[:, target] - observations.point_target[point, target]
-        outputs[:, :, target] = observations.Y[:, target] - (residual[:, point] + within) / denominator
-    return outputs
-
-
-def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
-    """P_gg = sum_j U_gj² inverse_aj (a, u), squaring a block of columns at a time."""
-    P = np.zeros((len(inverse), len(U)))
-    for j in range(0, U.shape[1], step):
-        P += inverse[:, j : j + step] @ (U[:, j : j + step] ** 2).T
-    return P
+    outputs: Array = _residual(resolvent, observations, alphas)[:, point]
+    outputs += observations.Y - observations.point_target[point]
+    outputs /= denominator[:, :, None]
+    return np.subtract(observations.Y, outputs, out=outputs)
 
 
 @dataclass(frozen=True)
@@ -93,17 +91,18 @@ class _Leaving:
         return cls(points, position, left / observations.point_weight[points], moves * ~alone[:, None])
 
 
-def _outputs_without(spectrum: Spectrum, observations: Observations, alphas: Array, part: _Leaving) -> Array:
-    """f (a, g, q) at the rows of a fold when they are held out, for alphas (a, 1): block downdate of the smoother.
+def _outputs_without(
+    resolvent: Resolvent, observations: Observations, alphas: Array, part: _Leaving, r: Array
+) -> Array:
+    """f (a, g, q) at the rows of a fold when they are held out, for residuals r (a, g, q): block downdate of the
+    smoother.
 
     With Q = S^-1 P S, share t of the weight that stays and shift m of the mean target, the change u
     of f from the mean target solves (t + alpha Q (1 - t)) u = t m - r - alpha Q t m.
     """
     g, t = part.points, part.stays
-    s, U = spectrum.root_weight[g], spectrum.vectors[g]
-    damped = U * (alphas / (spectrum.values + alphas))[:, None, :]
-    r = damped @ coordinates(spectrum, observations) / s[:, None]
-    aQ = damped @ U.T * (s / s[:, None])
+    s = resolvent.root_weight[g]
+    aQ = resolvent.left_block(g, alphas) * (s / s[:, None])
     moved = t[:, None] * part.moves
     try:
         u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)

@@ -14,6 +14,7 @@ not squared.
 Equal rows share one *point*: w and y at a point are the sum and the mean over its rows.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -26,6 +27,9 @@ from mercer.rows import Distinct
 from mercer.types import Array, Floats, Indices
 
 Penalty = Literal["rkhs", "coef"]
+
+# A penalty is far above the error of K if that is at most this share of it.
+FAR_ABOVE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -91,10 +95,94 @@ class Eigenvalues:
         """Sum of the eigenvalues: the natural unit of alpha."""
         return float(self.values.sum())
 
+    def inverse(self, alphas: Array) -> Array:
+        """1 / (value + alpha) (a, r) for every alpha."""
+        inverse: Array = 1.0 / (self.values + np.asarray(alphas)[:, None])
+        return inverse
+
+
+class Resolvent(ABC):
+    """alpha P = alpha (H S K S H + alpha)^-1 on the complement of s = sqrt(weight): S times residuals from S y.
+
+    Abstract. ``root_weight`` is s (u,).
+    """
+
+    root_weight: Array
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Numbers per point that a block of P is computed from."""
+
+    @abstractmethod
+    def left(self, alphas: Array) -> Array:
+        """alpha P_gg (a, u): one minus the diagonals of the smoothers."""
+
+    @abstractmethod
+    def left_block(self, points: Indices, alphas: Array) -> Array:
+        """alpha P (a, g, g) for some points (g,)."""
+
+    @abstractmethod
+    def residual(self, SY: Array, alphas: Array) -> Array:
+        """alpha P S y (a, u, q) for S y (u, q)."""
+
+
+class Rooted(Resolvent):
+    """P = U diag(inverse) U' with U (u, r), as far as a solution needs it; abstract.
+
+    ``kernel_mean`` (u,) is zero without an intercept; ``noise`` bounds the rounding errors of S K S, ``negative``
+    is the clipped negative part of its eigenvalues in units of the largest.
+    """
+
+    vectors: Array
+    kernel_mean: Array
+    noise: float
+    negative: float
+    has_intercept: bool
+
+    @abstractmethod
+    def inverse(self, alphas: Array) -> Array:
+        """The diagonals (a, r) for every alpha."""
+
+    @abstractmethod
+    def smoothed(self, SY: Array, alpha: float) -> Array:
+        """(I - alpha P) S y for S y (u, q) orthogonal to s."""
+
+    @abstractmethod
+    def coefficients(self, coordinates: Array, alpha: float) -> Array:
+        """coef (u, q) of coordinates diag(inverse) U'S y (r, q)."""
+
+    @abstractmethod
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        """Traces (a,) of the smoothers I - alpha P, intercept included."""
+
+    @abstractmethod
+    def error(self, alpha: float) -> float:
+        """Bound on the relative error of residuals, caused by errors of K."""
+
+    @property
+    def width(self) -> int:
+        return int(self.vectors.shape[1])
+
+    def left(self, alphas: Array) -> Array:
+        return np.asarray(alphas)[:, None] * _row_norms(self.vectors, self.inverse(alphas))
+
+    def left_block(self, points: Indices, alphas: Array) -> Array:
+        U = self.vectors[points]
+        damped = U * (np.asarray(alphas)[:, None] * self.inverse(alphas))[:, None, :]
+        return np.asarray(damped @ U.T)
+
+    def residual(self, SY: Array, alphas: Array) -> Array:
+        z, damping = self.vectors.T @ SY, np.asarray(alphas)[:, None] * self.inverse(alphas)
+        residual = np.empty((len(damping), *SY.shape))
+        for target in range(SY.shape[1]):
+            residual[:, :, target] = (damping * z[:, target]) @ self.vectors.T
+        return residual
+
 
 @dataclass(frozen=True)
-class Spectrum(Eigenvalues):
-    """H S K S H = U diag(values) U' over u points.
+class Spectrum(Eigenvalues, Rooted):
+    """H S K S H = U diag(values) U' over u points, for every alpha.
 
     ``right`` maps coordinates to coefficients for the penalty c'c; for c'Kc it is S U and not stored.
     """
@@ -110,18 +198,32 @@ class Spectrum(Eigenvalues):
     noise: float
     has_intercept: bool
 
-    def coefficients(self, coordinates: Array, alpha: float) -> Array:
-        """coef (u, q) of coordinates (r, q) in the basis U.
+    def smoothed(self, SY: Array, alpha: float) -> Array:
+        shrink = self.values / (self.values + alpha)
+        smooth: Array = self.vectors @ (shrink[:, None] * (self.vectors.T @ SY))
+        return smooth
 
-        A null direction of K keeps its coordinate while alpha is far above the error of K: it may matter at new
+    def coefficients(self, coordinates: Array, alpha: float) -> Array:
+        """A null direction of K keeps its coordinate while alpha is far above the error of K: it may matter at new
         rows. Otherwise, and if the kernel is indefinite, it would be that error, amplified.
         """
         if self.right is not None:
             return self.right @ coordinates
-        dropped = self.indefinite | ((self.values == 0.0) & (self.noise > 1e-3 * alpha))
+        dropped = self.indefinite | ((self.values == 0.0) & (self.noise > FAR_ABOVE * alpha))
         coordinates = np.where(dropped[:, None], 0.0, coordinates)
         coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
         return coef
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        values = self.values[:, None]
+        trace: Array = (values / (values + np.asarray(alphas))).sum(axis=0)
+        return trace + self.has_intercept
+
+    def error(self, alpha: float) -> float:
+        if self.right is not None:
+            # With singular values, errors are relative to the square root of alpha.
+            return self.noise / float(np.sqrt(alpha))
+        return max(self.noise, self.negative * float(self.values.max(initial=0.0))) / alpha
 
 
 @dataclass(frozen=True)
@@ -145,21 +247,18 @@ def decompose(
     ``threads`` is the number of BLAS threads in the decomposition itself, None for the current number.
     """
     s = np.sqrt(weight)
-    kernel_mean = (weight @ K) / weight.sum() if intercept else np.zeros(len(s))
     reflector = Reflector.onto_first_axis(s) if intercept else None
     parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
     values, vectors, right, rank, indefinite, negative = parts(K, s, reflector, threads)
-    noise = _noise(K, s)
-    return Spectrum(values, vectors, right, s, kernel_mean, rank, indefinite, negative, noise, intercept)
+    mean, noise = kernel_mean(K, weight, intercept=intercept), rounding(K, s)
+    return Spectrum(values, vectors, right, s, mean, rank, indefinite, negative, noise, intercept)
 
 
 Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
 
 
 def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
-    A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
-    B = reflector.both_sides(A) if reflector else np.array(A.T, order="F")
-    eigen = eigen_psd(B, noise=_noise(K, s), threads=threads)
+    eigen = eigen_psd(projected(K, s, reflector), noise=rounding(K, s), threads=threads)
     U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
     return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
 
@@ -167,7 +266,7 @@ def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int |
 def _coef_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
     with limit_threads(threads):
-        U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=_noise(K, np.sqrt(s)))
+        U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,
@@ -178,29 +277,40 @@ def _coef_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int |
     )
 
 
-def _noise(K: Floats, s: Array) -> float:
+def projected(K: Floats, s: Array, reflector: Reflector | None) -> Array:
+    """S K S in a basis of the complement of s, the lower triangle in column-major order; a copy."""
+    A = np.asarray(K if (s == 1.0).all() else K * s * s[:, None], dtype=np.float64)
+    return reflector.both_sides(A) if reflector else np.array(A.T, order="F")
+
+
+def kernel_mean(K: Floats, weight: Array, *, intercept: bool) -> Array:
+    """Weighted mean (u,) of the rows of K, zero without an intercept."""
+    return np.asarray((weight @ K) / weight.sum()) if intercept else np.zeros(len(weight))
+
+
+def rounding(K: Floats, s: Array) -> float:
     """Bound on the norm of the rounding errors of K in S K S: independent, of the size of its diagonal."""
     largest = float(np.abs(np.diagonal(K) * s**2).max())
     return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(K))) * largest
 
 
-def solve(spectrum: Spectrum, observations: Observations, alpha: float) -> Coefficients:
+def solve(resolvent: Rooted, observations: Observations, alpha: float) -> Coefficients:
     """Coefficients and intercept for one alpha > 0; O(u² q)."""
-    in_basis = coordinates(spectrum, observations) / (spectrum.values + alpha)[:, None]
-    coef = spectrum.coefficients(in_basis, alpha)
-    intercept = _mean_target(spectrum, observations) - spectrum.kernel_mean @ coef
+    inverse = resolvent.inverse(np.array([alpha]))[0]
+    coef = resolvent.coefficients(inverse[:, None] * coordinates(resolvent, observations), alpha)
+    intercept = _mean_target(resolvent, observations) - resolvent.kernel_mean @ coef
     return Coefficients(coef, intercept)
 
 
-def fitted(spectrum: Spectrum, observations: Observations, alpha: float) -> Array:
+def fitted(resolvent: Rooted, observations: Observations, alpha: float) -> Array:
     """f at every row (n, q) for one alpha, without the kernel matrix."""
-    shrink = spectrum.values / (spectrum.values + alpha)
-    smooth = spectrum.vectors @ (shrink[:, None] * coordinates(spectrum, observations))
-    f: Array = _mean_target(spectrum, observations) + smooth / spectrum.root_weight[:, None]
+    mean, s = _mean_target(resolvent, observations), resolvent.root_weight[:, None]
+    smooth = resolvent.smoothed(s * (observations.point_target - mean), alpha)
+    f: Array = mean + smooth / s
     return f[observations.rows.point]
 
 
-def output_error(spectrum: Spectrum, observations: Observations, loo: Array, alpha: float) -> float:
+def output_error(resolvent: Rooted, observations: Observations, loo: Array, alpha: float) -> float:
     """Bound on the error of outputs in units of the spread of the targets; the worst of q.
 
     An error E of S K S changes the dual variables gamma by (A + alpha)^-1 E gamma, and residuals alpha gamma / s
@@ -210,18 +320,12 @@ def output_error(spectrum: Spectrum, observations: Observations, loo: Array, alp
     spread = np.sqrt(w @ (Y - w @ Y / w.sum()) ** 2)
     residual = np.sqrt(w @ (Y - loo) ** 2)
     share = residual / np.where(spread > 0.0, spread, np.inf)
-    if spectrum.right is not None:
-        # With singular values, errors are relative to the square root of alpha.
-        return spectrum.noise / float(np.sqrt(alpha)) * float(share.max(initial=0.0))
-    size = max(spectrum.noise, spectrum.negative * float(spectrum.values.max(initial=0.0)))
-    return size / alpha * float(share.max(initial=0.0))
+    return resolvent.error(alpha) * float(share.max(initial=0.0))
 
 
-def degrees_of_freedom(spectrum: Spectrum, alphas: Array) -> Array:
+def degrees_of_freedom(resolvent: Rooted, alphas: Array) -> Array:
     """Trace of the smoother for every alpha (a,), intercept included."""
-    values = spectrum.values[:, None]
-    trace: Array = (values / (values + np.asarray(alphas))).sum(axis=0)
-    return trace + spectrum.has_intercept
+    return resolvent.degrees_of_freedom(alphas)
 
 
 def gcv(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
@@ -235,15 +339,23 @@ def gcv(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
     return score
 
 
-def coordinates(spectrum: Spectrum, observations: Observations) -> Array:
+def coordinates(spectrum: Rooted, observations: Observations) -> Array:
     """U'S y (r, q)."""
     z: Array = spectrum.vectors.T @ (spectrum.root_weight[:, None] * observations.point_target)
     return z
 
 
-def _mean_target(spectrum: Spectrum, observations: Observations) -> Array:
+def _mean_target(spectrum: Rooted, observations: Observations) -> Array:
     """Weighted mean of the targets (q,), zero without an intercept."""
     if not spectrum.has_intercept:
         return np.zeros(observations.Y.shape[1])
     mean: Array = observations.weight @ observations.Y / observations.weight.sum()
     return mean
+
+
+def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:
+    """P_gg = sum_j U_gj² inverse_aj (a, u), squaring a block of columns at a time."""
+    P = np.zeros((len(inverse), len(U)))
+    for j in range(0, U.shape[1], step):
+        P += inverse[:, j : j + step] @ (U[:, j : j + step] ** 2).T
+    return P

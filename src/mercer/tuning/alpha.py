@@ -13,6 +13,10 @@ from mercer.types import Array, Floats
 # From leave-one-out outputs (a, n, q) to one number for each alpha (a,).
 Judge = Callable[[Floats], Array]
 
+# Alphas around a good one are tried in steps of this factor.
+STEP = 10.0**0.4
+PAIR = STEP ** np.array([-0.5, 0.5])
+
 
 def alphas_to_try(alpha: float | None, unit: float, shares: Array = ALPHAS) -> Array:
     """The alpha given, or (a,) multiples of a unit, which is 0 where all fits are constant."""
@@ -61,6 +65,48 @@ def choose_alpha(
     del outputs
     release()
     return _tuned(fits, (*paths, path), loo)
+
+
+def choose_near(
+    kernel: Kernel,
+    fits: Factored,
+    start: float,
+    judge: Judge,
+    *,
+    given: bool,
+    bounds: tuple[float, float],
+    n_points: int,
+    paths: tuple[TuningPath, ...] = (),
+) -> Tuned:
+    """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given.
+
+    Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
+    """
+    tried: dict[float, float] = {}
+    wanted = [start] if given else _inside(start * PAIR, bounds)
+    while wanted:
+        outputs = fits.left_out(np.array(wanted))
+        tried |= dict(zip(wanted, judge(outputs).tolist()))
+        wanted = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
+    alphas = np.array(sorted(tried))
+    path = TuningPath([kernel], alphas[None], np.array([[tried[alpha] for alpha in alphas.tolist()]]), n_points)
+    best = path.best[1]
+    return _tuned(fits, (*paths, path), np.array(fits.left_out(alphas[best : best + 1])[0], dtype=np.float64))
+
+
+def _inside(alphas: Array, bounds: tuple[float, float]) -> list[float]:
+    """The alphas, those outside of the bounds moved there."""
+    return sorted(set(np.clip(alphas, *bounds).tolist()))
+
+
+def _beyond(tried: dict[float, float], bounds: tuple[float, float]) -> list[float]:
+    """Two more alphas beyond an end that is the best so far."""
+    alphas = sorted(tried)
+    best = min(alphas, key=lambda alpha: (not np.isfinite(tried[alpha]), tried[alpha], -alpha))
+    if best not in (alphas[0], alphas[-1]):
+        return []
+    step = STEP if best == alphas[-1] else 1.0 / STEP
+    return _inside(best * np.array([step, step**2]), bounds)
 
 
 def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple[Array, Floats]:

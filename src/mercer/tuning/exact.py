@@ -1,152 +1,156 @@
-"""Kernel and penalty by exact leave-one-out with every row as a center: one decomposition per kernel."""
+"""Kernel and penalty by exact leave-one-out with every row as a center.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+Kernels are compared with few centers; the best is fitted to all rows. Few points: one eigendecomposition for all
+alphas. More: a Cholesky factor for each of a few alphas around the best one of the comparison.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
-from mercer.gram import Budget, gram
-from mercer.kernels.base import Kernel
-from mercer.linalg import blas_threads, limit_threads, threads_each
+from mercer.errors import NumericalError
+from mercer.gram import gram
+from mercer.kernels.base import Kernel, grid_shape
+from mercer.linalg import blas_threads, limit_threads
 from mercer.linalg.threads import SMALL, at_most
 from mercer.rows.table import n_rows
-from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers import Observations, decompose
-from mercer.solvers.exact import SpectrumFit
-from mercer.solvers.spectrum import Penalty
-from mercer.tuning.alpha import alpha_path, alphas_to_try, choose_alpha
-from mercer.tuning.memory import BLAS_BUFFER, Exact, check_exact, exact_sizes, exact_threads, row_bytes
-from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath
-from mercer.tuning.search import climb, search
-from mercer.types import Array, Indices
+from mercer.solvers import decompose
+from mercer.solvers.exact import RootFit, SpectrumFit
+from mercer.solvers.root import Projected
+from mercer.tuning.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
+from mercer.tuning.compare import Compared, compare
+from mercer.tuning.memory import BLAS_BUFFER, check_exact, exact_sizes, exact_threads, root_workers
+from mercer.tuning.path import ALPHAS, Trial, Tuned, path_of
+from mercer.tuning.problem import ExactProblem
+from mercer.tuning.search import best_of, climb
 
-
-@dataclass(frozen=True)
-class ExactProblem:
-    """Points X (u rows), observations there, and how a fit is evaluated.
-
-    ``criterion`` returns the criterion for some of the rows, with or without ``classes``; ``alpha`` is a number,
-    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
-    for which the model without them is also returned.
-    """
-
-    X: Any
-    observations: Observations
-    criterion: CriterionFor
-    alpha: float | None
-    penalty: Penalty
-    intercept: bool
-    budget: Budget
-    fold: Indices | None = None
-    apart: tuple[int, ...] = ()
-    classes: bool = True
-
-    @property
-    def extent(self) -> Exact:
-        """What its memory depends on."""
-        n, q = self.observations.Y.shape
-        alphas = len(ALPHAS) if self.alpha is None else 1
-        return Exact(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
-
-    @property
-    def judge(self) -> Criterion:
-        """The criterion for all rows."""
-        return self.criterion(np.arange(len(self.observations.Y)))
-
-    def at(self, kernel: Kernel, points: Indices) -> "ExactProblem":
-        """The problem at some of its points, with all rows there."""
-        if len(points) == n_rows(self.X):
-            return self
-        points = np.sort(points)
-        part, rows = self.observations.at_points(points)
-        return replace(
-            self,
-            X=kernel.subset(self.X, points),
-            observations=part,
-            criterion=lambda some: self.criterion(rows[some]),
-            fold=None if self.fold is None else self.fold[rows],
-        )
-
-
-def at_points(
-    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
-) -> tuple[Any, Observations]:
-    """The distinct rows of X, and the observations there; kernel values are not merged."""
-    rows = kernel.distinct(X)
-    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
+# Up to so many points two Cholesky factors of all cost less than a decomposition with a third of them as centers.
+MOST_TO_CLIMB = 2000
 
 
 def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
-    """Choose kernel parameters and alpha by leave-one-out; O(u³) for each candidate kernel.
+    """Choose kernel parameters and alpha by leave-one-out, and fit with every point as a center; O(u³).
 
-    First checks whether the last decomposition, of all points, stays within the budget.
+    First checks whether the fit to all points stays within the budget.
     """
+    return fit_compared(compare_exact(kernel, problem, rng), problem)
+
+
+def compare_exact(
+    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, *, count: bool = False
+) -> Compared:
+    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
     check_exact(problem.extent, problem.budget)
+    alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
+    with _within(problem) as within:
+        once = n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        return compare(kernel, within, rng, alone=alone, count=count, once=once)
+
+
+def fit_compared(compared: Compared, problem: ExactProblem) -> Tuned:
+    """The fit with every point as a center, when kernels were compared."""
+    with _within(problem) as within:
+        return _fit(compared, within)
+
+
+@contextmanager
+def _within(problem: ExactProblem) -> Iterator[ExactProblem]:
+    """The problem with the memory that the threads of BLAS leave, on as many threads as there is memory for."""
     threads = exact_threads(problem.extent, problem.budget.n_bytes, blas_threads())
     with at_most(threads):
-        return _tune(kernel, replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER)), rng)
+        yield replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER))
 
 
-def _tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
-    candidates = kernel.candidates(problem.X, problem.observations.point_weight)
-    if problem.intercept and problem.penalty == "rkhs":
-        # The coefficients sum to zero: the origin only affects accuracy.
-        candidates = [each.around(problem.X) for each in candidates]
-    paths = _screen(candidates, problem, rng) if len(candidates) > 1 else ()
-    chosen = paths[-1].kernels[paths[-1].best[0]] if paths else candidates[0]
-    threads = blas_threads() if n_rows(problem.X) > SMALL else 1
-    with limit_threads(1):
-        return _finish(chosen, problem, paths, threads)
+def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
+    """Choose alpha for the kernel on all points, and solve."""
+    start = compared.alpha if problem.alpha is None else problem.alpha
+    definite = problem.penalty == "rkhs" and compared.kernel.positive_semidefinite
+    if start is None or not definite or n_rows(problem.X) <= SMALL:
+        return _by_spectrum(compared, problem)
+    try:
+        return _by_roots(_climbed(compared, problem), problem, start)
+    except NumericalError:
+        # The penalty is too small, or the kernel not what it says: the spectrum shows what is rounding error.
+        return _by_spectrum(compared, problem)
 
 
-def _finish(kernel: Kernel, problem: ExactProblem, paths: tuple[TuningPath, ...], threads: int) -> Tuned:
-    """Choose alpha for the kernel on all points."""
-    fits = _fits(kernel, problem, threads)
-    _, at_once = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
-    tuned = choose_alpha(
-        kernel,
+def _climbed(compared: Compared, problem: ExactProblem) -> Compared:
+    """Kernels compared with all points as centers, if so many matter and are not too many."""
+    if len(compared.candidates) == 1 or not compared.again or n_rows(problem.X) > MOST_TO_CLIMB:
+        return compared
+    known = {g: trial.alpha for g, trial in compared.again.items()}
+    tried: dict[int, Trial] = {}
+
+    def trials_of(some: list[int]) -> list[Trial]:
+        # The penalty of the best kernel so far is a good one for its neighbors.
+        alphas = [known[g] if g in known else tried[best_of(tried)].alpha for g in some]
+        found = [_trial(compared.candidates[g], alpha, problem) for g, alpha in zip(some, alphas)]
+        tried.update(zip(some, found))
+        return found
+
+    climb(set(known), grid_shape(compared.candidates), trials_of)
+    best = best_of(tried)
+    path = path_of((tried[g] for g in sorted(tried)), n_rows(problem.X), None)
+    return replace(compared, best=best, alpha=tried[best].alpha, paths=(*compared.paths, path))
+
+
+def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> Trial:
+    """A kernel with all points as centers, for alphas near one, or for the given one."""
+    fits, judge = _root_fit(kernel, problem), problem.judge
+    alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    losses = judge.losses(fits.left_out(alphas))
+    return Trial.of(kernel, alphas, losses, judge.share)
+
+
+def _root_fit(kernel: Kernel, problem: ExactProblem) -> RootFit:
+    K = gram(kernel, problem.X, budget=problem.budget)
+    matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
+    workers = root_workers(problem.extent, problem.budget.n_bytes, blas_threads())
+    return RootFit(matrix, problem.observations, problem.fold, workers)
+
+
+def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
+    """Few alphas, one Cholesky factor each."""
+    fits = _root_fit(compared.kernel, problem)
+    matrix = fits.projected
+    start = start if compared.alpha is None or problem.alpha is not None else compared.alpha
+    if problem.alpha is not None and problem.alpha < matrix.least_alpha:
+        raise NumericalError("such a small alpha needs to know which directions are rounding errors")
+    tuned = choose_near(
+        compared.kernel,
         fits,
-        alphas_to_try(problem.alpha, fits.spectrum.trace),
+        max(start, matrix.least_alpha),
         problem.judge,
-        at_once=at_once,
+        given=problem.alpha is not None,
+        bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), ALPHAS[-1] * matrix.trace),
         n_points=n_rows(problem.X),
-        again=True,
-        paths=paths,
-        release=problem.budget.release,
+        paths=compared.paths,
     )
+    problem.budget.release()
     return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
 
 
-def _screen(kernels: list[Kernel], problem: ExactProblem, rng: np.random.Generator) -> tuple[TuningPath, ...]:
-    """All kernels on a part of the points and, if that was not all of them, the best on a larger part."""
-    if n_rows(problem.X) <= SCREEN_POINTS:
-        return (search_exact(kernels, problem),)
-    order = rng.permutation(n_rows(problem.X))
-    first = search_exact(kernels, problem.at(kernels[0], order[:SCREEN_POINTS]))
-    some = problem.at(kernels[0], order[:FINAL_POINTS])
-    return first, climb(kernels, first.leaders(), lambda few: search_exact(few, some))
-
-
-def search_exact(kernels: Sequence[Kernel], problem: ExactProblem) -> TuningPath:
-    """The criterion of every kernel for every alpha."""
-    n = n_rows(problem.X)
-    each = threads_each(n)
-    workers = min(max(blas_threads() // each, 1), len(kernels))
-    side_by_side, at_once = exact_sizes(problem.extent, problem.budget.n_bytes, workers)
-
-    def trial(kernel: Kernel) -> TuningPath:
-        fits = _fits(kernel, problem, each)
-        alphas = alphas_to_try(problem.alpha, fits.spectrum.trace)
-        return alpha_path(kernel, fits, alphas, problem.judge, at_once=at_once, n_points=n)
-
-    found = search(kernels, trial, each=each, most=side_by_side)
-    problem.budget.release()
-    return found
-
-
-def _fits(kernel: Kernel, problem: ExactProblem, threads: int) -> SpectrumFit:
-    K = gram(kernel, problem.X, budget=problem.budget)
-    weight = problem.observations.point_weight
-    spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
-    return SpectrumFit(spectrum, problem.observations, problem.fold)
+def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
+    """All alphas from one eigendecomposition."""
+    threads = blas_threads() if n_rows(problem.X) > SMALL else 1
+    with limit_threads(1):
+        K = gram(compared.kernel, problem.X, budget=problem.budget)
+        weight = problem.observations.point_weight
+        spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
+        del K
+        fits = SpectrumFit(spectrum, problem.observations, problem.fold)
+        _, at_once = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
+        tuned = choose_alpha(
+            compared.kernel,
+            fits,
+            alphas_to_try(problem.alpha, spectrum.trace),
+            problem.judge,
+            at_once=at_once,
+            n_points=n_rows(problem.X),
+            again=True,
+            paths=compared.paths,
+            release=problem.budget.release,
+        )
+        return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})

@@ -16,9 +16,9 @@ from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SparsePath
 from mercer.tuning.checks import warn_of_constant
-from mercer.tuning.exact import at_points
 from mercer.tuning.fit import check_enough
 from mercer.tuning.path import TuningPath
+from mercer.tuning.problem import at_points
 from mercer.tuning.sparse import SparseFit, SparsePart, tune_sparse
 from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
 from mercer.types import Array, Floats, Indices

@@ -17,8 +17,10 @@ from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.checks import warn_of_constant, warn_of_indefinite, warn_of_lost_digits, warn_of_scales
-from mercer.tuning.exact import ExactProblem, at_points, tune
+from mercer.tuning.compare import Compared
+from mercer.tuning.exact import compare_exact, fit_compared
 from mercer.tuning.path import Tuned
+from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Indices
 
 
@@ -65,47 +67,63 @@ class Fit:
     observations: Observations | None = None
 
 
-def fit_every_row(
-    settings: Settings, targets: Targets, block: Block, fold: Indices | None, rng: np.random.Generator
-) -> Fit:
-    """Choose kernel and alpha with every distinct row as a center; rows of a fold are held out together.
+@dataclass(frozen=True)
+class EveryRow:
+    """A fit with every distinct row as a center; rows of a fold are held out together.
 
-    Rows without weight are ignored in the fit, and thus always held out; with folds, together with the rest of
-    theirs.
+    Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
+    folds, together with the rest of theirs.
     """
-    encoded = targets.encode(block)
-    reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
-    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
-    part, used = training.used(settings.kernel)
-    check_enough(part)
-    unused = training.weight == 0
-    apart = () if fold is None else tuple(np.unique(fold[unused]).tolist())
-    points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
-    criterion = targets.criterion(training)
-    warn_of_scales(settings.kernel, part.X)
-    problem = ExactProblem(
-        X=points,
-        observations=observations,
-        criterion=lambda rows: criterion(used[rows]),
-        alpha=settings.alpha,
-        penalty=settings.penalty,
-        intercept=settings.intercept,
-        budget=settings.budget,
-        fold=part.fold,
-        apart=apart,
-        classes=targets.has_classes,
-    )
-    tuned = tune(settings.kernel, problem, rng)
-    warn_of_indefinite(tuned.kernel, tuned.negative)
-    warn_of_fit(part.X, tuned)
-    support = used[observations.rows.first]
-    centers = settings.kernel.centers(block.X, support)
-    if len(used) < len(training.Y):
-        tuned = _at_all_rows(tuned, training, used, centers)
-    index = np.arange(len(training.Y))
-    return Fit(
-        tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
-    )
+
+    kernel: Kernel
+    training: Training
+    part: Training
+    used: Indices
+    problem: ExactProblem
+
+    @classmethod
+    def of(cls, settings: Settings, targets: Targets, block: Block, fold: Indices | None) -> "EveryRow":
+        encoded = targets.encode(block)
+        reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
+        training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
+        part, used = training.used(settings.kernel)
+        check_enough(part)
+        unused = training.weight == 0
+        points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+        criterion = targets.criterion(training)
+        warn_of_scales(settings.kernel, part.X)
+        problem = ExactProblem(
+            X=points,
+            observations=observations,
+            criterion=lambda rows: criterion(used[rows]),
+            alpha=settings.alpha,
+            penalty=settings.penalty,
+            intercept=settings.intercept,
+            budget=settings.budget,
+            fold=part.fold,
+            apart=() if fold is None else tuple(np.unique(fold[unused]).tolist()),
+            classes=targets.has_classes,
+        )
+        return cls(settings.kernel, training, part, used, problem)
+
+    def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
+        """The best kernel, and how many centers are enough (``count``)."""
+        return compare_exact(self.kernel, self.problem, rng, count=count)
+
+    def fit(self, compared: Compared) -> Fit:
+        """Choose alpha for the best kernel, and solve."""
+        training, used, observations = self.training, self.used, self.problem.observations
+        tuned = fit_compared(compared, self.problem)
+        warn_of_indefinite(tuned.kernel, tuned.negative)
+        warn_of_fit(self.part.X, tuned)
+        support = used[observations.rows.first]
+        centers = self.kernel.centers(training.X, support)
+        if len(used) < len(training.Y):
+            tuned = _at_all_rows(tuned, training, used, centers)
+        index = np.arange(len(training.Y))
+        return Fit(
+            tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
+        )
 
 
 def warn_of_fit(X: Any, tuned: Tuned) -> None:

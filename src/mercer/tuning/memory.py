@@ -20,16 +20,14 @@ from mercer.gram.blocks import BLOCK_SIZE
 from mercer.gram.budget import GIB, readable_size
 from mercer.gram.moments import PIECE
 from mercer.kernels import RBF, Kernel
-from mercer.linalg.threads import AHEAD, threads_each
+from mercer.kernels.spread import MAX_ROWS
+from mercer.linalg.threads import AHEAD
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import is_sparse, n_rows
 from mercer.scores.criteria import judging_bytes
 from mercer.solvers.leaving import PIECE as LEAVING
-from mercer.tuning.path import ALPHAS, SCREEN_POINTS
+from mercer.tuning.path import ALPHAS, COARSE
 
-# The best kernels are compared on at most this many rows of the sample, with at most this many centers.
-RACE_ROWS = 10_000
-RACE_CENTERS = 1000
 # Outputs evaluated at once: several alphas for few rows, one alpha for many.
 JUDGED = 2**21
 # Matrices (m, m) in the solution: the moments, the factor of the penalty, and LAPACK's results and workspace.
@@ -43,6 +41,8 @@ ROW_NUMBERS = 12
 SEVERAL = 15
 # Arrays (n, k) of rows and classes while leave-one-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
+# Matrices (u, u) for each Cholesky factor: the factor, and its inverse in the basis of the points.
+ROOT_HELD = 2
 # Leave-one-out outputs kept for each alpha, over rows and targets, unless all rows are requested.
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
@@ -51,6 +51,25 @@ BLAS_BUFFER = 2.0**25
 BLAS_SHARE = 0.25
 # Fewer points than this are not enough to compare kernels.
 LEAST_POINTS = 100
+
+# Kernels in parallel, regardless of the number of threads.
+MOST_AT_ONCE = 16
+# Bytes per pair of rows while the median of their distances is computed.
+PAIR_BYTES = 20.0
+# Random centers with which kernels are compared, for each of those that will be selected.
+AS_GOOD = 2
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Numbers of rows and of centers with which kernels are compared."""
+
+    n_rows: int
+    n_centers: int
+
+
+# All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
+RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(10_000, 1500)
 
 
 @dataclass(frozen=True)
@@ -114,18 +133,15 @@ class Load:
 class Sizes:
     """How much a fit does at once, and the stages with their bytes.
 
-    ``threads`` work in the pass over all rows, ``few`` in passes over the sample. All kernels are compared on
-    ``points`` rows, ``kernels`` in parallel, and the best of them on ``race`` rows; ``alphas`` are evaluated at
-    once in the first, the second and the final comparison. Products use blocks of ``cells`` kernel values.
+    ``threads`` work in the pass over all rows, ``few`` in passes over the sample. Kernels are compared on
+    ``rungs``; ``alphas`` are evaluated at once in the end. Products use blocks of ``cells`` kernel values.
     ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
     """
 
     threads: int
     few: int
-    points: int
-    kernels: int
-    race: int
-    alphas: tuple[int, int, int]
+    rungs: tuple[Rung, ...]
+    alphas: int
     cells: int
     probe: bool
     held: float
@@ -158,24 +174,21 @@ def fitted_sizes(load: Load, room: float) -> Sizes:
     load = replace(load, threads=threads)
     few, selector = _selection(load, room)
     load = replace(load, selector=selector)
-    points, screen_alphas, kernels = _screening(load, room)
-    race, race_alphas = _racing(load, few, room)
+    rungs = rungs_within(_of_sample(load), room - load.held, AS_GOOD * load.m)
     m, n = load.m, load.left
     alphas = _first(_down(load.alphas), lambda a: _leaving_bytes(load, n, m, a, few), room)
     cells = (room - _solved_bytes(load, m)) / _cell_bytes(load)
     sizes = Sizes(
         threads=threads,
         few=few,
-        points=points,
-        kernels=kernels,
-        race=race,
-        alphas=(screen_alphas, race_alphas, alphas),
+        rungs=rungs,
+        alphas=alphas,
         cells=int(max(min(cells, BLOCK_SIZE), m)),
         probe=_probe_bytes(load, few) <= room,
         held=load.held,
         selector=selector,
         stages=(),
-        words=_words(selector, points, race, usual),
+        words=_words(selector, rungs, usual),
     )
     return replace(sizes, stages=tuple(_stages(load, sizes)))
 
@@ -185,18 +198,16 @@ def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
     m, left, q = load.m, load.left, load.q
     yield Stage(f"the sample of {load.sample} rows", _sample_bytes(load))
     if load.kernels > 1:
-        words = f"the comparison of kernels on {sizes.points} rows"
-        each = _kernel_bytes(load, sizes.points, sizes.alphas[0])
-        yield Stage(words, load.held + sizes.kernels * each)
-        words = f"the comparison of kernels on {sizes.race} rows with {min(m, RACE_CENTERS)} centers"
-        yield Stage(words, _leaving_bytes(load, sizes.race, min(m, RACE_CENTERS), sizes.alphas[1], sizes.few))
+        for rung in sizes.rungs:
+            words = f"the comparison of kernels on {rung.n_rows} rows with {rung.n_centers} centers"
+            yield Stage(words, load.held + rung_bytes(_of_sample(load), rung, 1))
     yield Stage(f"the selection of {m} centers", load.held + sizes.selector.n_bytes(m, load.extent(sizes.few)))
     if sizes.probe:
         yield Stage(f"the trial of products for {m} centers", _probe_bytes(load, sizes.few))
     yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(replace(load, threads=sizes.threads)))
     yield Stage(f"the solution for {m} centers", load.held + 8.0 * MOMENTS_HELD * m * m)
-    words = f"leave-one-out outputs of {left} rows for {sizes.alphas[2]} of {load.alphas} alphas and {q} targets"
-    yield Stage(words, _leaving_bytes(load, left, m, sizes.alphas[2], sizes.few))
+    words = f"leave-one-out outputs of {left} rows for {sizes.alphas} of {load.alphas} alphas and {q} targets"
+    yield Stage(words, _leaving_bytes(load, left, m, sizes.alphas, sizes.few))
     outputs = _cell_bytes(load) * min(sizes.cells, left * m)
     yield Stage(f"outputs of {left} rows", _solved_bytes(load, m) + outputs)
     if load.classes:
@@ -240,12 +251,56 @@ def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
     return kernels, _first(_down(most), lambda a: kernels * extent.n_bytes(a), room)
 
 
+def root_workers(extent: Exact, room: float, workers: int) -> int:
+    """How many Cholesky factors are computed in parallel: two matrices each, and one that they share."""
+    rows = extent.n * (8.0 * extent.q + 8.0 * ROW_NUMBERS) + 2.0 * extent.u * extent.row
+    return _first(_down(workers), lambda k: rows + 8.0 * extent.u**2 * (1 + ROOT_HELD * k), room)
+
+
+def rungs_within(extent: Exact, room: float, most: int | None = None) -> tuple[Rung, ...]:
+    """The rungs for so many rows and at most so many centers, with fewer if there is no memory for more."""
+    found: list[Rung] = []
+    for usual in RUNGS:
+        rung = usual if most is None else replace(usual, n_centers=min(usual.n_centers, most))
+        rows = _rows_within(extent, rung, room)
+        if not found or 2 * rung.n_centers <= rows or rows <= RUNGS[1].n_centers:
+            found.append(Rung(rows, min(rung.n_centers, rows)))
+    return tuple(dict.fromkeys(found))
+
+
+def _rows_within(extent: Exact, rung: Rung, room: float) -> int:
+    """The rows of a rung, or as many as there is memory for."""
+    rows = min(rung.n_rows, extent.u)
+    sizes = sorted({rows, *range(min(LEAST_POINTS, rows), rows, 50)}, reverse=True)
+    return _first(sizes, lambda n: rung_bytes(extent, Rung(n, min(rung.n_centers, n)), 1), room)
+
+
+def settling_rows(u: int, room: float) -> int:
+    """Rows from which parameters given as strings are computed: all, or those whose distances fit into memory."""
+    return u if room >= PAIR_BYTES * min(u, MAX_ROWS) ** 2 else max(2, min(u, int((room / PAIR_BYTES) ** 0.5)))
+
+
+def rung_workers(extent: Exact, m: int, room: float) -> int:
+    """How many kernels are compared in parallel with m centers on all points."""
+    return _first(_down(MOST_AT_ONCE), lambda k: rung_bytes(extent, Rung(extent.u, m), k), room)
+
+
+def rung_bytes(extent: Exact, rung: Rung, workers: int) -> float:
+    """Kernels compared with m centers on u points: distances; for each kernel its values, coordinates, basis."""
+    u, m, q = rung.n_rows, rung.n_centers, extent.q
+    n = extent.n * u / max(extent.u, 1)
+    alphas = min(extent.alphas, len(COARSE))
+    outputs = 8.0 * alphas * n * (3.0 * q + 2.0) + judging_bytes(alphas, int(n), q, classes=extent.classes)
+    each = 8.0 * (5.0 * u * m + 9.0 * m * m) + outputs
+    return u * extent.row + 8.0 * u * m + workers * each
+
+
 def check_exact(extent: Exact, budget: Budget) -> None:
     """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits."""
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
-    sample = min(n, RACE_ROWS)
+    sample = min(n, RUNGS[-1].n_rows)
     load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1), 1, n=n, classes=extent.classes)
     m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u))
@@ -327,11 +382,6 @@ def _rows(load: Load, most: int) -> int:
     return most if load.n is None else min(most, load.n)
 
 
-def _kernel_bytes(load: Load, points: int, alphas: int) -> float:
-    """One kernel on some points, every point a center."""
-    return _at_points(load, points).n_bytes(alphas)
-
-
 def threads_within(room: float, threads: int) -> int:
     """The largest number of threads whose BLAS buffers stay within their share of the budget."""
     return int(max(1, min(threads, 1 + BLAS_SHARE * room / BLAS_BUFFER)))
@@ -394,37 +444,17 @@ def _selection(load: Load, room: float) -> tuple[int, CenterSelector]:
     return threads, load.selector.within(room - load.held, load.n_centers, load.extent(threads))
 
 
-def _screening(load: Load, room: float) -> tuple[int, int, int]:
-    """Number of points on which all kernels are compared, and of alphas and kernels evaluated at once."""
-    room = room - load.held
-    sizes = sorted({min(load.sample, SCREEN_POINTS), *range(LEAST_POINTS, min(load.sample, SCREEN_POINTS), 50)})
-    points = _first(reversed(sizes), lambda p: _kernel_bytes(load, p, 1), room)
-    workers = min(max(load.threads // threads_each(points), 1), load.kernels)
-    kernels, alphas = exact_sizes(_at_points(load, points), room, workers)
-    return points, alphas, kernels
+def _of_sample(load: Load) -> Exact:
+    return Exact(load.sample, load.sample, load.q, load.row, load.alphas, load.classes)
 
 
-def _at_points(load: Load, points: int) -> Exact:
-    return Exact(points, points, load.q, load.row, load.alphas, load.classes)
-
-
-def _racing(load: Load, threads: int, room: float) -> tuple[int, int]:
-    """Number of rows on which the best kernels are compared with centers, and of alphas at once."""
-    most, m = min(load.sample, RACE_ROWS), min(load.m, RACE_CENTERS)
-    sizes = sorted({most, *range(LEAST_POINTS, most, 100)})
-    rows = _first(reversed(sizes), lambda n: _leaving_bytes(load, n, m, 1, threads), room)
-    return rows, _first(_down(load.alphas), lambda a: _leaving_bytes(load, rows, m, a, threads), room)
-
-
-def _words(selector: CenterSelector, points: int, race: int, load: Load) -> str:
+def _words(selector: CenterSelector, rungs: tuple[Rung, ...], load: Load) -> str:
     """Text on reductions that affect more than the running time."""
     less = []
     if isinstance(selector, ForwardSelection) and selector is not load.selector:
         less.append(f"{selector.n_candidates} candidates")
-    if load.kernels > 1 and points < min(load.sample, SCREEN_POINTS):
-        less.append(f"{points} rows for all kernels")
-    if load.kernels > 1 and race < min(load.sample, RACE_ROWS):
-        less.append(f"{race} rows for the best kernels")
+    if load.kernels > 1 and rungs != rungs_within(_of_sample(load), inf, AS_GOOD * load.m):
+        less.append(f"{rungs[-1].n_rows} rows to compare kernels")
     return f"; within max_memory {', '.join(less)}" if less else ""
 
 

@@ -1,9 +1,9 @@
 """Fits with m centers: kernel and centers chosen on a sample, moments of all rows, alpha by leave-one-out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -24,20 +24,19 @@ from mercer.kernels.vector import Linear
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import BLOCK_ROWS, Block
+from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
-from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
 from mercer.solvers.leaving import MomentFit
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.alpha import Judge, alpha_path, choose_alpha
-from mercer.tuning.exact import ExactProblem, at_points, search_exact
-from mercer.tuning.memory import PROBE_ROWS, RACE_CENTERS, Sizes, judged_at_once
-from mercer.tuning.path import ALPHAS, FINAL_POINTS, SCREEN_POINTS, Tuned, TuningPath, joined
-from mercer.tuning.search import climb
+from mercer.tuning.alpha import Judge, choose_alpha
+from mercer.tuning.compare import Compared, compare
+from mercer.tuning.memory import AS_GOOD, PROBE_ROWS, Sizes, judged_at_once
+from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Floats, Indices
 
 # The moments of the rows of a fold.
@@ -51,8 +50,6 @@ VARIANCE_ROWS = 128
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
-# Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
-LEFT_OUT = 1024
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -95,7 +92,7 @@ class Task:
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
     ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
     number, or None for leave-one-out; ``sizes`` set how much is done at once. ``doubt`` (n,) are the units under
-    the other meaning of weights, None: no doubt.
+    the other meaning of weights, None: no doubt; ``few_enough``: fewer centers are selected if they do as well.
     """
 
     sample: Block
@@ -111,6 +108,7 @@ class Task:
     sizes: Sizes
     verbose: int = 0
     doubt: Array | None = None
+    few_enough: bool = False
 
     @property
     def weight(self) -> Array:
@@ -141,35 +139,32 @@ class Task:
         )
 
 
-def choose(kernel: Kernel, task: Task, rng: np.random.Generator) -> Choice:
-    """Choose kernel parameters on the sample, and select centers among its rows."""
-    order = rng.permutation(task.sample.n_rows)
-    sizes = task.sizes
-    few = task.some(kernel, np.sort(order[: FINAL_POINTS if sizes.points >= SCREEN_POINTS else sizes.points]))
-    points, observed = _points(kernel, few)
-    kernels = kernel.candidates(points, observed.point_weight)
+def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compared | None = None) -> Choice:
+    """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows."""
     given = isinstance(task.selector, Given)
-    if _any_origin(task) and not given:
-        kernels = [each.around(points) for each in kernels]
-    paths: tuple[TuningPath, ...] = ()
-    candidates: CandidateRows | None = None
-    task.budget.release()
-    if len(kernels) > 1:
-        first = search_exact(kernels, _every_row(kernel, task.some(kernel, np.sort(order[: sizes.points]))))
-        racers = task.some(kernel, np.sort(order[: sizes.race]))
-        among = _prepared(kernel, racers, rng)
-        paths = first, climb(kernels, first.leaders(), lambda few: _race(few, racers, among, rng))
-        candidates = among if racers is task else None
-    chosen = paths[-1].kernels[paths[-1].best[0]] if paths else kernels[0]
-    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{sizes.words}"
-    candidates = _prepared(kernel, task, rng) if candidates is None else candidates
-    centers = _centers(chosen, task, candidates, task.n_centers, rng)
+    compared = _compared(kernel, task, rng) if compared is None else compared
+    chosen, n_centers = compared.kernel, task.n_centers
+    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{task.sizes.words}"
+    if task.few_enough and compared.enough is not None and compared.enough < (n_centers or 0):
+        n_centers = compared.enough
+        words += f", as many as matter in leave-one-out, of {task.n_centers}"
+    centers = _centers(chosen, task, _prepared(kernel, task, rng), n_centers, rng)
     chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
     if not chosen.takes_values:
         check_size(chosen, self_similarity(chosen, centers.rows))
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
-    return _independent(Choice(chosen, centers, factor, paths, words, blur))
+    return _independent(Choice(chosen, centers, factor, compared.paths, words, blur))
+
+
+def _compared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Compared:
+    """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
+    few = task.some(kernel, np.sort(rng.permutation(task.sample.n_rows)[: task.sizes.rungs[-1].n_rows]))
+    problem = _every_row(kernel, few)
+    task.budget.release()
+    around, count = not isinstance(task.selector, Given), task.few_enough
+    most = None if task.n_centers is None else AS_GOOD * task.n_centers
+    return compare(kernel, problem, rng, around=around, alone=count, count=count, most=most)
 
 
 def _any_origin(task: Task) -> bool:
@@ -198,7 +193,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     few = not task.sizes.probe
     size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
     probe = take(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
-    with at_most(task.sizes.few), stage("precision of products", verbose=task.verbose):
+    with at_most(task.sizes.few):
         precision = _precision(choice, task, probe)
         return with_coordinates(
             precision,
@@ -239,22 +234,19 @@ def finish(
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
     a fold, if rows are held out together.
     """
-    m, n = n_rows(choice.centers.rows), task.sample.n_rows
-    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
-        fits = _fits(choice, moments, task, part)
-    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
-        return choose_alpha(
-            choice.kernel,
-            fits,
-            _alphas(fits.spectrum, task),
-            _judge(task, judges),
-            at_once=task.sizes.alphas[-1],
-            n_points=n,
-            n_centers=m,
-            again=False,
-            paths=choice.paths,
-            release=task.budget.release,
-        )
+    fits = _fits(choice, moments, task, part)
+    return choose_alpha(
+        choice.kernel,
+        fits,
+        _alphas(fits.spectrum, task),
+        _judge(task, judges),
+        at_once=task.sizes.alphas,
+        n_points=task.sample.n_rows,
+        n_centers=n_rows(choice.centers.rows),
+        again=False,
+        paths=choice.paths,
+        release=task.budget.release,
+    )
 
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
@@ -268,13 +260,12 @@ def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> 
         centers=choice.centers.rows,
         spectrum=spectrum,
         sample=task.sample,
-        reduce=partial(_over, task, block_rows=LEFT_OUT),
+        reduce=partial(_over, task),
         cells=task.sizes.cells,
         fold=None if part is None else task.fold,
         without=None if part is None else lambda f: decompose(moments - part(f)),
         doubt=task.doubt,
         blur=choice.blur,
-        residuals=task.label is None,
     )
 
 
@@ -308,40 +299,6 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     )
 
 
-def _race(
-    kernels: Sequence[Kernel], task: Task, candidates: CandidateRows, rng: np.random.Generator
-) -> TuningPath:
-    """The criterion of fits with centers, for every kernel and alpha, on the rows of the sample alone."""
-    most = None if task.n_centers is None else min(task.n_centers, RACE_CENTERS)
-    # One after another: passes over the sample use their own threads.
-    return joined([_lap(kernel, task, candidates, most, rng) for kernel in kernels])
-
-
-def _lap(
-    kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
-) -> TuningPath:
-    """The criterion for one kernel and every alpha."""
-    chosen = _centers(kernel, task, candidates, n_centers, rng)
-    fold = MomentsOf(kernel, chosen.rows)
-    choice = Choice(kernel, chosen, _factor(kernel, chosen.rows, task, DEPENDENT), (), "")
-
-    def part(f: int) -> Moments:
-        return cast(Moments, _over(task, task.sample.take(np.flatnonzero(task.fold == f)), fold))
-
-    fits = _fits(choice, _over(task, task.sample, fold), task, part)
-    path = alpha_path(
-        kernel,
-        fits,
-        _alphas(fits.spectrum, task),
-        _judge(task, rows_to_compare_on(chosen.unseen)),
-        at_once=task.sizes.alphas[1],
-        n_points=task.sample.n_rows,
-        n_centers=n_rows(chosen.rows),
-    )
-    task.budget.release()
-    return path
-
-
 def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> CandidateRows:
     """The rows of the sample as candidates, with what the selector precomputes for all kernels."""
     counted = task.counted.with_weight()
@@ -354,7 +311,7 @@ def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Candidate
 def _centers(
     kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
 ) -> Centers:
-    with at_most(task.sizes.few), stage("selection of centers", verbose=task.verbose):
+    with at_most(task.sizes.few):
         centers = task.selector.select(
             kernel,
             candidates,
@@ -366,10 +323,10 @@ def _centers(
     return centers
 
 
-def _over(task: Task, rows: Block, fold: Callable[[Block], Any], *, block_rows: int = BLOCK_ROWS) -> Any:
+def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
     """fold(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(task.sizes.few):
-        total = HeldRows(rows, block_rows=block_rows).reduce(fold)
+        total = HeldRows(rows).reduce(fold)
     task.budget.release()
     return total
 

@@ -27,6 +27,7 @@ from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.checks import warn_of_scales
+from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, warn_of_fit
 from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
@@ -114,9 +115,8 @@ class PassState:
     def joined(self, rows: Rows, decay: float) -> "PassState":
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
-        verbose = self.settings.verbose
-        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample", verbose=verbose)
-        more = self.gather(rows, verbose=verbose)
+        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
+        more = self.gather(rows)
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
@@ -128,7 +128,7 @@ class PassState:
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
         rows = RepeatedRows(rows)
-        less = self.gather(rows, verbose=self.settings.verbose)
+        less = self.gather(rows)
         _check_weight(self.moments, less)
         rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
         drawn = self.drawn
@@ -185,15 +185,21 @@ def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: b
 
 
 def begin(
-    settings: Settings, encode: Encoder, look: Look, rng: np.random.Generator, fold: Indices | None = None
+    settings: Settings,
+    encode: Encoder,
+    look: Look,
+    rng: np.random.Generator,
+    fold: Indices | None = None,
+    compared: Compared | None = None,
 ) -> PassState:
-    """Choose kernel and centers on the sample, and sum over all rows."""
+    """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows."""
     kernel = settings.kernel
     task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows)
-    warn_of_scales(kernel, task.sample.X)
+    if compared is None:
+        warn_of_scales(kernel, task.sample.X)
     index = look.drawn.sample().index
     with at_most(task.sizes.threads):
-        choice = choose(kernel, task, rng)
+        choice = choose(kernel, task, rng, compared)
         gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
     moments = gather(look.rows, verbose=settings.verbose)
     indices, unseen = choice.centers.indices, choice.centers.unseen
@@ -246,6 +252,7 @@ def _task(
         sizes=sizes,
         verbose=settings.verbose,
         doubt=training.doubt,
+        few_enough=isinstance(settings.centers, str),
     ), training
 
 

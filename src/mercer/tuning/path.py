@@ -1,6 +1,6 @@
 """The candidates compared and the result chosen, for all solvers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,11 +11,55 @@ from mercer.types import Array
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
-# Kernels are compared on at most this many points: all of them on the first number, then the best and their
-# neighbors in the grid on the second; the penalty is chosen on all points.
-SCREEN_POINTS = 1000
-FINAL_POINTS = 3000
-FINALISTS = 3
+# Kernels are compared with fewer of them, and then with these multiples of the best one.
+COARSE = ALPHAS[1::3]
+NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
+# Twice as many centers improve the criterion by at most about this share of the improvement before.
+LESS = 1.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A kernel for alphas (a,): the criterion (a,), at its minimum the losses (n,) of rows with shares (n,).
+
+    ``before`` is the smallest criterion with half of the centers, if that was computed.
+    """
+
+    kernel: Kernel
+    alphas: Array
+    scores: Array
+    losses: Array
+    share: Array
+    before: float | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, alphas: Array, losses: Array, share: Array) -> "Trial":
+        """From the losses (a, n) for every alpha."""
+        scores = losses @ share
+        scores = np.where(np.isfinite(scores), scores, np.inf)
+        return cls(kernel, alphas, scores, losses[scores.argmin()], share)
+
+    @property
+    def promise(self) -> float:
+        """The criterion to expect of twice as many centers, if they help less than the last ones did."""
+        before = self.least if self.before is None else self.before
+        return self.least - LESS * max(before - self.least, 0.0) if np.isfinite(before) else self.least
+
+    @property
+    def least(self) -> float:
+        """The smallest criterion, infinite if none is finite."""
+        return float(self.scores.min())
+
+    @property
+    def alpha(self) -> float:
+        """The alpha with the smallest criterion."""
+        return float(self.alphas[self.scores.argmin()])
+
+    def worse(self, losses: Array) -> bool:
+        """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
+        difference = losses - self.losses
+        mean = float(self.share @ difference)
+        return not mean <= float(np.sqrt(self.share**2 @ (difference - mean) ** 2))
 
 
 @dataclass(frozen=True)
@@ -51,10 +95,6 @@ class TuningPath:
         least: Array = np.where(np.isnan(self.scores), np.inf, self.scores).min(axis=1)
         return least
 
-    def leaders(self) -> set[int]:
-        """Positions of the best few kernels."""
-        return {int(g) for g in np.argsort(self.least, kind="stable")[:FINALISTS]}
-
     def single(self) -> "list[TuningPath]":
         """One path for each kernel."""
         return [self._only(g) for g in range(len(self.kernels))]
@@ -81,6 +121,18 @@ def joined(paths: Sequence[TuningPath]) -> TuningPath:
     )
 
 
+def path_of(trials: Iterable[Trial], n_points: int, n_centers: int | None) -> TuningPath:
+    """The path of trials with as many alphas each."""
+    trials = list(trials)
+    return TuningPath(
+        kernels=[trial.kernel for trial in trials],
+        alphas=np.stack([trial.alphas for trial in trials]),
+        scores=np.stack([trial.scores for trial in trials]),
+        n_points=n_points,
+        n_centers=n_centers,
+    )
+
+
 @dataclass(frozen=True)
 class Tuned:
     """The chosen kernel and alpha, coef (m, q), intercept (q,), fitted and leave-one-out outputs of n rows (n, q).
@@ -98,7 +150,7 @@ class Tuned:
     fitted: Array
     loo: Array
     degrees_of_freedom: float
-    rank: int
+    rank: int | None
     negative: float
     error: float
     paths: tuple[TuningPath, ...]

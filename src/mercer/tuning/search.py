@@ -1,37 +1,76 @@
-"""Choice of kernels by leave-one-out: all on few points, the best and their neighbors on more."""
+"""Search over candidate kernels: along one parameter after the other, or from good ones to their neighbors."""
 
 from collections.abc import Callable, Sequence
 
-from mercer.kernels.base import Composition, Kernel, Wrapped
+import numpy as np
+
+from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
-from mercer.tuning.path import TuningPath, joined
+from mercer.tuning.path import Trial, TuningPath, joined
 
-# The path of one kernel over its alphas, and the one path of several kernels.
-Trial = Callable[[Kernel], TuningPath]
-Search = Callable[[Sequence[Kernel]], TuningPath]
+# The path of one kernel over its alphas, and the trials of several kernels given by their positions.
+PathOf = Callable[[Kernel], TuningPath]
+TrialsOf = Callable[[list[int]], Sequence[Trial]]
+# Times that every parameter of a grid is varied; later ones hardly change anything.
+ROUNDS = 3
 
 
-def search(kernels: Sequence[Kernel], trial: Trial, *, each: int = 1, most: int | None = None) -> TuningPath:
+def search(kernels: Sequence[Kernel], path_of: PathOf, *, each: int = 1, most: int | None = None) -> TuningPath:
     """Try every kernel, at most this many in parallel, on ``each`` BLAS threads."""
-    return joined(map_in_threads(trial, kernels, each=each, most=most))
+    return joined(map_in_threads(path_of, kernels, each=each, most=most))
 
 
-def climb(kernels: Sequence[Kernel], start: set[int], search: Search) -> TuningPath:
-    """Kernels ``start``, and then neighbors of the best until none is better: more rows favor narrower kernels."""
-    tried: dict[int, TuningPath] = {}
+def along_axes(shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
+    """Trials along every parameter in turn, the others at their best so far, until none improves.
+
+    One parameter: all of its values. Several: from the middle of the grid, 15 + 15 + ... instead of 15 x 15 x ...
+    """
+    tried: dict[int, Trial] = {}
+    best = int(np.ravel_multi_index([length // 2 for length in shape], shape))
+    for _ in range(ROUNDS if len(shape) > 1 else 1):
+        before = best
+        for axis in range(len(shape)):
+            best = _best_after(_line(best, axis, shape), tried, trials_of)
+        if best == before:
+            break
+    return tried
+
+
+def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
+    """Trials of kernels ``start``, and then of neighbors of the best until none is better."""
+    tried: dict[int, Trial] = {}
     wanted = start
-    while wanted:
-        tried |= dict(zip(sorted(wanted), search([kernels[g] for g in sorted(wanted)]).single()))
-        best = min(tried, key=lambda g: tried[g].least[0])
-        wanted = neighbors(kernels, best) - tried.keys()
-    return joined([tried[g] for g in sorted(tried)])
+    while wanted - tried.keys():
+        wanted = neighbors(_best_after(wanted, tried, trials_of), shape)
+    return tried
 
 
-def neighbors(kernels: Sequence[Kernel], g: int) -> set[int]:
-    """Positions of the candidates next to one; none in a grid of several dimensions."""
-    return {h for h in (g - 1, g + 1) if 0 <= h < len(kernels)} if in_line(kernels[g]) else set()
+def best_of(tried: dict[int, Trial]) -> int:
+    """The position with the smallest criterion."""
+    return min(tried, key=lambda g: (tried[g].least, g))
 
 
-def in_line(kernel: Kernel) -> bool:
-    """Whether the candidates of such a kernel lie in a line: those of sums and products are a grid."""
-    return in_line(kernel.kernel) if isinstance(kernel, Wrapped) else not isinstance(kernel, Composition)
+def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:
+    """Positions in the grid that differ from one by one step along one axis."""
+    position = np.array(np.unravel_index(g, shape))
+    steps = np.vstack([np.eye(len(shape), dtype=int), -np.eye(len(shape), dtype=int)])
+    near = [position + step for step in steps]
+    return {int(np.ravel_multi_index(p, shape)) for p in near if (p >= 0).all() and (p < shape).all()}
+
+
+def _line(g: int, axis: int, shape: tuple[int, ...]) -> set[int]:
+    """All positions that differ from one along an axis only."""
+    position = np.array(np.unravel_index(g, shape))
+    line = np.repeat(position[:, None], shape[axis], axis=1)
+    line[axis] = np.arange(shape[axis])
+    return set(np.asarray(np.ravel_multi_index(tuple(line), shape)).tolist())
+
+
+def _best_after(wanted: set[int], tried: dict[int, Trial], trials_of: TrialsOf) -> int:
+    """The best position when those wanted have been tried too."""
+    new = sorted(wanted - tried.keys())
+    tried.update(zip(new, trials_of(new)))
+    return best_of(tried)
+
+
+__all__ = ["along_axes", "best_of", "climb", "grid_shape", "neighbors", "search"]

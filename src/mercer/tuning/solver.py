@@ -22,8 +22,8 @@ class Decomposed(Protocol):
     """A decomposition, as far as it is reported."""
 
     @property
-    def rank(self) -> int:
-        """Number of directions in which the function varies."""
+    def rank(self) -> int | None:
+        """Number of directions in which the function varies; None: not computed."""
         ...
 
     @property

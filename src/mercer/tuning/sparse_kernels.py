@@ -17,8 +17,8 @@ from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.memory import judged_at_once, sparse_trial_bytes
 from mercer.tuning.path import ALPHAS, TuningPath
-from mercer.tuning.search import climb, search
-from mercer.tuning.sparse_problem import FINAL, SCREEN, SparseProblem
+from mercer.tuning.search import search
+from mercer.tuning.sparse_problem import SCREEN, SparseProblem
 from mercer.types import Array, Indices
 
 # Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
@@ -120,14 +120,9 @@ def compare_kernels(
     kernels: Sequence[Kernel], problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[TuningPath, ...]:
     """All kernels on a part of the points; if that was not all of them, the best on a larger part."""
-    u, (rows, most) = problem.n_points, SCREEN
-    order = np.arange(u) if u <= most else rng.permutation(u)
-    first = KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most).search(kernels)
-    if u <= most:
-        return (first,)
-    rows, most = FINAL
-    then = KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most)
-    return first, climb(kernels, first.leaders(), then.search)
+    rows, most = SCREEN
+    order = rng.permutation(problem.n_points)
+    return (KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most).search(kernels),)
 
 
 def favorite(path: TuningPath, n: float) -> tuple[Kernel, float]:

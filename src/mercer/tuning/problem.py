@@ -1,0 +1,71 @@
+"""The problem of a fit with every row a center: points, observations there, and how fits are evaluated."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.gram import Budget
+from mercer.kernels.base import Kernel
+from mercer.rows.table import n_rows
+from mercer.scores.criteria import Criterion, CriterionFor
+from mercer.solvers import Observations
+from mercer.solvers.spectrum import Penalty
+from mercer.tuning.memory import Exact, row_bytes
+from mercer.tuning.path import ALPHAS
+from mercer.types import Array, Indices
+
+
+@dataclass(frozen=True)
+class ExactProblem:
+    """Points X (u rows), observations there, and how a fit is evaluated.
+
+    ``criterion`` returns the criterion for some of the rows, with or without ``classes``; ``alpha`` is a number,
+    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
+    for which the model without them is also returned.
+    """
+
+    X: Any
+    observations: Observations
+    criterion: CriterionFor
+    alpha: float | None
+    penalty: Penalty
+    intercept: bool
+    budget: Budget
+    fold: Indices | None = None
+    apart: tuple[int, ...] = ()
+    classes: bool = True
+
+    @property
+    def extent(self) -> Exact:
+        """What its memory depends on."""
+        n, q = self.observations.Y.shape
+        alphas = len(ALPHAS) if self.alpha is None else 1
+        return Exact(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
+
+    @property
+    def judge(self) -> Criterion:
+        """The criterion for all rows."""
+        return self.criterion(np.arange(len(self.observations.Y)))
+
+    def at(self, kernel: Kernel, points: Indices) -> "ExactProblem":
+        """The problem at some of its points, with all rows there."""
+        if len(points) == n_rows(self.X):
+            return self
+        points = np.sort(points)
+        part, rows = self.observations.at_points(points)
+        return replace(
+            self,
+            X=kernel.subset(self.X, points),
+            observations=part,
+            criterion=lambda some: self.criterion(rows[some]),
+            fold=None if self.fold is None else self.fold[rows],
+        )
+
+
+def at_points(
+    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
+) -> tuple[Any, Observations]:
+    """The distinct rows of X, and the observations there; kernel values are not merged."""
+    rows = kernel.distinct(X)
+    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
