@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from mercer.errors import NumericalError
 from mercer.linalg import Reflector, eigen, eigen_psd, factor_spd, limit_threads, singular
 from mercer.linalg.lapack import STRIP, multiply, solve_triangular
-from mercer.linalg.rank import TILE, in_coordinates, rank_factor, times_upper
+from mercer.linalg.rank import TILE, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
 
 EPS = np.finfo(np.float64).eps
 
@@ -201,3 +201,11 @@ def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
     found = times_upper(K, U)
     assert found.dtype == dtype
     assert_allclose(found, K @ U, atol=50 * np.sqrt(m) * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2 * TILE + 3])
+def test_products_of_upper_triangles_are_the_products(rng, m):
+    R, B = np.triu(rng.normal(size=(m, m))), np.triu(rng.normal(size=(m, m)))
+    assert_allclose(np.triu(square_upper(R)), np.triu(R.T @ R), atol=1e-12 * m)
+    assert_allclose(norms_upper(R), (R**2).sum(axis=0), rtol=1e-12)
+    assert_allclose(norms_upper(R, B), ((R @ B) ** 2).sum(axis=0), rtol=1e-10)

@@ -9,7 +9,7 @@ import pytest
 
 from mercer.rows import MemoryRows
 from mercer.rows import progress as module
-from mercer.rows.progress import progress, sentence, stage, summary
+from mercer.rows.progress import progress, say, sentence, stage
 
 
 class Screen(io.StringIO):
@@ -41,7 +41,7 @@ def pass_over(n, **options):
 
 def test_nothing_is_said_by_default(every_phase, capsys):
     pass_over(10)
-    with stage("decomposition", verbose=0), summary("fit", verbose=0):
+    with stage("decomposition", verbose=0):
         pass
     assert capsys.readouterr() == ("", "")
 
@@ -53,10 +53,9 @@ def test_a_phase_of_less_than_a_second_says_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_quick_fit_says_one_line(capsys):
-    with summary("fit of 10 rows", verbose=1):
-        pass_over(10, phase="moments", verbose=1)
-    assert capsys.readouterr() == ("", "fit of 10 rows in 0.0 s\n")
+def test_a_line_is_said_at_once(capsys):
+    say("fitted")
+    assert capsys.readouterr() == ("", "fitted\n")
 
 
 def test_one_line_for_a_phase_in_a_file(every_phase, capsys):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, symmetric_reduced
+from mercer.linalg.threads import map_in_threads
 from mercer.types import Array, Floats, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
@@ -59,7 +60,32 @@ def in_coordinates(R: Array, G: Array) -> Array:
 def times_upper(K: Floats, U: Floats) -> Floats:
     """K U (b, r) for an upper triangular U (r, r), in strips: with little more than half of the operations."""
     product = np.empty((len(K), U.shape[1]), dtype=U.dtype)
-    for start in range(0, U.shape[1], TILE):
-        strip, stop = slice(start, start + TILE), min(start + TILE, U.shape[1])
-        np.matmul(K[:, :stop], U[:stop, strip], out=product[:, strip])
+    for strip in _strips(U):
+        np.matmul(K[:, : strip.stop], U[: strip.stop, strip], out=product[:, strip])
     return product
+
+
+def square_upper(R: Array) -> Array:
+    """The upper triangle of R'R (r, r), column-major, for an upper triangular R; r³ / 3."""
+    square = np.zeros(R.shape, order="F")
+
+    def fill(strip: slice) -> None:
+        square[: strip.stop, strip] = R[: strip.stop, : strip.stop].T @ R[: strip.stop, strip]
+
+    map_in_threads(fill, _strips(R))
+    return square
+
+
+def norms_upper(R: Array, B: Array | None = None) -> Array:
+    """Squared norms (r,) of the columns of R, or of R B, for upper triangular R and B (r, r); r³ / 3."""
+
+    def norms(strip: slice) -> Array:
+        C = R[: strip.stop, strip] if B is None else R[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
+        return np.asarray(np.einsum("ij,ij->j", C, C))
+
+    return np.concatenate([np.zeros(0), *map_in_threads(norms, _strips(R))])
+
+
+def _strips(U: Floats) -> list[slice]:
+    """Columns of U, some at a time."""
+    return [slice(start, min(start + TILE, U.shape[1])) for start in range(0, U.shape[1], TILE)]

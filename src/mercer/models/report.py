@@ -1,13 +1,20 @@
 """Reports on fits, as text."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
 
 from mercer.kernels import Kernel
+from mercer.rows.progress import say
 from mercer.scores.targets import Targets
 from mercer.tuning import TuningPath
 from mercer.tuning.few_rows import FewRows
 from mercer.tuning.fit import Fit
 from mercer.types import Indices
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -145,3 +152,19 @@ def _by_fits(path: TuningPath) -> str:
     """By which fits kernels or alphas were compared."""
     rows = f"{path.n_points} rows"
     return f"by fits to {rows}" if path.n_centers is None else f"by fits with {path.n_centers} centers to {rows}"
+
+
+def told(method: Method) -> Method:
+    """A method that fits a model; if it is ``verbose``, a line of rows, centers and seconds is the end."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **choices: Any) -> Any:
+        start = time.perf_counter()
+        fitted = method(self, *args, **choices)
+        if self.verbose > 0:
+            seconds, report = time.perf_counter() - start, self.report_
+            rows = f"{report.n_rows:,} rows with {report.n_centers:,} centers"
+            say(f"{type(self).__name__}: {rows} fitted in {seconds:.1f} s")
+        return fitted
+
+    return call  # type: ignore[return-value]

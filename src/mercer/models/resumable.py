@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
-from mercer.models.report import fit_report
+from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
@@ -88,6 +88,7 @@ class ResumableModel(KernelModel):
     loo_score_: Any = Awaited()
     report_: Any = Awaited()
 
+    @told
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.

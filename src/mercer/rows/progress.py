@@ -47,13 +47,9 @@ def stage(phase: str, *, verbose: int) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def summary(what: str, *, verbose: int) -> Iterator[None]:
-    """One line at the end, however short the time, unless there was an error."""
-    start = time.perf_counter()
-    yield
-    if verbose > 0:
-        _write(f"{what} in {time.perf_counter() - start:.1f} s\n")
+def say(line: str) -> None:
+    """Write a line, at once."""
+    _write(line + "\n")
 
 
 def sentence(phase: str, done: int, total: int | None, seconds: float, unit: str = "rows") -> str:

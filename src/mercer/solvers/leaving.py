@@ -72,7 +72,7 @@ class MomentFit:
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
     and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
     weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
-    time.
+    time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed.
     """
 
     kernel: Kernel
@@ -85,6 +85,7 @@ class MomentFit:
     without: Callable[[int], MomentSpectrum] | None = None
     doubt: Array | None = None
     blur: float = 0.0
+    residuals: bool = True
 
     @property
     def doubted(self) -> "MomentFit | None":
@@ -102,7 +103,10 @@ class MomentFit:
         return Coefficients(*self.spectrum.solve(alpha))
 
     def fitted(self, alpha: float) -> Array:
+        """Outputs (n, q), or (0, q) without ``residuals``."""
         coef, intercept = self.spectrum.solve(alpha)
+        if not self.residuals:
+            return np.empty((0, len(intercept)))
         outputs: Array = combine(self.kernel, self.sample.X, self.centers, coef, cells=self.cells) + intercept
         return outputs
 

@@ -42,7 +42,7 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
-from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, times_upper
+from mercer.linalg.rank import RankFactor, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
@@ -209,10 +209,10 @@ def decompose_moments(
     penalty = _penalty(moments, K)
     used = moments if intercept else moments.without_means()
     G, C, _ = used.restricted(penalty.kept).centered()
-    A, diagonal = penalty.in_coordinates(G), moments.G.diagonal()[penalty.kept]
-    found = None if alpha is None else _for_one_alpha(A, alpha, penalty, diagonal)
+    diagonal = moments.G.diagonal()[penalty.kept]
+    found = None if alpha is None else _for_one_alpha(G, alpha, penalty, diagonal)
     if found is None:
-        found = _for_every_alpha(A, G, penalty, diagonal)
+        found = _for_every_alpha(G, penalty, diagonal)
     certain = found.certain
     basis = found.basis if certain.all() else found.basis[:, certain]
     of_values, mean = _of_kernel_values(moments, penalty.kept, basis)
@@ -248,42 +248,36 @@ class _Directions:
     triangular: bool
 
 
-def _for_every_alpha(A: Array, G: Array, penalty: "_Penalty", diagonal: Array) -> _Directions:
-    """Directions from the eigenvectors of A, which is destroyed; ``diagonal`` (r,) of G before centering."""
-    eigen = eigen_psd(A)
+def _for_every_alpha(G: Array, penalty: "_Penalty", diagonal: Array) -> _Directions:
+    """Directions from the eigenvectors of R'^-1 G R^-1; ``diagonal`` (r,) of G before centering."""
+    eigen = eigen_psd(penalty.in_coordinates(G))
     basis = penalty.basis(eigen.vectors)
     error = _rounding(basis, diagonal)
     negative = 0.0 if _nonnegative(basis, G, error) else eigen.negative
     return _Directions(basis, eigen.values, np.ones(len(basis)), error, eigen.values > error, negative, False)
 
 
-def _for_one_alpha(A: Array, alpha: float, penalty: "_Penalty", diagonal: Array) -> _Directions | None:
-    """Directions from U^-1, A + alpha = U'U, or None if not certain that all of them exceed their errors.
+def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array) -> _Directions | None:
+    """Directions U^-1, G + alpha K = U'U, or None if it is not certain that eigenvectors would all be kept.
 
-    The errors e_j of the directions of eigenvalues lambda_j have the same sum of e_j / (lambda_j + alpha) in every
-    basis. If it is S, then e_j <= S (lambda_j + alpha), and lambda_j > e_j if the smallest lambda is above alpha S
-    / (1 - S): if A minus that has a Cholesky factor, too. Its own error is far below alpha S.
+    The errors e_j of the eigenvectors, with eigenvalues lambda_j, have the sum S of e_j / (lambda_j + alpha), the
+    same in every basis. So e_j <= S (lambda_j + alpha), and all lambda_j exceed their e_j if the least one exceeds
+    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too.
     """
-    U = _shifted(A, alpha)
+    # Both column-major, as LAPACK takes them, which reads only their upper triangles.
+    G, K = G.T, penalty.upper()
+    U = G + alpha * K
     if cholesky_upper(U):
         return None
     invert_upper(U)
-    V = np.triu(U)
-    basis = penalty.basis(V)
+    basis = np.triu(U)
     error = _rounding(basis, diagonal)
     share = float(error.sum())
-    if not share < MOST_ROUNDING or cholesky_upper(_shifted(A, -2.0 * alpha * share)):
+    if not share < MOST_ROUNDING or cholesky_upper(G - 2.0 * alpha * share * K):
         return None
-    norms = np.einsum("ij,ij->j", V, V)
+    norms = penalty.squares(basis)
     values = np.maximum(1.0 - alpha * norms, 0.0)
-    return _Directions(basis, values, norms, error, np.ones(len(V), dtype=bool), 0.0, True)
-
-
-def _shifted(A: Array, shift: float) -> Array:
-    """A + shift I, a copy."""
-    moved = np.array(A, order="F")
-    moved[np.diag_indices(len(A))] += shift
-    return moved
+    return _Directions(basis, values, norms, error, np.ones(len(basis), dtype=bool), 0.0, True)
 
 
 def _rounding(basis: Array, diagonal: Array) -> Array:
@@ -299,6 +293,14 @@ class _Penalty:
     R: Array | None
     kept: Indices
     diagonal: Array
+
+    def upper(self) -> Array:
+        """The upper triangle of K (r, r), column-major."""
+        return np.eye(len(self.kept), order="F") if self.R is None else square_upper(self.R)
+
+    def squares(self, basis: Array) -> Array:
+        """b'Kb (r,) for upper triangular B (r, r)."""
+        return norms_upper(basis) if self.R is None else norms_upper(self.R, basis)
 
     def in_coordinates(self, G: Array) -> Array:
         """R'^-1 G R^-1, as a copy."""

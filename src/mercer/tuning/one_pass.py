@@ -24,8 +24,9 @@ from mercer.kernels.vector import Linear
 from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import Block
+from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.memory import HeldRows
+from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
 from mercer.scores.criteria import CriterionFor
 from mercer.solvers import Observations
@@ -50,6 +51,8 @@ VARIANCE_ROWS = 128
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
+# Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
+LEFT_OUT = 1024
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -193,7 +196,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     few = not task.sizes.probe
     size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
     probe = take(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
-    with at_most(task.sizes.few):
+    with at_most(task.sizes.few), stage("precision of products", verbose=task.verbose):
         precision = _precision(choice, task, probe)
         return with_coordinates(
             precision,
@@ -234,19 +237,22 @@ def finish(
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
     a fold, if rows are held out together.
     """
-    fits = _fits(choice, moments, task, part)
-    return choose_alpha(
-        choice.kernel,
-        fits,
-        _alphas(fits.spectrum, task),
-        _judge(task, judges),
-        at_once=task.sizes.alphas,
-        n_points=task.sample.n_rows,
-        n_centers=n_rows(choice.centers.rows),
-        again=False,
-        paths=choice.paths,
-        release=task.budget.release,
-    )
+    m, n = n_rows(choice.centers.rows), task.sample.n_rows
+    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
+        fits = _fits(choice, moments, task, part)
+    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
+        return choose_alpha(
+            choice.kernel,
+            fits,
+            _alphas(fits.spectrum, task),
+            _judge(task, judges),
+            at_once=task.sizes.alphas,
+            n_points=n,
+            n_centers=m,
+            again=False,
+            paths=choice.paths,
+            release=task.budget.release,
+        )
 
 
 def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
@@ -260,12 +266,13 @@ def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> 
         centers=choice.centers.rows,
         spectrum=spectrum,
         sample=task.sample,
-        reduce=partial(_over, task),
+        reduce=partial(_over, task, block_rows=LEFT_OUT),
         cells=task.sizes.cells,
         fold=None if part is None else task.fold,
         without=None if part is None else lambda f: decompose(moments - part(f)),
         doubt=task.doubt,
         blur=choice.blur,
+        residuals=task.label is None,
     )
 
 
@@ -311,7 +318,7 @@ def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Candidate
 def _centers(
     kernel: Kernel, task: Task, candidates: CandidateRows, n_centers: int | None, rng: np.random.Generator
 ) -> Centers:
-    with at_most(task.sizes.few):
+    with at_most(task.sizes.few), stage("selection of centers", verbose=task.verbose):
         centers = task.selector.select(
             kernel,
             candidates,
@@ -323,10 +330,10 @@ def _centers(
     return centers
 
 
-def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
+def _over(task: Task, rows: Block, fold: Callable[[Block], Any], *, block_rows: int = BLOCK_ROWS) -> Any:
     """fold(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(task.sizes.few):
-        total = HeldRows(rows).reduce(fold)
+        total = HeldRows(rows, block_rows=block_rows).reduce(fold)
     task.budget.release()
     return total
 

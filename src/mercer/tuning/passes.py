@@ -115,8 +115,9 @@ class PassState:
     def joined(self, rows: Rows, decay: float) -> "PassState":
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
-        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample")
-        more = self.gather(rows)
+        verbose = self.settings.verbose
+        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample", verbose=verbose)
+        more = self.gather(rows, verbose=verbose)
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
@@ -128,7 +129,7 @@ class PassState:
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
         rows = RepeatedRows(rows)
-        less = self.gather(rows)
+        less = self.gather(rows, verbose=self.settings.verbose)
         _check_weight(self.moments, less)
         rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
         drawn = self.drawn
