@@ -1,5 +1,8 @@
 """Hot paths against the bare engine, interleaved in one run; best times, which a busy machine moves least."""
 
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +19,7 @@ from mercer.expansion import Expansion
 from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
+from mercer.linalg import eigen_psd
 from mercer.rows import MemoryRows, every_row
 from mercer.scores.criteria import classification_criterion
 from mercer.scores.relative import class_targets
@@ -149,3 +153,33 @@ def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):
             lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
         )
     assert ratio < 1.3
+
+
+@pytest.fixture
+def busy():
+    """A busy process for each core."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_a_decomposition_beside_busy_processes_is_not_slower_on_all_threads_than_on_one(busy):
+    X, _ = make_ringnorm(1000, random_state=0)
+    K = RBF(gamma=0.05).block(X, X)
+
+    def decomposed(threads):
+        with threadpool_limits(threads, user_api="blas"):
+            eigen_psd(K.copy(order="F"))
+
+    # Threads of BLAS would wait for each other more than ten times as long as they compute.
+    assert best_ratio(lambda: decomposed(os.cpu_count()), lambda: decomposed(1)) < 1.3
+
+
+def test_a_default_fit_beside_busy_processes_takes_at_most_three_times_as_long(request):
+    X, y = make_ringnorm(1000, random_state=0)
+    model = KernelFisherClassifier(random_state=0)
+    quiet = min(seconds(lambda: model.fit(X, y)) for _ in range(3))
+    request.getfixturevalue("busy")
+    assert min(seconds(lambda: model.fit(X, y)) for _ in range(3)) < 3.0 * quiet
