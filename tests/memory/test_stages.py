@@ -91,6 +91,31 @@ def test_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compare
         KernelFisherClassifier(max_memory=0.5).fit(X, np.arange(5000) % 2)
 
 
+def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng, no_search):
+    X = rng.normal(size=(60_000, 2))
+    with pytest.raises(
+        MemoryBudgetError, match=r'134.1 GiB .* write centers="auto" or centers=\d+ or max_memory=140'
+    ):
+        KernelFisherClassifier(centers="all", max_memory=16.0).fit(X, np.arange(60_000) % 2)
+
+
+def test_the_default_centers_that_a_refused_fit_names_are_enough(rng, monkeypatch):
+    for module in ("models.resumable", "tuning.memory"):
+        monkeypatch.setattr(import_module(f"mercer.{module}"), "EXACT_ROWS", 1000)
+    X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
+    model = KernelFisherClassifier(RBF(gamma=1.0), centers="all", max_memory=0.05, random_state=0)
+    with pytest.raises(MemoryBudgetError, match='write centers="auto" or centers='):
+        model.fit(X, y)
+    model.set_params(centers="auto").fit(X, y)
+
+
+def test_default_centers_are_not_named_where_they_are_all_rows(rng):
+    X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
+    with pytest.raises(MemoryBudgetError) as caught:
+        KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.05).fit(X, y)
+    assert "auto" not in str(caught.value)
+
+
 def test_centers_that_a_refused_fit_names_are_enough(rng):
     X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
     model = KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.02, random_state=0)

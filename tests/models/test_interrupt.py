@@ -43,7 +43,9 @@ rbf = RBF(gamma=0.1)
 
 PHASES = {
     "comparison of kernels": 'announce(Setting, "trials"); KernelFisherClassifier(centers="all").fit(*rows(5000))',
-    "Cholesky factor": 'lapack_call("dpotrf"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
+    "Cholesky factor": (
+        'lapack_call("dpotrf"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))'
+    ),
     "pass": (
         'announce(LocalRows, "reduce", lambda *args, phase="", **kwargs: phase == "moments");'
         "KernelFisherClassifier(rbf, centers=1000).fit(*rows(100_000))"

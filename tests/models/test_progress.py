@@ -58,6 +58,28 @@ def test_a_fit_with_centers_says_every_phase(every_phase, rows, capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    ("n", "last"),
+    [
+        (300, ["decomposition of 300 rows", "leave-one-out of 300 rows"]),
+        (900, ["Cholesky factors and leave-one-out of 900 rows"]),
+    ],
+)
+def test_an_exact_fit_says_every_phase(every_phase, capsys, n, last):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    KernelRidgeRegressor(verbose=1, random_state=0).fit(X, np.sin(3.0 * X[:, 0]) + X[:, 1])
+    lines = said(capsys)
+    assert lines[0].startswith(f"comparison of kernels on {n} rows with")
+    assert "15 kernels in" in lines[0]
+    assert phases(lines)[-len(last) - 1 :] == [*last, "KernelRidgeRegressor"]
+
+
+def test_kernels_compared_for_a_fit_with_centers_are_counted(every_phase, rows, capsys):
+    KernelFisherClassifier(centers=20, verbose=1, random_state=0).fit(*rows)
+    lines = [line for line in said(capsys) if line.startswith("comparison of kernels on 300 rows")]
+    assert "15 kernels in" in lines[0]
+
+
 def test_rows_that_are_added_and_removed_say_their_passes(every_phase, rows, capsys):
     X, y = rows
     model = KernelFisherClassifier(RBF(gamma=0.5), centers=20, random_state=0).partial_fit(X[:200], y[:200])

@@ -4,7 +4,7 @@ from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
 from mercer.linalg.pivoted import rejection_cholesky, supervised_pivots
 from mercer.linalg.reflect import Reflector
-from mercer.linalg.threads import blas_threads, limit_threads, map_in_threads, threads_each
+from mercer.linalg.threads import blas_threads, limit_threads, map_in_threads
 
 __all__ = [
     "CholeskyFactor",
@@ -18,5 +18,4 @@ __all__ = [
     "rejection_cholesky",
     "singular",
     "supervised_pivots",
-    "threads_each",
 ]

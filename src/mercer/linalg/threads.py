@@ -143,24 +143,18 @@ def at_most(threads: int) -> Iterator[None]:
         yield
 
 
-def threads_each(n: int) -> int:
-    """Threads for a factorization of n rows when others run in parallel."""
-    return 1
-
-
 def map_in_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], *, each: int = 1, most: int | None = None
+    function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
 ) -> list[Result]:
     """[function(item) for item in items], several at once, in order; ``most`` limits how many.
 
-    ``each`` is the number of threads that a function uses itself; as many functions run in parallel as there are
-    threads for. After an error, functions in progress are waited for; after Ctrl-C they are not.
+    After an error, functions in progress are waited for; after Ctrl-C they are not.
     """
-    workers = min(max(blas_threads() // each, 1), len(items), most or len(items))
+    workers = min(blas_threads(), len(items), most or len(items))
     if workers <= 1:
-        with limit_threads(each):
+        with limit_threads(1):
             return [_while_awaited(function, item) for item in items]
-    with limit_threads(each), _crew(workers, each) as crew:
+    with limit_threads(1), _crew(workers) as crew:
         futures = [crew.submit(function, item) for item in items]
         try:
             return [_awaited(future) for future in futures]
@@ -235,8 +229,7 @@ def _end() -> None:
 class _Crew:
     """Daemon threads: unlike those of ``ThreadPoolExecutor``, they do not delay Ctrl-C or the end of a program."""
 
-    def __init__(self, workers: int, each: int) -> None:
-        self._each = each
+    def __init__(self, workers: int) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._abandoned = threading.Event()
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
@@ -268,15 +261,15 @@ class _Crew:
 
     def _work(self) -> None:
         _ONE_THREAD.begin_in_own_thread()
-        _SHARE.set(self._each)
+        _SHARE.set(1)
         _ABANDONED.set(self._abandoned)
         while (task := self._tasks.get()) is not None:
             task()
 
 
 @contextmanager
-def _crew(workers: int, each: int = 1) -> Iterator[_Crew]:
-    crew = _Crew(workers, each)
+def _crew(workers: int) -> Iterator[_Crew]:
+    crew = _Crew(workers)
     try:
         yield crew
     finally:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.centers.resolve import EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
@@ -38,8 +39,8 @@ from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
 from mercer.tuning.passes import Encoder, PassState, begin, look
 from mercer.types import Array, Indices
 
-# Up to the first number of rows all are centers by default; up to the second all, if so many matter.
-EVERY_ROW, EXACT_ROWS = 2000, 5000
+# Up to this number of rows all are centers by default; up to EXACT_ROWS all, if so many matter.
+EVERY_ROW = 2000
 # So many times more rows than centers make a fit in passes worth it.
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.

@@ -16,6 +16,7 @@ import numpy as np
 from mercer.gram.blocks import check_finite, cuts
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
+from mercer.rows.progress import progress
 from mercer.rows.table import n_rows
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
@@ -79,9 +80,15 @@ class Setting:
         problem = self.problem
         values = self.values(kernels[0])
         workers = rung_workers(problem.extent, len(self.centers), problem.budget.n_bytes)
-        found = map_in_threads(
-            lambda kernel: self.trial(kernel, self.nested(kernel, values(kernel))), kernels, most=workers
-        )
+        words = f"comparison of kernels on {n_rows(problem.X):,} rows with {len(self.centers):,} centers"
+        with progress(words, len(kernels), verbose=problem.verbose, unit="kernels") as advance:
+
+            def trial(kernel: Kernel) -> Trial:
+                found = self.trial(kernel, self.nested(kernel, values(kernel)))
+                advance(1)
+                return found
+
+            found = map_in_threads(trial, kernels, most=workers)
         problem.budget.release()
         return found
 

@@ -15,6 +15,7 @@ from mercer.gram import gram
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import blas_threads, limit_threads
 from mercer.linalg.threads import SMALL, at_most
+from mercer.rows.progress import progress, stage
 from mercer.rows.table import n_rows
 from mercer.solvers import decompose
 from mercer.solvers.exact import RootFit, SpectrumFit
@@ -42,7 +43,7 @@ def compare_exact(
     kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, *, count: bool = False
 ) -> Compared:
     """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
-    check_exact(problem.extent, problem.budget)
+    check_exact(problem.extent, problem.budget, auto=not kernel.takes_values)
     alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
     with _within(problem) as within:
         once = n_rows(problem.X) <= MOST_TO_CLIMB and not count
@@ -86,7 +87,12 @@ def _climbed(compared: Compared, problem: ExactProblem) -> Compared:
     def trials_of(some: list[int]) -> list[Trial]:
         # The penalty of the best kernel so far is a good one for its neighbors.
         alphas = [known[g] if g in known else tried[best_of(tried)].alpha for g in some]
-        found = [_trial(compared.candidates[g], alpha, problem) for g, alpha in zip(some, alphas)]
+        words = f"comparison of kernels on {n_rows(problem.X):,} rows"
+        with progress(words, len(some), verbose=problem.verbose, unit="kernels") as advance:
+            found = []
+            for g, alpha in zip(some, alphas):
+                found.append(_trial(compared.candidates[g], alpha, problem))
+                advance(1)
         tried.update(zip(some, found))
         return found
 
@@ -118,16 +124,17 @@ def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
     start = start if compared.alpha is None or problem.alpha is not None else compared.alpha
     if problem.alpha is not None and problem.alpha < matrix.least_alpha:
         raise NumericalError("such a small alpha needs to know which directions are rounding errors")
-    tuned = choose_near(
-        compared.kernel,
-        fits,
-        max(start, matrix.least_alpha),
-        problem.judge,
-        given=problem.alpha is not None,
-        bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), ALPHAS[-1] * matrix.trace),
-        n_points=n_rows(problem.X),
-        paths=compared.paths,
-    )
+    with stage(f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
+        tuned = choose_near(
+            compared.kernel,
+            fits,
+            max(start, matrix.least_alpha),
+            problem.judge,
+            given=problem.alpha is not None,
+            bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), ALPHAS[-1] * matrix.trace),
+            n_points=n_rows(problem.X),
+            paths=compared.paths,
+        )
     problem.budget.release()
     return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
 
@@ -138,19 +145,21 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
     with limit_threads(1):
         K = gram(compared.kernel, problem.X, budget=problem.budget)
         weight = problem.observations.point_weight
-        spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
+        with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
+            spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
         del K
         fits = SpectrumFit(spectrum, problem.observations, problem.fold)
         _, at_once = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
-        tuned = choose_alpha(
-            compared.kernel,
-            fits,
-            alphas_to_try(problem.alpha, spectrum.trace),
-            problem.judge,
-            at_once=at_once,
-            n_points=n_rows(problem.X),
-            again=True,
-            paths=compared.paths,
-            release=problem.budget.release,
-        )
+        with stage(f"leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
+            tuned = choose_alpha(
+                compared.kernel,
+                fits,
+                alphas_to_try(problem.alpha, spectrum.trace),
+                problem.judge,
+                at_once=at_once,
+                n_points=n_rows(problem.X),
+                again=True,
+                paths=compared.paths,
+                release=problem.budget.release,
+            )
         return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})

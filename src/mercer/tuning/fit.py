@@ -103,6 +103,7 @@ class EveryRow:
             fold=part.fold,
             apart=() if fold is None else tuple(np.unique(fold[unused]).tolist()),
             classes=targets.has_classes,
+            verbose=settings.verbose,
         )
         return cls(settings.kernel, training, part, used, problem)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers.base import Extent
-from mercer.centers.resolve import selector_for
+from mercer.centers.resolve import EXACT_ROWS, auto_centers, selector_for
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget, gram_bytes
 from mercer.gram.blocks import BLOCK_SIZE
@@ -295,8 +295,11 @@ def rung_bytes(extent: Exact, rung: Rung, workers: int) -> float:
     return u * extent.row + 8.0 * u * m + workers * each
 
 
-def check_exact(extent: Exact, budget: Budget) -> None:
-    """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits."""
+def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
+    """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits.
+
+    ``auto``: whether the default number of centers for many rows may be suggested.
+    """
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
@@ -306,7 +309,8 @@ def check_exact(extent: Exact, budget: Budget) -> None:
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u))
     if gram_bytes(u) <= budget.n_bytes:
         stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
-    raise refusal(stage, budget, [f"centers={_below(m)}"] if m else [], need)
+    remedies = ['centers="auto"'] if auto and n > EXACT_ROWS and auto_centers(n) <= m else []
+    raise refusal(stage, budget, [*remedies, f"centers={_below(m)}"] if m else [], need)
 
 
 def sparse_path_bytes(u: int, m: int, c: int) -> float:

@@ -303,6 +303,7 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
         intercept=task.intercept,
         budget=task.budget.less(task.sizes.held),
         classes=task.label is not None,
+        verbose=task.verbose,
     )
 
 

@@ -35,6 +35,7 @@ class ExactProblem:
     fold: Indices | None = None
     apart: tuple[int, ...] = ()
     classes: bool = True
+    verbose: int = 0
 
     @property
     def extent(self) -> Exact:

@@ -15,9 +15,9 @@ TrialsOf = Callable[[list[int]], Sequence[Trial]]
 ROUNDS = 3
 
 
-def search(kernels: Sequence[Kernel], path_of: PathOf, *, each: int = 1, most: int | None = None) -> TuningPath:
-    """Try every kernel, at most this many in parallel, on ``each`` BLAS threads."""
-    return joined(map_in_threads(path_of, kernels, each=each, most=most))
+def search(kernels: Sequence[Kernel], path_of: PathOf, *, most: int | None = None) -> TuningPath:
+    """Try every kernel, at most this many in parallel."""
+    return joined(map_in_threads(path_of, kernels, most=most))
 
 
 def along_axes(shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
