@@ -65,7 +65,8 @@ class Moments:
 
     def centered(self) -> tuple[Array, Array, Array]:
         """G, C, V of K and Y minus their weighted means, which eliminates the intercept."""
-        G = self.G - np.outer(self.s, self.s / self.n)
+        G = np.outer(self.s, -self.s / self.n)
+        G += self.G
         C = self.C - np.outer(self.s, self.t / self.n)
         V = self.V - np.outer(self.t, self.t / self.n)
         return G, C, V

@@ -25,8 +25,9 @@ those of coordinates in which K_zz is the identity, see :mod:`mercer.gram.coordi
 2e-8.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -38,7 +39,7 @@ from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
 from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply
-from mercer.linalg.rank import RankFactor, rank_factor, whiten
+from mercer.linalg.rank import RankFactor, rank_factor, square_upper, whiten
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.table import n_rows, take
@@ -90,14 +91,10 @@ def product_precision(
     if p < ROWS_PER_CENTER * m:
         words = f"float64: {p} rows are too few to test float32 with {m} centers"
         return Precision(np.float64, np.nan, words)
-    # Products in float64 take twice the time: in halves, so that two threads have the same to do.
-    parts = (np.float32, slice(p)), (np.float64, slice(p // 2)), (np.float64, slice(p // 2, p))
-    sums = map_in_threads(lambda part: _moments(kernel, centers, take(X_probe, part[1]), part[0]), parts)
-    single, double = (total.restricted(factor.kept).centered()[0] for total in (sums[0], sums[1] + sums[2]))
-    alpha = alpha_share * _trace(kernel, centers, X_probe, factor)
-    # A small multiple of K_zz needs few digits.
-    R = factor.R.astype(np.float32)
-    error = _relative_size(single - double, double + alpha * (R.T @ R))
+    single, double, trace = _of_probe(kernel, centers, X_probe, factor)
+    # Column-major, of which the upper triangle is used.
+    H = double.T + alpha_share * trace * square_upper(factor.R)
+    error = _relative_size(np.subtract(single, double, out=single), H)
     if error <= SAFE:
         return Precision(np.float32, error, f"float32: changes the fit by at most {error:.2g} of its size")
     return Precision(np.float64, error, f"float64: float32 could change the fit by {error:.2g} of its size")
@@ -155,6 +152,22 @@ def _probed(
     return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
 
 
+def _of_probe(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> tuple[Array, Array, float]:
+    """Centered G (r, r) of the centers kept, from products in float32 and in float64, and the trace of A."""
+    p = n_rows(X)
+    # Products in float64 take twice the time: in halves, so that two threads have the same to do.
+    parts = (np.float32, slice(p)), (np.float64, slice(p // 2)), (np.float64, slice(p // 2, p))
+    tasks: list[Callable[[], Any]] = [partial(_trace, kernel, centers, X, factor)]
+    tasks += [partial(_moments, kernel, centers, take(X, rows), dtype) for dtype, rows in parts]
+    trace, *sums = map_in_threads(_done, tasks)
+    single, double = (total.restricted(factor.kept).centered()[0] for total in (sums[0], sums[1] + sums[2]))
+    return single, double, trace
+
+
+def _done(task: Callable[[], Any]) -> Any:
+    return task()
+
+
 def _moments(kernel: Kernel, centers: Any, X: Any, dtype: Any) -> Moments:
     """Sums over rows X without targets."""
     fold = MomentsOf(kernel, centers, dtype)
@@ -171,13 +184,14 @@ def _trace(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> float:
 
 
 def _relative_size(E: Array, H: Array) -> float:
-    """Largest |mu| with E x = mu H x, by the power method in float32; infinite if H is not positive definite."""
-    # H is symmetric: what is its lower triangle in row-major order is the upper one in column-major order.
-    U = np.asfortranarray(H.T)
-    if cholesky_upper(U):
+    """Largest |mu| with E x = mu H x, by the power method in float32; infinite if H is not positive definite.
+
+    Of H, column-major and destroyed, the upper triangle is used.
+    """
+    if cholesky_upper(H):
         return np.inf
-    unit = float(np.abs(E).max()) or 1.0
-    single, U = (E / unit).astype(np.float32), U.astype(np.float32)
+    unit = max(float(E.max()), -float(E.min())) or 1.0
+    single, U = (E / unit).astype(np.float32), H.astype(np.float32)
     x, size = np.random.default_rng(0).normal(size=len(H)).astype(np.float32), 0.0
     for _ in range(STEPS):
         Ex = single @ x

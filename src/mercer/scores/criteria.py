@@ -6,9 +6,13 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer.linalg.threads import map_in_threads
 from mercer.scores.logistic import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
 from mercer.scores.relative import relative
 from mercer.types import Array, Floats, Indices
+
+# Threads in which outputs are evaluated, each of which needs memory.
+THREADS = 2
 
 # From outputs (a, n, q) to the losses of rows (a, n).
 Losses = Callable[[Array], Array]
@@ -40,7 +44,7 @@ def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
     if not classes:
         return 24.0 * a * n * q
     k = q if q > 1 else 2
-    at_once = min(a * n * q, max(n * q, PIECE))
+    at_once = min(a * n * q, THREADS * max(n * q, PIECE))
     return 8.0 * a * n * (q + 1.0) + 64.0 * at_once + 40.0 * a * k * k + 8.0 * n * (2.0 * k + 3.0)
 
 
@@ -89,11 +93,12 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
 
     def losses(outputs: Array) -> Array:
         problem = LogitProblem.of(label, weight, max(outputs.shape[-1], 2))
-        loss = np.empty(outputs.shape[:2])
-        for some in sets_at_once(*outputs.shape):
+
+        def of_some(some: slice) -> Array:
             R = rows_last(relative(outputs[some]))
-            loss[some] = judge(problem.fit(R).rows_last(R), label)
-        return loss
+            return judge(problem.fit(R).rows_last(R), label)
+
+        return np.concatenate(map_in_threads(of_some, sets_at_once(*outputs.shape), most=THREADS))
 
     return losses
 

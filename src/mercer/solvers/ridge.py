@@ -43,6 +43,7 @@ from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
+from mercer.linalg.threads import map_in_threads
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
@@ -52,7 +53,7 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 # %.
 MOST_NOISE = 0.1
 # One alpha is solved for by a Cholesky factor if errors of the sums change the fit by at most this share.
-MOST_ROUNDING = 1e-3
+MOST_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -262,18 +263,19 @@ def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array)
 
     The errors e_j of the eigenvectors, with eigenvalues lambda_j, have the sum S of e_j / (lambda_j + alpha), the
     same in every basis. So e_j <= S (lambda_j + alpha), and all lambda_j exceed their e_j if the least one exceeds
-    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too.
+    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with a larger number than S.
     """
     # Both column-major, as LAPACK takes them, which reads only their upper triangles.
     G, K = G.T, penalty.upper()
     U = G + alpha * K
-    if cholesky_upper(U):
+    K *= -2.0 * alpha * MOST_ROUNDING
+    K += G
+    if any(map_in_threads(cholesky_upper, [U, K])):
         return None
     invert_upper(U)
     basis = np.triu(U)
     error = _rounding(basis, diagonal)
-    share = float(error.sum())
-    if not share < MOST_ROUNDING or cholesky_upper(G - 2.0 * alpha * share * K):
+    if not error.sum() <= MOST_ROUNDING:
         return None
     norms = penalty.squares(basis)
     values = np.maximum(1.0 - alpha * norms, 0.0)

@@ -21,7 +21,6 @@ from mercer.gram.precision import (
 )
 from mercer.kernels.base import Kernel, Scaled
 from mercer.kernels.vector import Linear
-from mercer.linalg import limit_threads
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
 from mercer.rows.base import BLOCK_ROWS, Block
@@ -402,7 +401,7 @@ def _judge(task: Task, judges: Indices | None) -> Judge:
             outputs = outputs[:, judges]
         criterion = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
         parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
-        with limit_threads(1):
+        with at_most(task.sizes.few):
             return np.concatenate([criterion(part) for part in parts])
 
     return judge
