@@ -9,7 +9,7 @@ is found in the same way: the least number that is not worse than all by more th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from mercer.rows.progress import progress
 from mercer.rows.table import n_rows
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
-from mercer.tuning.memory import Rung, judged_at_once, rung_workers, rungs_within, settling_rows
-from mercer.tuning.path import COARSE, NEAR, Trial, TuningPath, path_of
+from mercer.tuning.memory import Rung, rung_sizes, rungs_within, settling_rows
+from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.search import along_axes, best_of, climb
 from mercer.types import Array, Floats, Indices
@@ -79,7 +79,6 @@ class Setting:
             return []
         problem = self.problem
         values = self.values(kernels[0])
-        workers = rung_workers(problem.extent, len(self.centers), problem.budget.n_bytes)
         words = f"comparison of kernels on {n_rows(problem.X):,} rows with {len(self.centers):,} centers"
         with progress(words, len(kernels), verbose=problem.verbose, unit="kernels") as advance:
 
@@ -88,7 +87,7 @@ class Setting:
                 advance(1)
                 return found
 
-            found = map_in_threads(trial, kernels, most=workers)
+            found = map_in_threads(trial, kernels, most=self._sizes[0])
         problem.budget.release()
         return found
 
@@ -107,7 +106,9 @@ class Setting:
     def trial(self, kernel: Kernel, nested: NestedCenters) -> Trial:
         """A kernel for every alpha, and with half of the centers for alphas near the best one."""
         fits = nested.first()
-        alphas = COARSE * (fits.trace or 1.0) if self.alphas is None else self.alphas
+        # With all points as centers this is the final fit, and a finer choice costs little.
+        shares = ALPHAS if len(self.centers) == n_rows(self.problem.X) else COARSE
+        alphas = shares * (fits.trace or 1.0) if self.alphas is None else self.alphas
         found = Trial.of(kernel, alphas, self._losses(fits, alphas), self.problem.judge.share)
         return replace(found, before=self.fewer(found, nested, len(self.centers) // 2).least)
 
@@ -127,11 +128,15 @@ class Setting:
             least = fewer
         return least if 2 * least <= m + 1 else None
 
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """Kernels in parallel, and alphas of each at once."""
+        return rung_sizes(self.problem.extent, len(self.centers), self.problem.budget.n_bytes)
+
     def _losses(self, fits: LowRank, alphas: Array) -> Array:
         """Leave-one-out losses (a, n) of the rows."""
         problem, judge = self.problem, self.problem.judge
-        n, q = problem.observations.Y.shape
-        parts = [alphas[some] for some in cuts(len(alphas), judged_at_once(len(alphas), n, q))]
+        parts = [alphas[some] for some in cuts(len(alphas), self._sizes[1])]
         return np.concatenate(
             [judge.losses(leave_out(fits, problem.observations, part, problem.fold)) for part in parts]
         )

@@ -26,7 +26,7 @@ from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import is_sparse, n_rows
 from mercer.scores.criteria import judging_bytes
 from mercer.solvers.leaving import PIECE as LEAVING
-from mercer.tuning.path import ALPHAS, COARSE
+from mercer.tuning.path import ALPHAS
 
 # Outputs evaluated at once: several alphas for few rows, one alpha for many.
 JUDGED = 2**21
@@ -280,16 +280,18 @@ def settling_rows(u: int, room: float) -> int:
     return u if room >= PAIR_BYTES * min(u, MAX_ROWS) ** 2 else max(2, min(u, int((room / PAIR_BYTES) ** 0.5)))
 
 
-def rung_workers(extent: Exact, m: int, room: float) -> int:
-    """How many kernels are compared in parallel with m centers on all points."""
-    return _first(_down(MOST_AT_ONCE), lambda k: rung_bytes(extent, Rung(extent.u, m), k), room)
+def rung_sizes(extent: Exact, m: int, room: float) -> tuple[int, int]:
+    """How many kernels are compared in parallel with m centers on all points, and of how many alphas at once."""
+    rung = Rung(extent.u, m)
+    workers = _first(_down(MOST_AT_ONCE), lambda k: rung_bytes(extent, rung, k), room)
+    most = judged_at_once(extent.alphas, extent.n, extent.q)
+    return workers, _first(_down(most), lambda a: rung_bytes(extent, rung, workers, a), room)
 
 
-def rung_bytes(extent: Exact, rung: Rung, workers: int) -> float:
+def rung_bytes(extent: Exact, rung: Rung, workers: int, alphas: int = 1) -> float:
     """Kernels compared with m centers on u points: distances; for each kernel its values, coordinates, basis."""
     u, m, q = rung.n_rows, rung.n_centers, extent.q
     n = extent.n * u / max(extent.u, 1)
-    alphas = min(extent.alphas, len(COARSE))
     outputs = 8.0 * alphas * n * (3.0 * q + 2.0) + judging_bytes(alphas, int(n), q, classes=extent.classes)
     each = 8.0 * (5.0 * u * m + 9.0 * m * m) + outputs
     return u * extent.row + 8.0 * u * m + workers * each
