@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers.root import Projected
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)
 LONG = np.longdouble
@@ -224,3 +225,16 @@ def test_leaving_out_equals_refitting_for_any_shape(u, copies, q, seed, exponent
     spectrum = decompose(K, observations.point_weight, intercept=intercept)
     found = leave_out(spectrum, observations, alphas, fold)
     assert_close(found, refit_without(K, observations, alphas, intercept=intercept, fold=fold), 1e-8)
+
+
+@pytest.mark.parametrize("matrix", [narrow_rbf, random_features])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("in_folds", [True, False])
+@pytest.mark.parametrize(("u", "n"), [(3, 3), (12, 12), (12, 20)])
+def test_leaving_out_by_the_factor_for_one_alpha_equals_refitting(rng, u, n, in_folds, intercept, matrix):
+    K, observations = matrix(rng, u), observed(rng, u, n)
+    fold = np.arange(n) % 3 if in_folds and n > 3 else None
+    exact = refit_without(K, observations, ALPHAS, intercept=intercept, fold=fold)
+    projected = Projected.of(K, observations.point_weight, intercept=intercept)
+    found = [leave_out(projected.root(alpha), observations, np.array([alpha]), fold)[0] for alpha in ALPHAS]
+    assert_close(np.array(found), exact, 1e-8)

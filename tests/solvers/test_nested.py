@@ -1,0 +1,125 @@
+"""Fits with the first of some centers are those with these centers alone, and leaving out is refitting."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.gram.moments import MomentsOf
+from mercer.kernels import RBF
+from mercer.rows import distinct_rows, every_row
+from mercer.rows.base import Block
+from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers.nested import SHIFT, NestedCenters
+from mercer.solvers.ridge import decompose_moments
+
+# Narrow enough for a condition of K_zz below 1e3, far from the shift.
+KERNEL = RBF(gamma=1.0)
+ALPHAS = np.array([1e-4, 1e-2, 1.0, 1e3])
+N, M = 50, 12
+# The shift moves eigenvalues of K_zz by 1e-10 of the largest, and thus directions of condition 1e3 by 1e-7 at most.
+SHIFTED = 1e3 * SHIFT
+
+penalties = pytest.mark.parametrize("penalty", ["rkhs", "coef"])
+intercepts = pytest.mark.parametrize("intercept", [True, False])
+
+
+@pytest.fixture
+def rows(rng):
+    """Rows, targets, weights and the part of them that is held out with a row."""
+    weight = rng.uniform(0.3, 2.0, N)
+    return rng.normal(size=(N, 3)), rng.normal(size=(N, 2)), weight, np.minimum(weight, 1.0)
+
+
+def nested(X, weight, centers, *, penalty="rkhs", intercept=True):
+    K = KERNEL.block(X, X[centers])
+    return NestedCenters.of(K, K[centers] if penalty == "rkhs" else None, weight, intercept=intercept)
+
+
+def refitted(K, R, Y, w, alpha, *, intercept):
+    """Outputs (n, q) at all rows of the normal equations with penalty alpha c'Rc."""
+    K, R = (np.column_stack([K, np.ones(len(K))]), np.pad(R, (0, 1))) if intercept else (K, R)
+    return K @ np.linalg.solve(K.T @ (w[:, None] * K) + alpha * R, K.T @ (w[:, None] * Y))
+
+
+@penalties
+@intercepts
+@pytest.mark.parametrize("m", [1, 5, M])
+@pytest.mark.parametrize("in_folds", [False, True])
+def test_leaving_out_with_the_first_centers_equals_refitting(rows, rng, m, in_folds, intercept, penalty):
+    X, Y, weight, unit = rows
+    centers = rng.permutation(N)[:M]
+    fold = np.arange(N) % 7 if in_folds else None
+    observations = Observations(Y, weight, unit, every_row(N))
+    found = leave_out(
+        nested(X, weight, centers, penalty=penalty, intercept=intercept).first(m), observations, ALPHAS, fold
+    )
+    K = KERNEL.block(X, X[centers[:m]])
+    R = K[centers[:m]] if penalty == "rkhs" else np.eye(m)
+    for a, alpha in enumerate(ALPHAS):
+        for i in range(N):
+            left = weight - unit * (np.arange(N) == i) if fold is None else weight * (fold != fold[i])
+            exact = refitted(K, R, Y, left, alpha, intercept=intercept)[i]
+            assert_allclose(found[a, i], exact, atol=SHIFTED)
+
+
+@penalties
+@intercepts
+@pytest.mark.parametrize("m", [3, M])
+def test_the_first_centers_give_the_outputs_of_moments(rows, m, intercept, penalty):
+    X, Y, weight, unit = rows
+    Z, centers = X[:m], np.arange(M)
+    spectrum = decompose_moments(
+        MomentsOf(KERNEL, Z)(Block(X, Y, weight, 0)),
+        KERNEL.block(Z, Z) if penalty == "rkhs" else None,
+        intercept=intercept,
+    )
+    fits = nested(X, weight, centers, penalty=penalty, intercept=intercept).first(m)
+    found = leave_out(fits, Observations(Y, weight, unit, every_row(N)), ALPHAS)
+    assert_allclose(found, spectrum.left_out(KERNEL.block(X, Z), Y, unit, ALPHAS), atol=SHIFTED)
+    assert fits.trace == pytest.approx(spectrum.trace, rel=SHIFTED)
+
+
+@penalties
+@intercepts
+@pytest.mark.parametrize("in_folds", [False, True])
+def test_all_points_as_centers_give_the_exact_fit(rng, in_folds, intercept, penalty):
+    u = 20
+    X, point = rng.normal(size=(u, 3)), np.r_[np.arange(u), rng.integers(u, size=10)]
+    weight = rng.uniform(0.3, 2.0, u + 10)
+    observations = Observations(
+        rng.normal(size=(u + 10, 2)), weight, weight, distinct_rows(point[:, None].astype(float))
+    )
+    fold = np.arange(u + 10) % 4 if in_folds else None
+    total = observations.point_weight
+    fits = nested(X, total, rng.permutation(u), penalty=penalty, intercept=intercept).first()
+    exact = decompose(KERNEL.block(X, X), total, penalty=penalty, intercept=intercept)
+    found = leave_out(fits, observations, ALPHAS, fold)
+    assert_allclose(found, leave_out(exact, observations, ALPHAS, fold), atol=SHIFTED)
+
+
+def test_centers_that_depend_on_each_other_change_nothing(rows):
+    X, Y, weight, unit = rows
+    observations = Observations(Y, weight, unit, every_row(N))
+    once, twice = (
+        leave_out(nested(X, weight, centers).first(), observations, ALPHAS)
+        for centers in (np.arange(M), np.r_[np.arange(M), np.arange(M)])
+    )
+    # The second copy of a center is a direction of length 1e-5, penalized as if it were one of the kernel's.
+    assert_allclose(twice, once, atol=1e-5)
+
+
+def test_a_kernel_that_is_zero_fits_the_mean(rows):
+    _, Y, weight, _ = rows
+    fits = NestedCenters.of(np.zeros((N, M)), np.zeros((M, M)), weight).first()
+    found = leave_out(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS)
+    rest = weight @ Y - weight[:, None] * Y
+    assert_allclose(found, np.broadcast_to(rest / (weight.sum() - weight)[:, None], found.shape), rtol=1e-12)
+
+
+def test_fits_do_not_write_to_the_kernel_values(rows, frozen):
+    X, _, weight, _ = rows
+    K = frozen(KERNEL.block(X, X[:M]))
+    before = K.copy()
+    for among in (frozen(K[:M]), None):
+        NestedCenters.of(K, among, weight).first(3)
+    assert_array_equal(K, before)
