@@ -16,7 +16,7 @@ from mercer.solvers.ridge import decompose_moments
 KERNEL = RBF(gamma=1.0)
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 1e3])
 N, M = 50, 12
-# The shift moves eigenvalues of K_zz by 1e-10 of the largest, and thus directions of condition 1e3 by 1e-7 at most.
+# The shift moves eigenvalues of K_zz by 1e-10 of the largest: directions of condition 1e3 by at most 1e-7.
 SHIFTED = 1e3 * SHIFT
 
 penalties = pytest.mark.parametrize("penalty", ["rkhs", "coef"])
@@ -106,6 +106,18 @@ def test_centers_that_depend_on_each_other_change_nothing(rows):
     )
     # The second copy of a center is a direction of length 1e-5, penalized as if it were one of the kernel's.
     assert_allclose(twice, once, atol=1e-5)
+
+
+def test_directions_in_which_a_kernel_is_negative_are_not_used(rows):
+    X, Y, *_ = rows
+    K = np.tanh(X @ X.T - 1.0)
+    assert np.linalg.eigvalsh(K)[0] < -1.0
+    ones = np.ones(N)
+    observations = Observations(Y, ones, ones, every_row(N))
+    found = leave_out(NestedCenters.of(K, K, ones, intercept=False).first(), observations, ALPHAS)
+    exact = leave_out(decompose(K, ones, intercept=False), observations, ALPHAS)
+    # The shift of 1e-10 against alpha = 1e-4.
+    assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
 
 
 def test_a_kernel_that_is_zero_fits_the_mean(rows):

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer.errors import NumericalError
 from mercer.linalg import eigen_psd, factor_spd
 from mercer.solvers.spectrum import Eigenvalues, Resolvent
 from mercer.types import Array, Floats, Indices
@@ -76,7 +77,8 @@ class NestedCenters:
     def of(cls, K: Floats, K_zz: Floats | None, weight: Array, *, intercept: bool = True) -> "NestedCenters":
         """From kernel values K (u, m) under weights (u,) and those of the centers, None for the penalty c'c.
 
-        Directions of K_zz below 1e-10 of its diagonal are penalized as if they were not. O(u m²).
+        Directions of K_zz below 1e-10 of its diagonal are penalized as if they were not. Those in which it is
+        negative are not used, and then fits with the first centers are approximate. O(u m²).
         """
         s = np.sqrt(weight)
         Phi = np.array(K, dtype=np.float64) if K_zz is None else _coordinates(K, K_zz)
@@ -96,6 +98,19 @@ class NestedCenters:
 
 def _coordinates(K: Floats, K_zz: Floats) -> Array:
     """K R^-1 (u, m) for R'R = K_zz up to the shift."""
-    A = np.array(K_zz, dtype=np.float64)
+    K, A = np.asarray(K, dtype=np.float64), np.asarray(K_zz, dtype=np.float64)
+    try:
+        return factor_spd(_shifted(A)).half_solve_rows(K)
+    except NumericalError:
+        # An indefinite kernel: the directions in which it is positive, as in a fit with every row as a center.
+        eigen = eigen_psd(np.array(A, order="F"))
+        V = eigen.vectors[:, eigen.values > 0.0]
+        positive = (V * eigen.values[eigen.values > 0.0]) @ V.T
+        return factor_spd(_shifted(positive)).half_solve_rows((K @ V) @ V.T)
+
+
+def _shifted(A: Array) -> Array:
+    """A copy that is positive definite if A is semidefinite."""
+    A = A.copy()
     A[np.diag_indices_from(A)] += SHIFT * float(A.diagonal().max(initial=0.0)) or 1.0
-    return factor_spd(A).half_solve_rows(np.asarray(K, dtype=np.float64))
+    return A

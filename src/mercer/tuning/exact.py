@@ -123,7 +123,7 @@ def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
     matrix = fits.projected
     start = start if compared.alpha is None or problem.alpha is not None else compared.alpha
     if problem.alpha is not None and problem.alpha < matrix.least_alpha:
-        raise NumericalError("such a small alpha needs to know which directions are rounding errors")
+        raise _too_small(problem.alpha)
     with stage(f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
         tuned = choose_near(
             compared.kernel,
@@ -135,8 +135,17 @@ def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
             n_points=n_rows(problem.X),
             paths=compared.paths,
         )
+    if problem.alpha is None and tuned.alpha == matrix.least_alpha:
+        # Kernel values in float32: the best alpha may be smaller.
+        raise _too_small(tuned.alpha)
     problem.budget.release()
     return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
+
+
+def _too_small(alpha: float) -> NumericalError:
+    return NumericalError(
+        f"alpha={alpha:.1e} is too close to rounding errors of kernel values for a Cholesky factor; use a larger one"
+    )
 
 
 def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:

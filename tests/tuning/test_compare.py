@@ -1,0 +1,238 @@
+"""Kernels compared with few centers: the same bits always, the best kernel, and as many centers as matter."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import mercer.tuning.memory as memory
+from mercer.errors import KernelError
+from mercer.gram import Budget
+from mercer.kernels import RBF, Kernel, Laplacian, Linear
+from mercer.linalg import limit_threads
+from mercer.rows import every_row
+from mercer.scores import squared_criterion
+from mercer.solvers import Observations, decompose, leave_out
+from mercer.tuning import compare as comparing
+from mercer.tuning.compare import Setting, Step, compare
+from mercer.tuning.memory import Rung
+from mercer.tuning.path import Trial
+from mercer.tuning.problem import ExactProblem
+
+WORDS = RBF(gamma="loo")
+RUNGS = Rung(150, 40), Rung(300, 80), Rung(600, 160)
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Few rows and centers on every rung."""
+    monkeypatch.setattr(memory, "RUNGS", RUNGS)
+
+
+def problem_of(X, Y, *, weight=None, alpha=None, penalty="rkhs", intercept=True, fold=None):
+    Y, n = np.atleast_2d(Y.T).T.astype(float), len(X)
+    weight = np.ones(n) if weight is None else weight
+    return ExactProblem(
+        X=X,
+        observations=Observations(Y, weight, np.minimum(weight, 1.0), every_row(n)),
+        criterion=lambda rows: squared_criterion(Y[rows], weight[rows]),
+        alpha=alpha,
+        penalty=penalty,
+        intercept=intercept,
+        budget=Budget(2.0**30),
+        fold=fold,
+        classes=False,
+    )
+
+
+def smooth(rng, n, **options):
+    X = rng.normal(size=(n, 2))
+    return problem_of(X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=n), **options)
+
+
+def checkerboard(rng, n, side=8, **options):
+    """More fields than centers on the first rung, with a few rows each."""
+    X = rng.uniform(size=(n, 2))
+    return problem_of(X, np.where((side * X).astype(int).sum(axis=1) % 2, 1.0, -1.0), **options)
+
+
+def of(problem, kernel=WORDS, **options):
+    return compare(kernel, problem, np.random.default_rng(3), **options)
+
+
+@pytest.mark.parametrize("n", [30, 200, 700])
+def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short, rng, n):
+    problem = smooth(rng, n)
+    found = []
+    for threads in (1, 2, 3, 1):
+        with limit_threads(threads):
+            found.append(of(problem, count=True))
+    for other in found[1:]:
+        assert (other.best, other.alpha, other.enough) == (found[0].best, found[0].alpha, found[0].enough)
+        for a, b in zip(found[0].paths, other.paths, strict=True):
+            assert_array_equal(a.scores, b.scores)
+            assert_array_equal(a.alphas, b.alphas)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"penalty": "coef"},
+        {"intercept": False},
+        {"alpha": 0.3},
+        {"fold": np.arange(120) % 9},
+        {"weight": np.random.default_rng(8).uniform(0.2, 3.0, 120)},
+    ],
+    ids=["default", "coef", "no intercept", "alpha", "folds", "weights"],
+)
+def test_where_all_points_are_centers_the_best_kernel_is_that_of_exact_leave_one_out(rng, options):
+    problem = smooth(rng, 120, **options)
+    found = of(problem, once=True)
+    path = found.paths[0]
+    assert path.n_centers == path.n_points == 120
+    w, judge = problem.observations.point_weight, problem.judge
+    for kernel, alphas, scores in zip(path.kernels, path.alphas, path.scores):
+        K = kernel.block(problem.X, problem.X)
+        spectrum = decompose(K, w, penalty=problem.penalty, intercept=problem.intercept)
+        exact = judge(leave_out(spectrum, problem.observations, alphas, problem.fold))
+        # Directions below 1e-10 of K are not used: widths whose best fits need them are not the best.
+        certain = alphas > 1e-7 * spectrum.trace
+        np.testing.assert_allclose(scores[certain], exact[certain], rtol=1e-3)
+    assert found.best == int(path.least.argmin())
+    assert found.kernel.gamma == path.kernels[found.best].gamma
+    assert found.alpha == path.alphas[path.best]
+
+
+def test_a_comparison_with_the_alpha_given_tries_no_other(rng):
+    found = of(smooth(rng, 100, alpha=0.3))
+    assert found.alpha == 0.3
+    assert_array_equal(found.paths[0].alphas, np.full((15, 1), 0.3))
+
+
+def naive_enough(setting, trial):
+    """The least number in steps of sqrt(2) from all downwards, each with losses like those of all centers."""
+    m = len(setting.centers)
+    numbers, fine = [m], m
+    while numbers[-1] / 2**0.5 >= comparing.LEAST_CENTERS:
+        numbers.append(round(numbers[-1] / 2**0.5))
+    for fewer in numbers[1:]:
+        few = replace(setting, centers=setting.centers[:fewer])
+        K = few.values(trial.kernel)(trial.kernel)
+        alphas = trial.alpha * 10.0 ** np.array([-0.75, 0.0, 0.75])
+        losses = few._losses(few.nested(trial.kernel, K).first(), alphas)
+        least = losses[(losses @ trial.share).argmin()]
+        difference = least - trial.losses
+        mean = np.average(difference, weights=trial.share)
+        error = np.sqrt((trial.share**2 * (difference - mean) ** 2).sum())
+        if mean > error:
+            break
+        fine = fewer
+    return fine if fine <= (m + 1) // 2 else None
+
+
+@pytest.mark.parametrize("make", [smooth, checkerboard])
+@pytest.mark.parametrize("gamma", [0.1, 3.0, 100.0])
+def test_enough_centers_are_the_least_that_are_not_worse_by_one_standard_error(rng, make, gamma):
+    problem, kernel = make(rng, 300), RBF(gamma=gamma)
+    setting = Setting.at(kernel, problem, rng.permutation(300), Rung(300, 200))
+    (trial,) = setting.trials([kernel])
+    assert setting.enough(trial) == naive_enough(setting, trial)
+
+
+def test_a_smooth_function_needs_few_centers(short, rng):
+    found = of(smooth(rng, 600), count=True)
+    assert found.enough <= 40
+    assert max(path.n_centers for path in found.paths) < 160
+
+
+def test_a_checkerboard_needs_all_centers_and_all_rungs(short, rng):
+    found = of(checkerboard(rng, 600), count=True)
+    assert found.enough is None
+    assert [path.n_centers for path in found.paths] == [40, 80, 160]
+    assert found.best in found.again
+
+
+def step(*trials, count=False, enough=None):
+    """A step on the first rung, from the losses of four rows and the criterion with half of the centers."""
+    share = np.full(4, 0.25)
+    tried = [
+        replace(Trial.of(RBF(), np.ones(1), np.array([losses], dtype=float), share), before=before)
+        for losses, before in trials
+    ]
+    return Step(RUNGS[0], dict(enumerate(tried)), enough, count)
+
+
+BEST = [1.0, 2.0, 3.0, 4.0], 2.5
+# Worse by 0.5, in every row.
+WORSE = [1.5, 2.5, 3.5, 4.5]
+
+
+def test_kernels_that_more_centers_may_make_the_best_are_compared_with_more():
+    found = step(BEST, (WORSE, 3.6), (WORSE, 3.4))
+    assert found.hopeful.keys() == {1}
+    assert found.wanted == {0, 1}
+    assert found.after(RUNGS[1], RUNGS[-1]) == RUNGS[1]
+
+
+def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers():
+    found = step(BEST, ([1.5, 1.5, 3.5, 3.6], 2.525), (WORSE, 3.0))
+    assert found.close == {0, 1}
+    assert not found.hopeful
+    assert found.after(RUNGS[1], RUNGS[-1]) == Rung(600, 40)
+
+
+def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
+    assert step(BEST, (WORSE, 3.0)).after(RUNGS[1], RUNGS[-1]) is None
+    assert step(BEST, (WORSE, 3.0), count=True, enough=28).after(RUNGS[1], RUNGS[-1]) is None
+
+
+def test_as_long_as_all_centers_are_needed_more_are_tried():
+    assert step(BEST, (WORSE, 3.0), count=True).after(RUNGS[1], RUNGS[-1]) == RUNGS[1]
+
+
+def test_compared_once_means_on_the_first_rung(short, rng):
+    found = of(checkerboard(rng, 600), once=True)
+    assert [(path.n_points, path.n_centers) for path in found.paths] == [(150, 40)]
+
+
+def test_a_single_kernel_is_tried_only_for_its_alpha(short, rng):
+    problem = smooth(rng, 300)
+    assert of(problem, RBF(gamma=1.0), alone=False).alpha is None
+    found = of(problem, RBF(gamma=1.0))
+    assert found.alpha > 0
+    assert found.paths == ()
+
+
+def test_parameters_of_a_sum_are_compared_one_after_the_other(short, rng):
+    found = of(smooth(rng, 150), RBF(gamma="loo") + Laplacian(gamma="loo") + Linear())
+    assert 15 + 15 - 1 <= len(found.paths[0].kernels) < 15 * 15 / 2
+
+
+class Overflowing(RBF):
+    """NaN for narrow kernels only."""
+
+    def block(self, X, Z):
+        return np.full((len(X), len(Z)), np.nan) if self.gamma > 1.0 else super().block(X, Z)
+
+
+def test_values_that_are_not_finite_raise_an_error_with_the_kernel(rng):
+    with pytest.raises(KernelError, match=r"Overflowing\(gamma=[\d.]+\) returned \d+ values that are not finite"):
+        of(smooth(rng, 100), Overflowing(gamma="loo"))
+
+
+class Counting(Kernel):
+    """A user's kernel without candidates."""
+
+    def block(self, X, Z):
+        return np.asarray(X) @ np.asarray(Z).T
+
+    def diag(self, X):
+        return np.einsum("ij,ij->i", X, X)
+
+
+def test_a_kernel_of_the_user_has_one_candidate(rng):
+    found = of(smooth(rng, 50), Counting())
+    assert len(found.candidates) == 1
+    assert found.alpha > 0

@@ -1,0 +1,204 @@
+"""With every row a center, roots for few alphas choose and fit like the spectrum for all of them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer.tuning.exact as exact
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.errors import NumericalWarning
+from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
+from mercer.solvers.exact import RootFit, SpectrumFit
+from mercer.tuning.alpha import STEP, choose_near
+
+N = 150
+
+
+@pytest.fixture(params=[1, 2], ids=["1 target", "2 targets"])
+def rows(request):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(N, 3))
+    return X, np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])[:, : request.param] + 0.3 * rng.normal(size=(N, 1))
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """Names of the solvers that were asked for leave-one-out outputs, in order; roots from 100 points."""
+    names = []
+    monkeypatch.setattr(exact, "SMALL", 100)
+    for solver in (RootFit, SpectrumFit):
+        left_out = solver.left_out
+        monkeypatch.setattr(
+            solver,
+            "left_out",
+            lambda self, alphas, left_out=left_out: names.append(type(self).__name__) or left_out(self, alphas),
+        )
+    return names
+
+
+def by_both(monkeypatch, model, *args, **options):
+    """Two fits, the second with the spectrum."""
+    roots = model.fit(*args, **options)
+    coef, state = roots.dual_coef_.copy(), dict(vars(roots))
+    monkeypatch.setattr(exact, "SMALL", 10**6)
+    model.fit(*args, **options)
+    return coef, state, model
+
+
+ZEROS = np.random.default_rng(6).integers(0, 3, N).astype(float)
+OPTIONS = {
+    "default": ({}, {}),
+    "no intercept": ({"fit_intercept": False}, {}),
+    "counts": ({"weights": "counts"}, {"sample_weight": ZEROS}),
+    "importance": ({"weights": "importance"}, {"sample_weight": 1.5 * ZEROS}),
+    "groups": ({}, {"groups": np.arange(N) % 13}),
+    "groups and zeros": ({}, {"groups": np.arange(N) % 13, "sample_weight": ZEROS}),
+    "folds": ({"cv": 5}, {}),
+}
+options = pytest.mark.parametrize(("parameters", "given"), OPTIONS.values(), ids=OPTIONS)
+
+
+@options
+def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used, rows, parameters, given):
+    model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, random_state=0, **parameters)
+    coef, found, expected = by_both(monkeypatch, model, *rows, **given)
+    assert set(used[: len(used) // 2]) == {"RootFit"}
+    assert used[-1] == "SpectrumFit"
+    # K is of condition 100 / alpha = 1e3.
+    assert_allclose(coef, expected.dual_coef_, atol=1e-11 * np.abs(coef).max())
+    assert_allclose(found["loo_prediction_"], expected.loo_prediction_, atol=1e-11)
+    assert found["degrees_of_freedom_"] == pytest.approx(expected.degrees_of_freedom_, rel=1e-11)
+    assert found["loo_score_"] == pytest.approx(expected.loo_score_, rel=1e-11)
+
+
+@options
+def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, rows, parameters, given):
+    model = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0, **parameters)
+    _, found, expected = by_both(monkeypatch, model, *rows, **given)
+    assert used[0] == "RootFit"
+    # The minimum is between neighbors of the best of alphas in steps of 10^0.25 and 10^0.4.
+    assert abs(np.log10(found["alpha_"] / expected.alpha_)) <= 0.25 + 0.4
+
+
+@pytest.mark.parametrize("goal", [1e-6, 3e-4, 1.0, 1.7, 40.0, 1e5])
+def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
+    class Fits:
+        doubted = None
+        spectrum = type("Spectrum", (), {"rank": None, "negative": 0.0})
+        asked = 0
+
+        def left_out(self, alphas):
+            self.asked += len(alphas)
+            return np.log10(alphas / goal)[:, None, None]
+
+        def solve(self, alpha):
+            return type("Solution", (), {"coef": None, "intercept": None})
+
+        fitted = degrees_of_freedom = error = lambda self, alpha, loo=None: np.zeros(1)
+
+    def near(given):
+        fits = Fits()
+        judge = lambda outputs: outputs[:, 0, 0] ** 2  # noqa: E731
+        bounds = (1e-5, 1e3)
+        return choose_near(RBF(), fits, 1.0, judge, given=given, bounds=bounds, n_points=7), fits
+
+    found, fits = near(given=False)
+    best = np.clip(goal, 1e-5, 1e3)
+    assert abs(np.log10(found.alpha / best)) <= np.log10(STEP)
+    assert 1e-5 <= found.paths[-1].alphas.min() <= found.paths[-1].alphas.max() <= 1e3
+    # One pair more than the way there takes, and one output at the end.
+    assert fits.asked <= abs(np.log10(best)) / np.log10(STEP) + 2 + 4 + 1
+    assert near(given=True)[0].alpha == 1.0
+
+
+class Indefinite(Laplacian):
+    """Claims to be positive semidefinite, as its parent is."""
+
+    def block(self, X, Z):
+        return super().block(X, Z) - 0.2 * np.asarray(X) @ np.asarray(Z).T
+
+    def diag(self, X):
+        return super().diag(X) - 0.2 * np.einsum("ij,ij->i", X, X)
+
+
+# A kernel that claims to be positive semidefinite has rounding errors as large as its negative eigenvalues.
+@pytest.mark.filterwarnings("ignore:rounding errors:mercer.errors.NumericalWarning")
+@pytest.mark.parametrize("alpha", [0.01, "loo"])
+@pytest.mark.parametrize("gamma", [0.3, "loo"])
+def test_a_kernel_that_is_not_what_it_says_is_fitted_by_the_spectrum(monkeypatch, used, rows, alpha, gamma):
+    model = KernelRidgeRegressor(Indefinite(gamma=gamma), alpha=alpha, random_state=0)
+    coef, found, expected = by_both(monkeypatch, model, *rows)
+    assert used[-1] == "SpectrumFit"
+    assert found["gamma_"] == expected.gamma_
+    assert found["alpha_"] == expected.alpha_
+    assert_array_equal(coef, expected.dual_coef_)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Sigmoid(gamma=0.5, coef0=-1.0), Sigmoid(gamma=0.5) + RBF(gamma="loo")], ids=str
+)
+@pytest.mark.parametrize("centers", ["all", 60])
+def test_kernels_that_are_not_positive_semidefinite_are_compared_too(used, rows, kernel, centers):
+    model = KernelRidgeRegressor(kernel, centers=centers, random_state=0)
+    if centers == "all":
+        with pytest.warns(NumericalWarning, match="not positive semidefinite"):
+            model.fit(*rows)
+    else:
+        model.fit(*rows)
+    assert model.loo_score_ > 0
+
+
+def test_a_given_alpha_near_the_rounding_errors_of_the_kernel_is_fitted_by_the_spectrum(monkeypatch, used, rows):
+    model = KernelRidgeRegressor(RBF(gamma=1.0), alpha=1e-14, random_state=0)
+    with pytest.warns(match="rounding errors may change outputs"):
+        coef, _, expected = by_both(monkeypatch, model, *rows)
+    assert set(used) == {"SpectrumFit"}
+    assert_array_equal(coef, expected.dual_coef_)
+
+
+def test_the_penalty_on_coefficients_is_fitted_by_singular_values(used, rows):
+    KernelRidgeRegressor(penalty="coef", random_state=0).fit(*rows)
+    assert set(used) == {"SpectrumFit"}
+
+
+def test_a_kernel_and_alpha_given_are_not_compared(monkeypatch, used, rows):
+    def fail(*args):
+        raise AssertionError("kernels were compared")
+
+    monkeypatch.setattr("mercer.tuning.compare.Setting.trials", fail)
+    KernelRidgeRegressor(Linear(), alpha=0.1).fit(*rows)
+
+
+def in_single(rows):
+    X, Y = rows
+    return X.astype(np.float32), Y.astype(np.float32)
+
+
+def test_rows_in_float32_are_fitted_like_those_in_float64(used, rows):
+    X, Y = in_single(rows)
+    single = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0).fit(X, Y)
+    double = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0).fit(X.astype(float), Y.astype(float))
+    assert set(used) == {"RootFit"}
+    assert single.alpha_ == pytest.approx(double.alpha_, rel=1e-4)
+    assert_allclose(single.loo_prediction_, double.loo_prediction_, atol=1e-4)
+
+
+def test_an_alpha_near_the_rounding_errors_of_float32_is_chosen_by_the_spectrum(monkeypatch, used, rows):
+    model = KernelRidgeRegressor(RBF(gamma=0.02), random_state=0)
+    coef, found, expected = by_both(monkeypatch, model, *in_single(rows))
+    assert used[0] == "RootFit"
+    assert used[-1] == "SpectrumFit"
+    assert found["alpha_"] == expected.alpha_
+    assert_array_equal(coef, expected.dual_coef_)
+
+
+def checkerboard(rng, n, side):
+    X = rng.uniform(size=(n, 2))
+    return X, (side * X).astype(int).sum(axis=1) % 2
+
+
+def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matter(used, rng, monkeypatch):
+    X, y = checkerboard(rng, 500, 8)
+    model = KernelFisherClassifier(random_state=0).fit(X, y)
+    monkeypatch.setattr(exact, "SMALL", 10**6)
+    assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
