@@ -144,7 +144,7 @@ def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
 
 def _too_small(alpha: float) -> NumericalError:
     return NumericalError(
-        f"alpha={alpha:.1e} is too close to rounding errors of kernel values for a Cholesky factor; use a larger one"
+        f"alpha={alpha:.1e} is too close to rounding errors of kernel values for a Cholesky factor; raise it"
     )
 
 
