@@ -98,15 +98,15 @@ class NestedCenters:
 
 def _coordinates(K: Floats, K_zz: Floats) -> Array:
     """K R^-1 (u, m) for R'R = K_zz up to the shift."""
-    K, A = np.asarray(K, dtype=np.float64), np.asarray(K_zz, dtype=np.float64)
+    values, A = np.asarray(K, dtype=np.float64), np.asarray(K_zz, dtype=np.float64)
     try:
-        return factor_spd(_shifted(A)).half_solve_rows(K)
+        return factor_spd(_shifted(A)).half_solve_rows(values)
     except NumericalError:
         # An indefinite kernel: the directions in which it is positive, as in a fit with every row as a center.
         eigen = eigen_psd(np.array(A, order="F"))
         V = eigen.vectors[:, eigen.values > 0.0]
         positive = (V * eigen.values[eigen.values > 0.0]) @ V.T
-        return factor_spd(_shifted(positive)).half_solve_rows((K @ V) @ V.T)
+        return factor_spd(_shifted(positive)).half_solve_rows((values @ V) @ V.T)
 
 
 def _shifted(A: Array) -> Array:
