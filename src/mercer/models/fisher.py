@@ -28,11 +28,12 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
     outputs of all rows (PRESS) are exact and come at no extra cost: they are used to choose gamma and alpha, to
     set the threshold and to calibrate the probabilities (Platt scaling).
 
-    The fit costs one eigendecomposition, O(n³), for each kernel tried: by default 15 on at most 1000 distinct
-    rows; if there are more, the best few on at most 3000; the chosen one on all. Memory is 5 n² numbers.
-    Predicting costs O(n d) per row. With m centers (Nyström landmarks, inducing points, a subset-of-regressors
-    approximation), selected or given, the fit is one pass over rows from any source: O(n m²) time, memory of O(m²)
-    numbers, O(m d) per row to predict.
+    Kernels, by default 15, are compared by leave-one-out of small fits with 240 random centers to at most 2000
+    rows, and the promising ones with more if that could change the choice. With every row as a center, the fit
+    with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky factor
+    for each of a few alphas. Memory is 5 n² numbers. Predicting costs O(n d) per row. With m centers (Nyström
+    landmarks, inducing points, a subset-of-regressors approximation), selected or given, the fit is one pass over
+    rows from any source: O(n m²) time, memory of O(m²) numbers, O(m d) per row to predict.
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
     centers : "auto", "all", int, selector or array, default="auto"
         The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
         targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
-        "auto": every distinct row for up to 5000 rows; for more, as many centers as a pass of about a minute
-        allows, 4000 for up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows:
-        O(n m²) time, O(m²) memory.
+        "auto": every distinct row for up to 2000 rows; for more, as many centers as are enough by leave-one-out on
+        a sample. Up to 5000 rows these are all rows, unless a quarter or less is enough; beyond, at most 4000 for
+        up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows: O(n m²) time, O(m²)
+        memory.
     criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
         What leave-one-out minimizes: the Brier score or log-loss of the probabilities, the error of the labels, or
         the squared residuals of the targets (PRESS).
@@ -84,10 +86,10 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
         search. With centers, a small budget costs time, and kernels are compared on fewer rows and centers
         selected among fewer candidates, as ``report_`` states.
     random_state : int, RandomState or None, default=None
-        For the rows on which kernels are compared, if there are more than 1000, and for the selection of centers.
+        For the rows and centers with which kernels are compared, and for the selection of centers.
     verbose : int, default=0
         From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
-        comparison of kernels, the selection of centers, the pass over the rows, the decomposition, leave-one-out.
+        comparison of kernels, the selection of centers, the pass over the rows, decompositions, leave-one-out.
         On a terminal a line is renewed, or tqdm shows a bar if it is installed; in a file there is a line every 20
         seconds. Every fit ends with a line of its rows and seconds.
 
@@ -105,7 +107,8 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
     loo_score_ : float
         Leave-one-out accuracy, weighted by the weights of rows and classes.
     loo_path_ : TuningPath
-        Kernels and alphas that were tried, with their criterion values.
+        The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
+        for a given kernel, the alphas tried in the final fit.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
         Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
     support_ : ndarray of shape (m,) or None

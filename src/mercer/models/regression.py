@@ -25,12 +25,15 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     ``KernelRidge``.
 
     Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'Kc, for all targets at
-    once (a least-squares SVM for regression, or the mean of a Gaussian process). One eigendecomposition, O(n³),
-    for each kernel tried gives the solution, the leave-one-out output of every row (PRESS) and the degrees of
-    freedom for every alpha. By default 15 kernels are tried on at most 1000 distinct rows; if there are more, the
-    best few on at most 3000; the chosen one on all. Memory is 5 n² numbers. With m centers (Nyström landmarks,
-    inducing points, a subset-of-regressors approximation), selected or given, the fit is one pass over rows from
-    any source: O(n m²) time, memory of O(m²) numbers.
+    once (a least-squares SVM for regression, or the mean of a Gaussian process). The leave-one-out outputs of all
+    rows (PRESS) are exact and come at no extra cost: they are used to choose gamma and alpha, and for intervals.
+
+    Kernels, by default 15, are compared by leave-one-out of small fits with 240 random centers to at most 2000
+    rows, and the promising ones with more if that could change the choice. With every row as a center, the fit
+    with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky factor
+    for each of a few alphas. Memory is 5 n² numbers. With m centers (Nyström landmarks, inducing points, a
+    subset-of-regressors approximation), selected or given, the fit is one pass over rows from any source: O(n m²)
+    time, memory of O(m²) numbers.
 
     Parameters
     ----------
@@ -42,9 +45,10 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     centers : "auto", "all", int, selector or array, default="auto"
         The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
         targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
-        "auto": every distinct row for up to 5000 rows; for more, as many centers as a pass of about a minute
-        allows, 4000 for up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows:
-        O(n m²) time, O(m²) memory.
+        "auto": every distinct row for up to 2000 rows; for more, as many centers as are enough by leave-one-out on
+        a sample. Up to 5000 rows these are all rows, unless a quarter or less is enough; beyond, at most 4000 for
+        up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows: O(n m²) time, O(m²)
+        memory.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c.
     weights : {"auto", "counts", "importance"}, default="auto"
@@ -67,10 +71,10 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         search. With centers, a small budget costs time, and kernels are compared on fewer rows and centers
         selected among fewer candidates, as ``report_`` states.
     random_state : int, RandomState or None, default=None
-        For the rows on which kernels are compared, if there are more than 1000, and for the selection of centers.
+        For the rows and centers with which kernels are compared, and for the selection of centers.
     verbose : int, default=0
         From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
-        comparison of kernels, the selection of centers, the pass over the rows, the decomposition, leave-one-out.
+        comparison of kernels, the selection of centers, the pass over the rows, decompositions, leave-one-out.
         On a terminal a line is renewed, or tqdm shows a bar if it is installed; in a file there is a line every 20
         seconds. Every fit ends with a line of its rows and seconds.
 
@@ -83,7 +87,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     loo_score_ : float
         Its R².
     loo_path_ : TuningPath
-        Kernels and alphas that were tried, with their criterion values.
+        The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
+        for a given kernel, the alphas tried in the final fit.
     noise_std_ : float or ndarray of shape (q,)
         Standard deviation of the noise, from the residuals and the degrees of freedom.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)

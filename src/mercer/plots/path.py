@@ -33,8 +33,11 @@ class LooPathDisplay:
     """The leave-one-out criterion over the kernel's parameter and alpha, with its minimum marked.
 
     A map, colored by the criterion, if several kernels and several alphas were tried; a curve if one of the two
-    was given. The minimum is what the model uses; if there were too many rows to try every kernel on all of them,
-    the search continued from there, and its choice is close by.
+    was given. The map of a model is its first comparison: all kernels, by default 15, with 12 alphas each, by fits
+    with few centers. The search continued from its minimum, with more centers or rows if these could change the
+    choice, and finer steps of alpha: what the model uses is close by. With a given kernel, the curve shows the
+    alphas of fits to all rows; with every one of more than 600 rows as a center these are only a few, around the
+    best.
 
     Parameters
     ----------
