@@ -2,11 +2,14 @@
 The leave-one-out map
 =====================
 
-What ``fit`` compared first: the leave-one-out criterion of 15 x 12 pairs of kernel width and penalty.
+What ``fit`` compared: the leave-one-out criterion of 15 x 35 pairs of kernel width and penalty.
 
-For each of fifteen widths of the kernel, one small decomposition gives the exact leave-one-out outputs of fits
-with 240 random centers, for every penalty alpha. They make a map of 15 x 12 models, drawn from a single call of
-``fit``. The model is then fitted to all rows with the best width, and alpha chosen in finer steps.
+One decomposition gives the exact leave-one-out outputs of a kernel for every penalty alpha. Fifteen widths of the
+kernel make a map of 15 x 35 models, drawn from a single call of ``fit``.
+
+There are 240 rows, and all of them are centers. With more rows the map has fewer columns: it shows the first
+comparison of kernels, by fits with 240 random centers and 12 penalties for each width. The search then continues
+near its minimum, and alpha is chosen on all rows.
 
 The valley shows a trade-off: a wider kernel (smaller gamma) with a smaller penalty does almost as well, up to a
 point.
@@ -19,12 +22,12 @@ from mercer.datasets import make_banana
 from mercer.kernels import RBF
 from mercer.plots import LooPathDisplay
 
-X, y = make_banana(300, random_state=0)
-model = KernelFisherClassifier(random_state=0).fit(X, y)
+X, y = make_banana(240, random_state=0)
+model = KernelFisherClassifier().fit(X, y)
 narrow = KernelFisherClassifier(RBF(gamma=2.0)).fit(X, y)
 
 # %%
-# With a given kernel only alpha is chosen: a curve over 35 values, by leave-one-out of fits to all rows.
+# With a given kernel only alpha is chosen, and the map is a curve over alpha.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
 LooPathDisplay.from_estimator(model, ax=left)

@@ -33,11 +33,11 @@ class LooPathDisplay:
     """The leave-one-out criterion over the kernel's parameter and alpha, with its minimum marked.
 
     A map, colored by the criterion, if several kernels and several alphas were tried; a curve if one of the two
-    was given. The map of a model is its first comparison: all kernels, by default 15, with 12 alphas each, by fits
-    with few centers. The search continued from its minimum, with more centers or rows if these could change the
-    choice, and finer steps of alpha: what the model uses is close by. With a given kernel, the curve shows the
-    alphas of fits to all rows; with every one of more than 600 rows as a center these are only a few, around the
-    best.
+    was given. The map of a model is its first comparison: all kernels, by default 15. Up to 240 distinct rows are
+    all centers, and the minimum is what the model uses. With more rows, kernels are compared with 240 random
+    centers and 12 alphas each, and the search continues from the minimum: what the model uses is close by. With a
+    given kernel, the curve shows the alphas of fits to all rows; if more than 600 rows are all centers, these are
+    a few around the best one.
 
     Parameters
     ----------
