@@ -140,7 +140,9 @@ def _probed(
     kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alpha_share: float, *, intercept: bool
 ) -> float:
     """The bound (2) for rows X and the smallest alpha; infinite if H is not positive definite."""
-    moments = _moments(kernel, centers, X, np.float64)
+    half = (n_rows(X) + 1) // 2
+    halves = [take(X, rows) for rows in cuts(n_rows(X), half)]
+    moments = reduce(add, map_in_threads(lambda part: _moments(kernel, centers, part, np.float64), halves))
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     used = moments if intercept else moments.without_means()
     H = used.centered()[0] + alpha * multiply(factor.R.T, factor.R)
