@@ -33,8 +33,14 @@ def progress(phase: str, total: int | None, *, verbose: int, unit: str = "rows")
         with _shown(_Line(phase or "pass", total, unit)) as advance:
             yield advance
     else:
-        with bar(total=total, desc=phase or None, unit=f" {unit}", unit_scale=True, delay=QUICK) as shown:
-            yield shown.update
+        scaled, lock = unit == "rows", threading.Lock()
+        with bar(total=total, desc=phase or None, unit=f" {unit}", unit_scale=scaled, delay=QUICK) as shown:
+
+            def advance(n: int) -> None:
+                with lock:
+                    shown.update(n)
+
+            yield advance
 
 
 @contextmanager
