@@ -8,7 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import NumericalError
-from mercer.linalg import Reflector, eigen, eigen_psd, factor_spd, limit_threads, singular
+from mercer.linalg import (
+    Reflector,
+    eigen,
+    eigen_psd,
+    factor_spd,
+    limit_threads,
+    pivoted,
+    singular,
+    supervised_pivots,
+)
 from mercer.linalg.lapack import STRIP, multiply, solve_triangular
 from mercer.linalg.rank import TILE, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
 
@@ -209,3 +218,21 @@ def test_products_of_upper_triangles_are_the_products(rng, m):
     assert_allclose(np.triu(square_upper(R)), np.triu(R.T @ R), atol=1e-12 * m)
     assert_allclose(norms_upper(R), (R**2).sum(axis=0), rtol=1e-12)
     assert_allclose(norms_upper(R, B), ((R @ B) ** 2).sum(axis=0), rtol=1e-10)
+
+
+def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, monkeypatch):
+    monkeypatch.setattr(pivoted, "PANEL", 8)
+    A, C = rng.normal(size=(60, 30)), rng.normal(size=(30, 2))
+    H = A.T @ A
+    given = H.copy()
+    order = list(supervised_pivots(H, C, np.zeros(len(H))))
+    assert sorted(order) == list(range(len(H)))
+    assert_array_equal(H, given)
+
+    def explained(S):
+        return np.sum(C[S] * np.linalg.solve(given[np.ix_(S, S)], C[S]))
+
+    for i in range(30):
+        others = sorted(set(range(len(H))) - set(order[:i]))
+        gains = [explained([*order[:i], j]) for j in others]
+        assert others[int(np.argmax(gains))] == order[i]

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mercer.linalg.threads import map_in_threads
 from mercer.types import Array, Indices
 
-# Rows of the factor allocated initially; doubled when full.
-FIRST_ROWS = 64
+# Pivots that are eliminated from the whole matrix at a time, and rows from which they are.
+PANEL = 256
+STRIP = 256
 
 
 def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
@@ -15,21 +17,36 @@ def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
 
     For symmetric H (c, c) and C (c, q). With the partial Cholesky factor of the pivots so far, d the diagonal
     of the Schur complement of H and R the rest of C after elimination, adding j gains sum_q R_jq² / d_j: the pivot
-    maximizes this. Ends when d_j <= floor_j for all remaining j. The i-th pivot costs O(c (i + q)), m of them O(c
-    m (m + q)): Mika (2002), section 3.4.3, for all candidates at once.
+    maximizes this. Ends when d_j <= floor_j for all remaining j. Pivots are eliminated from all of H a panel of p
+    at a time, which are products of matrices, and before that only from the rows that are asked for: m pivots cost
+    O(c m (c + p + q)). Mika (2002), section 3.4.3, for all candidates at once.
     """
-    L = np.empty((FIRST_ROWS, len(H)))
+    L = np.empty((PANEL, len(H)))
     d, R, floor = H.diagonal().copy(), C.copy(), floor.copy()
+    rest = H
     for i in range(len(H)):
         p = _best(d, R, floor)
         if p is None:
             return
         yield p
-        L = L if i < len(L) else np.concatenate([L, np.empty_like(L)])
-        L[i] = (H[p] - L[:i, p] @ L[:i]) / np.sqrt(d[p])
-        R -= np.outer(L[i], R[p] / np.sqrt(d[p]))
-        d -= L[i] ** 2
+        if i % PANEL == 0 and i > 0:
+            rest = _without(rest, L, out=None if rest is H else rest)
+        above, row = L[: i % PANEL], L[i % PANEL]
+        row[:] = (rest[p] - above[:, p] @ above) / np.sqrt(d[p])
+        R -= np.outer(row, R[p] / np.sqrt(d[p]))
+        d -= row**2
         floor[p] = np.inf
+
+
+def _without(H: Array, L: Array, out: Array | None) -> Array:
+    """H - L'L (c, c) for L (p, c), in strips of rows."""
+    out = np.empty_like(H) if out is None else out
+
+    def strip(rows: slice) -> None:
+        np.subtract(H[rows], L[:, rows].T @ L, out=out[rows])
+
+    map_in_threads(strip, [slice(start, start + STRIP) for start in range(0, len(H), STRIP)])
+    return out
 
 
 def _best(d: Array, R: Array, floor: Array) -> int | None:
