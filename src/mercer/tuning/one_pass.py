@@ -289,7 +289,7 @@ def rows_to_compare_on(judges: Indices | None) -> Indices | None:
 
 
 def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
-    """The exact problem on all rows of the sample, to screen many kernels."""
+    """The problem on all rows of the sample, on which kernels are compared."""
     used = np.flatnonzero(task.weight > 0)
     X, observations = _points(kernel, task)
     return ExactProblem(
