@@ -16,7 +16,7 @@ from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SelectionRule, choose_order, follow
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.path import left_out, state_at
-from mercer.tuning.path import TuningPath
+from mercer.tuning.path import TuningPath, joined
 from mercer.tuning.sparse import tune_sparse
 from mercer.tuning.sparse_kernels import KernelTrial, favorite
 from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
@@ -53,10 +53,15 @@ def having(problem, **settings):
     return replace(problem, settings=replace(problem.settings, **settings))
 
 
+def compared(problem, kernels, rng):
+    """One path of all kernels, with all points as candidates."""
+    return joined([each.path for each in KernelTrial.drawn(problem, rng).paths(kernels)])
+
+
 @pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
 def test_kernels_are_compared_at_the_end_of_their_paths(problem, penalty, rng):
     problem = having(problem, rule=SelectionRule(penalty=penalty))
-    path = KernelTrial.drawn(problem, rng).search(KERNELS)
+    path = compared(problem, KERNELS, rng)
     assert path.alphas.shape == path.scores.shape == (3, 12 if penalty == "diagonal" else 18)
     assert (path.n_points, path.n_centers) == (60, 30)
     assert path.kernels[path.best[0]].gamma < 5.0
@@ -69,7 +74,7 @@ def test_kernels_are_compared_at_the_end_of_their_paths(problem, penalty, rng):
 
 
 def test_an_alpha_that_is_given_is_the_only_one(problem, rng):
-    path = KernelTrial.drawn(having(problem, alpha=0.3), rng).search(KERNELS)
+    path = compared(having(problem, alpha=0.3), KERNELS, rng)
     assert_array_equal(path.alphas, np.full((3, 1), 0.3))
 
 
@@ -78,10 +83,10 @@ def test_a_kernel_without_columns_is_the_last_choice(problem, settings, rng):
     problem = having(problem, **settings)
     # All rows look alike: nothing is left of a column once it is centered.
     constant = RBF(gamma=1e-300)
-    path = KernelTrial.drawn(problem, rng).search([constant, *KERNELS])
+    path = compared(problem, [constant, *KERNELS], rng)
     assert np.isinf(path.scores[0]).all()
     assert favorite(path, 60)[0].gamma > 1e-3
-    alone = KernelTrial.drawn(problem, rng).search([constant])
+    alone = compared(problem, [constant], rng)
     assert favorite(alone, 60) == (constant, 1.0)
 
 
@@ -106,8 +111,8 @@ def test_evidence_chooses_among_models_that_left_out_rows_do_not_tell_apart():
 
 
 def test_gcv_compares_kernels_at_its_own_alpha(problem, rng):
-    every = KernelTrial.drawn(problem, rng).search(KERNELS)
-    best = KernelTrial.drawn(having(problem, chosen_by="gcv"), rng).search(KERNELS)
+    every = compared(problem, KERNELS, rng)
+    best = compared(having(problem, chosen_by="gcv"), KERNELS, rng)
     assert best.alphas.shape == (3, 1)
     for g in range(3):
         assert best.scores[g] in every.scores[g]

@@ -80,6 +80,7 @@ class SparseReport:
     criterion: str
     criterion_value: float
     n_kernels: int
+    searched: str
     loo: str
 
     def __str__(self) -> str:
@@ -89,6 +90,7 @@ class SparseReport:
             "alpha": f"{self.alpha:.4g}",
             "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
             "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
+            "compared": self.searched,
             "held-out rows": self.loo,
         }
         width = max(map(len, lines)) + 2
@@ -108,6 +110,7 @@ class SparseReport:
             criterion=targets.criterion_name,
             criterion_value=fit.criterion_value,
             n_kernels=max((len(path.kernels) for path in fit.trials), default=1),
+            searched=", then ".join(map(_pairs, fit.trials)) or "nothing: there is only one kernel",
             loo=targets.score_words(score),
         )
 
@@ -146,6 +149,13 @@ def _searched(paths: tuple[TuningPath, ...]) -> str:
     kernels = [f"{len(path.kernels)} kernels {_by_fits(path)}" for path in before]
     number = "1 alpha" if last.scores.size == 1 else f"{last.scores.size} alphas"
     return ", then ".join([*kernels, f"{number} {_by_fits(last)}"])
+
+
+def _pairs(path: TuningPath) -> str:
+    """Which kernels and alphas a comparison of sparse fits had, and by what they were compared."""
+    counts = zip(path.scores.shape, ("kernels", "alphas"))
+    several = " and ".join(f"{count} {name}" for count, name in counts if count > 1) or "1 alpha"
+    return f"{several} {_by_fits(path)}{'' if path.surprise is None else ' and by evidence'}"
 
 
 def _by_fits(path: TuningPath) -> str:

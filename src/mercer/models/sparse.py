@@ -28,7 +28,7 @@ from mercer.rows import Block, Labels, outside_memory
 from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
 from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
-from mercer.tuning.sparse_problem import SCREEN, ChosenBy, SparseSettings
+from mercer.tuning.sparse_problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
 from mercer.types import Floats, Indices
 
 PENALTIES = ("auto", "rkhs", "coef", "diagonal")
@@ -129,7 +129,7 @@ class SparseModel(KernelModel):
         number = positive_or_word("alpha", self.alpha, ALPHAS)
         if number is not None:
             return number, "loo"
-        few = n_points <= SCREEN[1]
+        few = n_points <= MOST_FOR_EVIDENCE
         if self.selection == "orthogonal":
             if self.alpha == "loo":
                 raise ValueError(
@@ -139,8 +139,8 @@ class SparseModel(KernelModel):
             return None, "evidence" if self.alpha == "evidence" else "gcv"
         if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
             raise ValueError(
-                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {SCREEN[1]} distinct rows '
-                f'(here {n_points}), or for selection="orthogonal"; use "loo", "gcv" or "auto"'
+                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {MOST_FOR_EVIDENCE} distinct '
+                f'rows (here {n_points}), or for selection="orthogonal"; use "loo", "gcv" or "auto"'
             )
         if self.alpha == "auto":
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"

@@ -7,7 +7,7 @@ paired losses differ by less than one standard error, on more rows. How many cen
 is found in the same way: the least number that is not worse than all by more than one standard error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -41,7 +41,8 @@ class Compared:
 
     ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or nobody asked;
     ``again`` are the best kernel and those that may be better with all points as centers, empty if so many do not
-    matter.
+    matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish from it, and
+    of those that may be better with more centers, the most promising first.
     """
 
     candidates: Sequence[Kernel]
@@ -50,6 +51,7 @@ class Compared:
     paths: tuple[TuningPath, ...] = ()
     enough: int | None = None
     again: Mapping[int, Trial] = field(default_factory=dict)
+    close: tuple[int, ...] = (0,)
 
     @property
     def kernel(self) -> Kernel:
@@ -192,7 +194,8 @@ def _climbed(
     more = last.rung.n_centers > rungs[0].n_centers or len(again) > 1
     if last.rung.n_centers == n_rows(problem.X) or not more:
         again = {}
-    return Compared(kernels, last.best, last.tried[last.best].alpha, paths, last.enough, again)
+    alpha, close = last.tried[last.best].alpha, last.by_promise(last.wanted)
+    return Compared(kernels, last.best, alpha, paths, last.enough, again, tuple(close))
 
 
 def _trials(setting: Setting, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
@@ -221,9 +224,12 @@ class Step:
     @property
     def hopeful(self) -> dict[int, Trial]:
         """Kernels that twice as many centers could make better than the best one, the most promising first."""
-        least = self.tried[self.best].least
-        order = sorted(self.tried, key=lambda g: self.tried[g].promise)
+        least, order = self.tried[self.best].least, self.by_promise(self.tried)
         return {g: self.tried[g] for g in order[:MOST_HOPEFUL] if g != self.best and self.tried[g].promise < least}
+
+    def by_promise(self, some: Iterable[int]) -> list[int]:
+        """Positions, the most promising first."""
+        return sorted(some, key=lambda g: (self.tried[g].promise, g))
 
     @property
     def wanted(self) -> set[int]:

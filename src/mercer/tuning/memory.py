@@ -280,6 +280,11 @@ def settling_rows(u: int, room: float) -> int:
     return u if room >= PAIR_BYTES * min(u, MAX_ROWS) ** 2 else max(2, min(u, int((room / PAIR_BYTES) ** 0.5)))
 
 
+def comparison_bytes(extent: Exact, most: int) -> float:
+    """The least memory with which kernels are compared, with at most this many centers."""
+    return rung_bytes(extent, rungs_within(extent, 0.0, most)[0], 1)
+
+
 def rung_sizes(extent: Exact, m: int, room: float) -> tuple[int, int]:
     """How many kernels are compared in parallel with m centers on all points, and of how many alphas at once."""
     rung = Rung(extent.u, m)

@@ -95,17 +95,6 @@ class TuningPath:
         least: Array = np.where(np.isnan(self.scores), np.inf, self.scores).min(axis=1)
         return least
 
-    def single(self) -> "list[TuningPath]":
-        """One path for each kernel."""
-        return [self._only(g) for g in range(len(self.kernels))]
-
-    def _only(self, g: int) -> "TuningPath":
-        one = slice(g, g + 1)
-        surprise = None if self.surprise is None else self.surprise[one]
-        return replace(
-            self, kernels=self.kernels[one], alphas=self.alphas[one], scores=self.scores[one], surprise=surprise
-        )
-
 
 def joined(paths: Sequence[TuningPath]) -> TuningPath:
     """One path from several with equally many alphas and points."""

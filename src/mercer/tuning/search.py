@@ -1,31 +1,31 @@
 """Search over candidate kernels: along one parameter after the other, or from good ones to their neighbors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from mercer.kernels.base import Kernel, grid_shape
-from mercer.linalg import map_in_threads
-from mercer.tuning.path import Trial, TuningPath, joined
 
-# The path of one kernel over its alphas, and the trials of several kernels given by their positions.
-PathOf = Callable[[Kernel], TuningPath]
-TrialsOf = Callable[[list[int]], Sequence[Trial]]
+class Tried(Protocol):
+    """What is known of a kernel that was tried: its smallest criterion."""
+
+    @property
+    def least(self) -> float: ...
+
+
+T = TypeVar("T", bound=Tried)
+# From positions of kernels to what is known of them.
+TrialsOf = Callable[[list[int]], Sequence[T]]
 # Times that every parameter of a grid is varied; later ones hardly change anything.
 ROUNDS = 3
 
 
-def search(kernels: Sequence[Kernel], path_of: PathOf, *, most: int | None = None) -> TuningPath:
-    """Try every kernel, at most this many in parallel."""
-    return joined(map_in_threads(path_of, kernels, most=most))
-
-
-def along_axes(shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
+def along_axes(shape: tuple[int, ...], trials_of: TrialsOf[T]) -> dict[int, T]:
     """Trials along every parameter in turn, the others at their best so far, until none improves.
 
     One parameter: all of its values. Several: from the middle of the grid, 15 + 15 + ... instead of 15 x 15 x ...
     """
-    tried: dict[int, Trial] = {}
+    tried: dict[int, T] = {}
     best = int(np.ravel_multi_index([length // 2 for length in shape], shape))
     for _ in range(ROUNDS if len(shape) > 1 else 1):
         before = best
@@ -36,16 +36,16 @@ def along_axes(shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
     return tried
 
 
-def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf) -> dict[int, Trial]:
+def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf[T]) -> dict[int, T]:
     """Trials of kernels ``start``, and then of neighbors of the best until none is better."""
-    tried: dict[int, Trial] = {}
+    tried: dict[int, T] = {}
     wanted = start
     while wanted - tried.keys():
         wanted = neighbors(_best_after(wanted, tried, trials_of), shape)
     return tried
 
 
-def best_of(tried: dict[int, Trial]) -> int:
+def best_of(tried: Mapping[int, Tried]) -> int:
     """The position with the smallest criterion."""
     return min(tried, key=lambda g: (tried[g].least, g))
 
@@ -66,11 +66,11 @@ def _line(g: int, axis: int, shape: tuple[int, ...]) -> set[int]:
     return set(np.asarray(np.ravel_multi_index(tuple(line), shape)).tolist())
 
 
-def _best_after(wanted: set[int], tried: dict[int, Trial], trials_of: TrialsOf) -> int:
+def _best_after(wanted: set[int], tried: dict[int, T], trials_of: TrialsOf[T]) -> int:
     """The best position when those wanted have been tried too."""
     new = sorted(wanted - tried.keys())
     tried.update(zip(new, trials_of(new)))
     return best_of(tried)
 
 
-__all__ = ["along_axes", "best_of", "climb", "grid_shape", "neighbors", "search"]
+__all__ = ["along_axes", "best_of", "climb", "neighbors"]

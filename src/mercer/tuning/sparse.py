@@ -23,7 +23,7 @@ from mercer.solvers.orthogonal.prune import prune
 from mercer.solvers.orthogonal.stop import Judgement, judged
 from mercer.tuning.path import TuningPath
 from mercer.tuning.sparse_kernels import KernelTrial, compare_kernels, favorite
-from mercer.tuning.sparse_problem import SparseProblem
+from mercer.tuning.sparse_problem import COMPARED, SparseProblem
 from mercer.types import Array
 
 
@@ -73,15 +73,13 @@ def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
     """Choose kernel parameters, alpha, the centers and their number, and solve.
 
     Of u points and c candidates (all, but of more than 3000 points a random part) the last path costs O(u c² +
-    c m² + u m²), and each kernel that is compared the same with u <= 3000, c <= 600, the best few with u <= 6000,
-    c <= 1500. First checks whether this stays within the budget.
+    c m² + u m²), and each of the best few kernels the same with u <= 6000, c <= 1500; these are found by fits with
+    at most 240 random centers to at most 2000 points. First checks whether this stays within the budget.
     """
     u, settings = problem.n_points, problem.settings
     longest = settings.longest(u)
     problem.budget.require(settings.n_bytes(u), f"a path of {longest} centers on {u} rows")
-    kernels = kernel.candidates(problem.X, problem.observations.point_weight)
-    paths = compare_kernels(kernels, problem, rng) if len(kernels) > 1 else ()
-    chosen = favorite(paths[-1], problem.observations.n_counted)[0] if paths else kernels[0]
+    chosen, paths = compare_kernels(kernel, problem, rng)
     candidates = _candidates(settings.widen(chosen), problem, rng)
     sums = _sums(candidates, problem)
     alpha, paths = _alpha(candidates, sums, paths, problem, rng)
@@ -118,8 +116,8 @@ def _alpha(
     settings = problem.settings
     if settings.alpha is not None or settings.rule.selection == "orthogonal":
         return settings.alpha, paths
-    # The evidence has already compared pairs of kernel and alpha on all points.
-    if not paths or paths[-1].surprise is None:
+    # With all points as candidates, kernels were compared for every alpha by the same fits.
+    if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:
         paths = *paths, KernelTrial.drawn(problem, rng)(candidates, sums)
     return favorite(paths[-1], problem.observations.n_counted)[1], paths
 

@@ -1,24 +1,27 @@
 """Kernel and alpha of a sparse fit by leave-one-out of the sparse fit itself, at the end of its path.
 
 Rows are held out with their center. At the end of a long path every row is a center, or is represented by others,
-and the selection of centers reveals least about targets: there the criterion is compared.
+and the selection of centers reveals least about targets: there the criterion is compared. Which kernels deserve
+that is known from fits with few random centers, which cost less.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.errors import NumericalError
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, grid_shape
+from mercer.linalg import map_in_threads
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
 from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
 from mercer.tuning.alpha import alpha_path, alphas_to_try
-from mercer.tuning.memory import judged_at_once, sparse_trial_bytes
-from mercer.tuning.path import ALPHAS, TuningPath
-from mercer.tuning.search import search
-from mercer.tuning.sparse_problem import SCREEN, SparseProblem
+from mercer.tuning.compare import compare
+from mercer.tuning.memory import AS_GOOD, comparison_bytes, judged_at_once, sparse_trial_bytes
+from mercer.tuning.path import ALPHAS, TuningPath, joined
+from mercer.tuning.search import along_axes, climb
+from mercer.tuning.sparse_problem import COMPARED, SparseProblem
 from mercer.types import Array, Indices
 
 # Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
@@ -26,6 +29,20 @@ SHARES = ALPHAS[::2]
 DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
 # Kernels in parallel, regardless of the number of threads.
 MOST_AT_ONCE = 1000
+# Kernels between which sparse fits decide, besides the neighbors of the best of them.
+FINALISTS = 3
+
+
+@dataclass(frozen=True)
+class KernelPath:
+    """The path of one kernel."""
+
+    path: TuningPath
+
+    @property
+    def least(self) -> float:
+        """The smallest criterion, infinite if none is finite."""
+        return float(self.path.least[0])
 
 
 @dataclass(frozen=True)
@@ -51,12 +68,14 @@ class KernelTrial:
             seed=int(rng.integers(2**31)),
         )
 
-    def search(self, kernels: Sequence[Kernel]) -> TuningPath:
-        """The criterion of every kernel for every alpha."""
+    def paths(self, kernels: Sequence[Kernel]) -> list[KernelPath]:
+        """The criterion of every kernel for every alpha, several kernels in parallel."""
         each = sparse_trial_bytes(self.problem.n_points, len(self.pool))
         most = int(max(1.0, min(self.problem.budget.n_bytes / each, MOST_AT_ONCE)))
-        return search(
-            kernels, lambda kernel: self(CandidateColumns((kernel,), self.problem.X, self.pool)), most=most
+        return map_in_threads(
+            lambda kernel: KernelPath(self(CandidateColumns((kernel,), self.problem.X, self.pool))),
+            kernels,
+            most=most,
         )
 
     def __call__(self, candidates: CandidateColumns, sums: Sums | None = None) -> TuningPath:
@@ -117,12 +136,53 @@ class KernelTrial:
 
 
 def compare_kernels(
-    kernels: Sequence[Kernel], problem: SparseProblem, rng: np.random.Generator
-) -> tuple[TuningPath, ...]:
-    """All kernels on a part of the points; if that was not all of them, the best on a larger part."""
-    rows, most = SCREEN
-    order = rng.permutation(problem.n_points)
-    return (KernelTrial.drawn(problem.at(kernels[0], order[:rows]), rng, most).search(kernels),)
+    kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
+) -> tuple[Kernel, tuple[TuningPath, ...]]:
+    """The best of the candidates of a kernel, and the comparisons; none if there is only one candidate.
+
+    Fits with few random centers find the kernels that matter, and sparse fits decide between these and neighbors.
+    Where the evidence decides, it is computed along every parameter.
+    """
+    if problem.chosen_by == "evidence":
+        kernels, paths = _by_evidence(kernel, problem, rng)
+    else:
+        kernels, paths = _by_leaving_out(kernel, problem, rng)
+    return favorite(paths[-1], problem.observations.n_counted)[0] if paths else kernels[0], paths
+
+
+def _by_evidence(
+    kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
+) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
+    """Pairs of kernel and alpha on all points: all values of one parameter, those along the axes of several."""
+    kernels = kernel.candidates(problem.X, problem.observations.point_weight)
+    if len(kernels) == 1:
+        return kernels, ()
+    trial = KernelTrial.drawn(problem, rng)
+    tried = along_axes(grid_shape(kernels), lambda some: trial.paths([kernels[g] for g in some]))
+    return kernels, (_joined(tried),)
+
+
+def _by_leaving_out(
+    kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
+) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
+    """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
+    u, (rows, most) = problem.n_points, COMPARED
+    few, exact = AS_GOOD * problem.settings.longest(u), problem.with_random_centers
+    if not kernel.settled:
+        problem.budget.require(comparison_bytes(exact.extent, few), f"a comparison of kernels on {u} rows")
+    compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)
+    kernels = compared.candidates
+    if len(kernels) == 1:
+        return kernels, ()
+    points = rng.permutation(u)[:rows]
+    trial = KernelTrial.drawn(problem.at(kernel, points), rng, most)
+    start = {compared.best, *compared.close[:FINALISTS]}
+    tried = climb(start, grid_shape(kernels), lambda some: trial.paths([kernels[g] for g in some]))
+    return kernels, (*compared.paths, _joined(tried))
+
+
+def _joined(tried: Mapping[int, KernelPath]) -> TuningPath:
+    return joined([tried[g].path for g in sorted(tried)])
 
 
 def favorite(path: TuningPath, n: float) -> tuple[Kernel, float]:

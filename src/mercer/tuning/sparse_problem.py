@@ -13,16 +13,18 @@ from mercer.solvers import Observations
 from mercer.solvers.orthogonal.orders import SelectionRule
 from mercer.solvers.orthogonal.path import SparsePath
 from mercer.solvers.orthogonal.stop import Judgement, Stop, number_of_centers
+from mercer.solvers.spectrum import Penalty
 from mercer.tuning.memory import sparse_path_bytes, sparse_trial_bytes
+from mercer.tuning.problem import ExactProblem
 from mercer.types import Indices
 
 ChosenBy = Literal["loo", "gcv", "evidence"]
 
-# Kernels are compared on at most this many points with at most this many of them as candidates: all kernels on the
-# first pair, the best and their neighbors on the second; alpha is chosen on all. More rows make the comparison
-# reliable at little cost, candidates are expensive.
-SCREEN = 3000, 600
-FINAL = 6000, 1500
+# Sparse fits decide between the best kernels on at most this many points with at most this many of them as
+# candidates; alpha is chosen on all. More rows make it reliable at little cost, candidates are expensive.
+COMPARED = 6000, 1500
+# The evidence has every point as a center: it is computed for at most this many.
+MOST_FOR_EVIDENCE = 600
 # Candidate points, unless more than half of them are requested as centers; and centers, if no number is given.
 POOL = 3000
 MOST_CENTERS = 3000
@@ -52,7 +54,8 @@ class SparseSettings:
     def n_bytes(self, u: int) -> float:
         """Memory of the path, or of comparing one kernel if that has more candidates than the path."""
         path = sparse_path_bytes(u, self.longest(u), self.pool(u))
-        return max(path, *(sparse_trial_bytes(min(u, rows), min(u, c)) for rows, c in (SCREEN, FINAL)))
+        rows, c = COMPARED
+        return max(path, sparse_trial_bytes(min(u, rows), min(u, c)))
 
     def pool(self, u: int, n_kernels: int = 1) -> int:
         """Number of candidate points, at least twice the number of centers for a single kernel."""
@@ -91,8 +94,23 @@ class SparseProblem:
     @property
     def chosen_by(self) -> ChosenBy:
         """Evidence uses all points as centers, with their kernel as covariance: only for few points."""
-        few = self.n_points <= SCREEN[1] and self.settings.rule.penalty == "rkhs"
+        few = self.n_points <= MOST_FOR_EVIDENCE and self.settings.rule.penalty == "rkhs"
         return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
+
+    @property
+    def with_random_centers(self) -> ExactProblem:
+        """The problem of fits whose centers are not selected; penalties that depend on the order become "rkhs"."""
+        penalty: Penalty = "coef" if self.settings.rule.penalty == "coef" else "rkhs"
+        same = self.settings.rule.penalty == penalty
+        return ExactProblem(
+            X=self.X,
+            observations=self.observations,
+            criterion=self.criterion,
+            alpha=self.settings.alpha if same else None,
+            penalty=penalty,
+            intercept=True,
+            budget=self.budget,
+        )
 
     def at(self, kernel: Kernel, points: Indices) -> "SparseProblem":
         """The problem at some of its points, with all rows there."""
