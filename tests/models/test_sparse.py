@@ -11,7 +11,10 @@ from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelR
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
 from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
-from mercer.kernels import RBF, Precomputed
+from mercer.kernels import RBF, Linear, Precomputed
+from mercer.kernels.base import grid_shape
+from mercer.tuning.memory import Rung
+from mercer.tuning.search import neighbors
 
 NARROW = RBF(gamma=2.0)
 
@@ -78,6 +81,68 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
     g = [kernel.gamma for kernel in path.kernels].index(evidence.gamma_)
     (chosen,) = path.scores[g, path.alphas[g] == evidence.alpha_]
     assert chosen <= least * (1.0 + np.sqrt(2.0 / 120))
+
+
+@pytest.fixture
+def small_comparison(monkeypatch):
+    """Kernels are compared with 30 random centers on 60 points, the best by sparse fits of 60 candidates to 90."""
+    monkeypatch.setattr("mercer.tuning.memory.RUNGS", (Rung(60, 30), Rung(120, 60), Rung(240, 120)))
+    for module in ("sparse", "sparse_kernels", "sparse_problem"):
+        monkeypatch.setattr(f"mercer.tuning.{module}.COMPARED", (90, 60))
+
+
+@pytest.mark.usefixtures("small_comparison")
+@pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
+@pytest.mark.parametrize(
+    "kernel", [RBF(gamma="loo"), RBF(gamma="loo") + Linear(), RBF(gamma="loo") * RBF(gamma="loo")], ids=str
+)
+def test_sparse_fits_decide_between_few_kernels_until_no_neighbor_is_better(banana, model, kernel):
+    X, y = banana
+    fitted = model(kernel, alpha="loo", max_centers=20, random_state=0).fit(X, y)
+    first, then, last = fitted.trials_
+    assert [(path.n_points, path.n_centers) for path in fitted.trials_] == [(60, 30), (90, 20), (200, 20)]
+    candidates = kernel.candidates(X)
+    position = {repr(each): g for g, each in enumerate(candidates)}
+    tried = {position[repr(each)] for each in then.kernels}
+    best = position[repr(then.kernels[then.best[0]])]
+    assert tried >= neighbors(best, grid_shape(candidates))
+    assert position[repr(first.kernels[first.best[0]])] in tried
+    assert len(tried) < len(first.kernels) < 100
+    assert last.kernels == [then.kernels[then.best[0]]] == [fitted.kernel_]
+
+
+@pytest.mark.usefixtures("small_comparison")
+def test_the_report_says_how_kernels_were_compared(banana):
+    model = SparseFisherClassifier(max_centers=20, random_state=0).fit(*banana)
+    n = len(model.trials_[1].kernels)
+    assert "of 15\n" in str(model.report_)
+    assert model.report_.searched == (
+        "15 kernels and 12 alphas by fits with 30 centers to 60 rows, "
+        f"then {n} kernels and 18 alphas by fits with 20 centers to 90 rows, "
+        "then 18 alphas by fits with 20 centers to 200 rows"
+    )
+    alone = SparseFisherClassifier(NARROW, alpha=1.0, max_centers=20).fit(*banana)
+    assert alone.report_.searched == "nothing: there is only one kernel"
+
+
+@pytest.mark.parametrize("options", [{}, {"penalty": "diagonal"}, {"alpha": "gcv"}], ids=str)
+def test_kernels_compared_on_all_rows_need_no_other_comparison_for_alpha(banana, options):
+    X, y = banana
+    model = SparseFisherClassifier(max_centers=20, random_state=0, **options).fit(X, y)
+    assert [len(path.kernels) > 1 for path in model.trials_] == [True, True]
+    alone = SparseFisherClassifier(model.kernel_, max_centers=20, random_state=0, **options).fit(X, y)
+    assert alone.alpha_ == model.alpha_
+    assert_array_equal(alone.support_, model.support_)
+
+
+def test_evidence_of_sums_of_kernels_is_computed_along_axes():
+    X, y = make_sinc(40, random_state=0)
+    model = SparseKernelRegressor(RBF(gamma="loo") + RBF(gamma="loo")).fit(X, y)
+    (path,) = model.trials_
+    assert path.surprise.shape == path.scores.shape
+    # At least the two lines through one kernel, at most three rounds of them; all pairs would be 225.
+    assert 29 <= len(path.kernels) <= 90
+    assert "by evidence" in str(model.report_)
 
 
 def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():

@@ -183,6 +183,14 @@ def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers()
     assert found.after(RUNGS[1], RUNGS[-1]) == Rung(600, 40)
 
 
+def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
+    found = step(BEST, (WORSE, 3.4), (WORSE, 3.9), ([1.5, 1.5, 3.5, 3.6], 2.525))
+    assert found.by_promise(found.wanted) == [2, 0, 3]
+    compared = of(smooth(rng, 300), once=True)
+    assert compared.best in compared.close
+    assert set(compared.close) < set(range(15))
+
+
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
     assert step(BEST, (WORSE, 3.0)).after(RUNGS[1], RUNGS[-1]) is None
     assert step(BEST, (WORSE, 3.0), count=True, enough=28).after(RUNGS[1], RUNGS[-1]) is None

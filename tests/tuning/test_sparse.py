@@ -128,6 +128,23 @@ def test_targets_share_their_centers_or_have_their_own(problem, rng):
         assert [len(path.kernels) for path in fit.paths] == [1]
 
 
+@pytest.mark.parametrize(
+    ("penalty", "random", "alpha"),
+    [("rkhs", "rkhs", 0.3), ("coef", "coef", 0.3), ("diagonal", "rkhs", None), ("orthogonal", "rkhs", None)],
+)
+def test_random_centers_have_the_same_penalty_unless_it_depends_on_the_order(problem, penalty, random, alpha):
+    exact = having(problem, rule=SelectionRule(penalty=penalty), alpha=0.3).with_random_centers
+    assert (exact.penalty, exact.alpha) == (random, alpha)
+
+
+def test_a_comparison_of_kernels_is_refused_before_it_begins(problem, rng, monkeypatch):
+    monkeypatch.setattr("mercer.tuning.sparse_kernels.compare", lambda *args, **options: pytest.fail("work began"))
+    # A path of 30 centers takes 202 kB, and a comparison with all 60 points as centers 458 kB.
+    problem = replace(problem, budget=Budget(210_000.0))
+    with pytest.raises(MemoryBudgetError, match="a comparison of kernels on 60 rows"):
+        tune_sparse(RBF(gamma="loo"), problem, rng)
+
+
 def test_memory_is_asked_for_before_kernels_are_compared(problem, rng, monkeypatch):
     monkeypatch.setattr("mercer.tuning.sparse.compare_kernels", lambda *args: pytest.fail("work began"))
     with pytest.raises(MemoryBudgetError, match="a path of 30 centers on 60 rows"):

@@ -201,8 +201,9 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     the center would use it. These outputs determine gamma, alpha, the number of centers, threshold and
     probabilities.
 
-    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers; each kernel
-    tried costs the same with u <= 3000 and c <= 600. Predicting costs O(m d) per row.
+    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers; each of the few
+    kernels between which sparse fits decide costs the same with u <= 6000 and c <= 1500. Predicting costs O(m d)
+    per row.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
-        For random candidates, and the rows on which kernels are compared, if there are more than 600.
+        For random candidates, and the random rows and centers with which kernels are compared.
 
     Attributes
     ----------
