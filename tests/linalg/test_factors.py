@@ -18,8 +18,9 @@ from mercer.linalg import (
     singular,
     supervised_pivots,
 )
-from mercer.linalg.lapack import STRIP, multiply, solve_triangular
+from mercer.linalg.lapack import STRIP, multiply, orthogonalized, solve_triangular
 from mercer.linalg.rank import TILE, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
+from mercer.linalg.threads import SMALL
 
 EPS = np.finfo(np.float64).eps
 
@@ -125,6 +126,21 @@ def test_bits_of_a_decomposition_do_not_depend_on_the_number_of_threads(name, li
             results.append(DECOMPOSITIONS[name](large()))
     for other in results[1:]:
         assert all((a == b).all() for a, b in zip(results[0], other, strict=True))
+
+
+def test_singular_triangles_are_refused(rng):
+    R = np.triu(rng.normal(size=(5, 5)))
+    R[2, 2] = 0.0
+    with pytest.raises(NumericalError, match=r"shape \(5, 5\) is singular"):
+        solve_triangular(R, np.eye(5))
+
+
+@pytest.mark.parametrize("n", [7, SMALL + 1])
+def test_orthogonalized_columns_span_the_same_space(rng, n):
+    A = rng.normal(size=(n, 5))
+    Q, R = orthogonalized(A)
+    assert_allclose(Q.T @ Q, np.eye(5), atol=1e-13)
+    assert_allclose(Q @ np.triu(R), A, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [0, 1, STRIP, 2 * STRIP + 7])

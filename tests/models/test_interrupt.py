@@ -21,6 +21,7 @@ from mercer.linalg import lapack
 from mercer.rows.base import LocalRows
 from mercer.solvers import exact
 from mercer.solvers.leaving import MomentFit
+from mercer.solvers.orthogonal import path
 from mercer.tuning.compare import Setting
 
 def announce(owner, name, when=lambda *args, **kwargs: True):
@@ -60,6 +61,10 @@ LATER = {
     "leave-one-out": 'announce(exact, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))',
     "tridiagonal form": 'lapack_call("dlatrd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
     "eigenvectors": 'lapack_call("dormtr"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
+    "path of a sparse fit": (
+        'announce(path, "orthogonalized", lambda A: len(A) > 4000);'
+        "SparseFisherClassifier(rbf, alpha=1, max_centers=2000).fit(*rows(5000))"
+    ),
     "leave-one-out with centers": (
         'announce(MomentFit, "left_out"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
     ),

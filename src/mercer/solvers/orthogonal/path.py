@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from mercer.errors import NumericalError
+from mercer.linalg.lapack import orthogonalized, solve_triangular
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
@@ -114,9 +114,9 @@ def follow(
     K = candidates.shifted(alpha if penalty == "diagonal" else 0.0).columns(order)
     A = points.weighted(K)
     kept, P = root_of(candidates, order, penalty, A)
-    Q, R = scipy.linalg.qr(np.vstack([A[:, kept], np.sqrt(alpha) * P]), mode="economic", check_finite=False)
+    Q, R = orthogonalized(np.vstack([A[:, kept], np.sqrt(alpha) * P]))
     N = Q[: len(A)]
-    V = scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    V = solve_triangular(R, np.eye(len(R)))
     mean = points.weight @ K[:, kept] / points.weight.sum()
     order = order[kept]
     return Steps(order, candidates.point(order), mean, np.full(len(order), alpha), N, V, N.T @ points.target)
@@ -128,7 +128,7 @@ def follow_orthogonal(
     """Fits with the penalty on orthogonal coefficients, whose alpha changes from step to step."""
     points = Points.of(observations)
     K = candidates.columns(order)
-    Q, R = np.linalg.qr(points.weighted(K))
+    Q, R = orthogonalized(points.weighted(K))
     root = R.diagonal()
     if not root.all():
         raise NumericalError(
@@ -136,7 +136,7 @@ def follow_orthogonal(
             "linear combination of previous ones; scale the features with a StandardScaler, or lower the "
             "kernel's parameters"
         )
-    V = scipy.linalg.solve_triangular(R / root[:, None], np.eye(len(R)), unit_diagonal=True, check_finite=False)
+    V = solve_triangular(R / root[:, None], np.eye(len(R)))
     N = Q * root
     mean = points.weight @ K / points.weight.sum()
     return Steps(order, candidates.point(order), mean, alphas, N, V, N.T @ points.target, root**2)

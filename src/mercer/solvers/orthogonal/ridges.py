@@ -7,9 +7,9 @@ eigendecomposition for every alpha. The penalty "diagonal" changes the columns a
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
 from mercer.linalg.eigen import symmetric_eigen
+from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.path import State, Steps, fitted_at, follow, gcv, left_out, state_at
 from mercer.solvers.orthogonal.reestimate import negative_evidence
@@ -34,9 +34,9 @@ class RidgeFit:
         K = candidates.columns(order)
         A = points.weighted(K)
         kept, P = root_of(candidates, order, penalty, A)
-        B = scipy.linalg.solve_triangular(P, A[:, kept].T, trans=1, check_finite=False).T
+        B = solve_triangular(P, A[:, kept].T, transposed=True).T
         values, W = symmetric_eigen(B.T @ B)
-        N, V = B @ W, scipy.linalg.solve_triangular(P, W, check_finite=False)
+        N, V = B @ W, solve_triangular(P, W)
         mean = points.weight @ K[:, kept] / points.weight.sum()
         order, d = order[kept], np.maximum(values, 0.0)
         zero = np.zeros(len(order))
