@@ -13,7 +13,7 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherCla
 from mercer.centers import ForwardSelection, Leverage, RPCholesky, Uniform
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Matern
 from mercer.linalg import limit_threads
 from mercer.tuning.memory import Load, Rung, fitted_sizes, sizes_within
 
@@ -87,14 +87,14 @@ def test_every_parameter_that_a_refusal_names_is_enough(load):
 
 def test_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
     X = rng.normal(size=(5000, 2))
-    with pytest.raises(MemoryBudgetError, match=r"\(5000, 5000\) .* need 953.7 MiB and the budget is 512.0 MiB"):
+    with pytest.raises(MemoryBudgetError, match=r"\(5000, 5000\) .* need 572.2 MiB and the budget is 512.0 MiB"):
         KernelFisherClassifier(max_memory=0.5).fit(X, np.arange(5000) % 2)
 
 
 def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng, no_search):
     X = rng.normal(size=(60_000, 2))
     with pytest.raises(
-        MemoryBudgetError, match=r'134.1 GiB .* write centers="auto" or centers=\d+ or max_memory=140'
+        MemoryBudgetError, match=r'80.5 GiB .* write centers="auto" or centers=\d+ or max_memory=81'
     ):
         KernelFisherClassifier(centers="all", max_memory=16.0).fit(X, np.arange(60_000) % 2)
 
@@ -103,14 +103,14 @@ def test_the_default_centers_that_a_refused_fit_names_are_enough(rng, monkeypatc
     for module in ("models.resumable", "tuning.memory"):
         monkeypatch.setattr(import_module(f"mercer.{module}"), "EXACT_ROWS", 1000)
     X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
-    model = KernelFisherClassifier(RBF(gamma=1.0), centers="all", max_memory=0.05, random_state=0)
+    model = KernelFisherClassifier(Matern(gamma=1.0), centers="all", max_memory=0.05, random_state=0)
     with pytest.raises(MemoryBudgetError, match='write centers="auto" or centers='):
         model.fit(X, y)
     model.set_params(centers="auto").fit(X, y)
 
 
 def test_default_centers_are_not_named_where_they_are_all_rows(rng):
-    X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
+    X, y = rng.normal(size=(1600, 2)), np.arange(1600) % 2
     with pytest.raises(MemoryBudgetError) as caught:
         KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.05).fit(X, y)
     assert "auto" not in str(caught.value)
@@ -169,6 +169,7 @@ OBJECTS = 2 * MIB
         (3000, 5, 2, 20, {"kernel": RBF(gamma=0.1), "centers": ForwardSelection()}),
         (700, 5, 2, 20, {}),
         (600, 5, 20, 16, {"kernel": RBF(gamma=0.1)}),
+        (1500, 5, 2, 55, {}),
     ],
 )
 def test_a_fit_allocates_no_more_than_its_budget(rng, n, d, k, mib, parameters):
@@ -176,6 +177,27 @@ def test_a_fit_allocates_no_more_than_its_budget(rng, n, d, k, mib, parameters):
     model = KernelFisherClassifier(max_memory=mib / 1024, random_state=0, **parameters)
     _, peak = traced_peak(lambda: model.fit(X, y))
     assert peak <= mib * MIB + OBJECTS
+
+
+EXACT = {
+    "default": {},
+    "one alpha": {"kernel": RBF(gamma=0.1), "alpha": 1.0},
+    "another kernel": {"kernel": Matern(gamma=0.1)},
+    "folds": {"kernel": RBF(gamma=0.1), "cv": 2},
+    "singular values": {"kernel": RBF(gamma=0.1), "penalty": "coef"},
+}
+
+
+@pytest.mark.parametrize("parameters", EXACT.values(), ids=EXACT)
+def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_is_needed(rng, parameters):
+    X, y = classes(rng, 800, 5, 2)
+    model = KernelFisherClassifier(max_memory=0.001, random_state=0, **parameters)
+    with pytest.raises(MemoryBudgetError) as caught:
+        model.fit(X, y)
+    gib = float(re.search(r"max_memory=([\d.]+)", str(caught.value)).group(1))
+    with limit_threads(2):
+        _, peak = traced_peak(lambda: model.set_params(max_memory=gib).fit(X, y))
+    assert 0.5 * gib * 2**30 <= peak <= gib * 2**30 + OBJECTS
 
 
 def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):

@@ -24,8 +24,10 @@ from mercer.rows import MemoryRows, every_row
 from mercer.scores.criteria import classification_criterion
 from mercer.scores.relative import class_targets
 from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers.exact import RootFit
 from mercer.solvers.leaving import LeftOutOf
 from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.root import Projected
 from mercer.tuning import ALPHAS
 
 pytestmark = pytest.mark.ratio
@@ -50,6 +52,31 @@ def test_tuning_costs_at_most_half_more_than_its_eigendecompositions():
         lambda: KernelFisherClassifier().fit(X, y), lambda: [scipy.linalg.eigh(K) for K in matrices], repeats=3
     )
     assert ratio < 1.5
+
+
+def test_a_default_fit_of_a_thousand_rows_costs_few_eigendecompositions():
+    X, y = make_ringnorm(1000, random_state=0)
+    K = RBF(gamma=0.05).block(X, X)
+    with threadpool_limits(1, user_api="blas"):
+        ratio = best_ratio(
+            lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K), repeats=3
+        )
+    # About 2.5 where it was measured; 15 widths with every row a center would be at least 15.
+    assert ratio < 4.0
+
+
+def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor():
+    X, y = make_ringnorm(1000, random_state=0)
+    K, ones = RBF(gamma=0.05).block(X, X), np.ones(1000)
+    observations = Observations(y[:, None].astype(float), ones, ones, every_row(1000))
+    matrix = Projected.of(K, ones)
+
+    def bare():
+        L, _ = scipy.linalg.lapack.dpotrf(K + np.eye(1000), lower=1)
+        return scipy.linalg.lapack.dtrtri(L, lower=1)
+
+    with threadpool_limits(1, user_api="blas"):
+        assert best_ratio(lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare) < 1.8
 
 
 def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from():

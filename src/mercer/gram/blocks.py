@@ -21,10 +21,10 @@ SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e
 MATRICES_HELD = 5
 
 
-def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
-    """K = k(X, X) (n, n); the budget is checked before allocation, finite values after."""
+def gram(kernel: Kernel, X: Any, *, budget: Budget, held: int = MATRICES_HELD) -> Floats:
+    """K = k(X, X) (n, n); the budget for ``held`` such matrices is checked before, finite values after."""
     n = n_rows(X)
-    budget.require(gram_bytes(n), f"the ({n}, {n}) kernel matrix and its decomposition")
+    budget.require(gram_bytes(n, held), f"the ({n}, {n}) kernel matrix and its decomposition")
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.asarray(kernel.block(X, kernel.centers(X)))
     _check_block(kernel, K, (n, n))
@@ -34,9 +34,9 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget) -> Floats:
     return K
 
 
-def gram_bytes(n: int) -> float:
-    """Memory that the (n, n) kernel matrix and its decomposition need at their peak."""
-    return MATRICES_HELD * 8.0 * n * n
+def gram_bytes(n: int, held: int = MATRICES_HELD) -> float:
+    """Memory that the (n, n) kernel matrix and its decomposition, or so many matrices, need at their peak."""
+    return held * 8.0 * n * n
 
 
 def kernel_blocks(

@@ -37,9 +37,9 @@ def leave_out(
     residual = _residual(resolvent, observations, np.asarray(alphas))
     for rows in fold_members(fold):
         part = _Leaving.of(observations, rows)
-        # At most two kernel matrices, for which there was memory during the decomposition.
-        most = min(WORKSPACE, 2 * len(resolvent.root_weight) ** 2)
-        step = max(1, most // (len(part.points) * resolvent.width + 1))
+        # At most two matrices of the size of U, for which there was memory during the decomposition.
+        most = min(WORKSPACE, 2 * len(resolvent.root_weight) * resolvent.width)
+        step = max(1, most // (len(part.points) * (resolvent.width + 4 * len(part.points)) + 1))
         for a in range(0, len(alphas), step):
             some = np.asarray(alphas)[a : a + step]
             r = residual[a : a + step, part.points]

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.gram import gram
+from mercer.gram.blocks import MATRICES_HELD
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import blas_threads, limit_threads
 from mercer.linalg.threads import SMALL, at_most
@@ -22,7 +23,16 @@ from mercer.solvers.exact import RootFit, SpectrumFit
 from mercer.solvers.root import Projected
 from mercer.tuning.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.memory import BLAS_BUFFER, check_exact, exact_sizes, exact_threads, root_workers
+from mercer.tuning.memory import (
+    BLAS_BUFFER,
+    SINGULAR_HELD,
+    Exact,
+    check_exact,
+    exact_sizes,
+    exact_threads,
+    matrices_held,
+    root_workers,
+)
 from mercer.tuning.path import ALPHAS, Trial, Tuned, path_of
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.search import best_of, climb
@@ -43,32 +53,43 @@ def compare_exact(
     kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, *, count: bool = False
 ) -> Compared:
     """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
-    check_exact(problem.extent, problem.budget, auto=not kernel.takes_values)
+    check_exact(_extent(kernel, problem), problem.budget, auto=not kernel.takes_values)
     alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
-    with _within(problem) as within:
+    with _within(kernel, problem) as within:
         once = n_rows(problem.X) <= MOST_TO_CLIMB and not count
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
 
 
 def fit_compared(compared: Compared, problem: ExactProblem) -> Tuned:
     """The fit with every point as a center, when kernels were compared."""
-    with _within(problem) as within:
+    with _within(compared.kernel, problem) as within:
         return _fit(compared, within)
 
 
 @contextmanager
-def _within(problem: ExactProblem) -> Iterator[ExactProblem]:
+def _within(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
     """The problem with the memory that the threads of BLAS leave, on as many threads as there is memory for."""
-    threads = exact_threads(problem.extent, problem.budget.n_bytes, blas_threads())
+    threads = exact_threads(_extent(kernel, problem), problem.budget.n_bytes, blas_threads())
     with at_most(threads):
         yield replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER))
+
+
+def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
+    """What the memory of the fit depends on, with the solver that is tried first."""
+    folds, singular = problem.fold is not None, problem.penalty == "coef"
+    held = matrices_held(kernel, problem.X, roots=_definite(kernel, problem), singular=singular, folds=folds)
+    return replace(problem.extent, held=held, folds=folds)
+
+
+def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
+    """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
+    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
 
 
 def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
     """Choose alpha for the kernel on all points, and solve."""
     start = compared.alpha if problem.alpha is None else problem.alpha
-    definite = problem.penalty == "rkhs" and compared.kernel.positive_semidefinite
-    if start is None or not definite or n_rows(problem.X) <= SMALL:
+    if start is None or not _definite(compared.kernel, problem):
         return _by_spectrum(compared, problem)
     try:
         return _by_roots(_climbed(compared, problem), problem, start)
@@ -111,9 +132,10 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> Trial:
 
 
 def _root_fit(kernel: Kernel, problem: ExactProblem) -> RootFit:
-    K = gram(kernel, problem.X, budget=problem.budget)
+    extent = _extent(kernel, problem)
+    K = gram(kernel, problem.X, budget=problem.budget, held=extent.held)
     matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
-    workers = root_workers(problem.extent, problem.budget.n_bytes, blas_threads())
+    workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
     return RootFit(matrix, problem.observations, problem.fold, workers)
 
 
@@ -152,7 +174,8 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
     """All alphas from one eigendecomposition."""
     threads = blas_threads() if n_rows(problem.X) > SMALL else 1
     with limit_threads(1):
-        K = gram(compared.kernel, problem.X, budget=problem.budget)
+        held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
+        K = gram(compared.kernel, problem.X, budget=problem.budget, held=held)
         weight = problem.observations.point_weight
         with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
             spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)

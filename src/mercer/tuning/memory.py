@@ -16,10 +16,10 @@ from mercer.centers.base import Extent
 from mercer.centers.resolve import EXACT_ROWS, auto_centers, selector_for
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget, gram_bytes
-from mercer.gram.blocks import BLOCK_SIZE
+from mercer.gram.blocks import BLOCK_SIZE, MATRICES_HELD
 from mercer.gram.budget import GIB, readable_size
 from mercer.gram.moments import PIECE
-from mercer.kernels import RBF, Kernel
+from mercer.kernels import RBF, InverseMultiquadric, Kernel, Linear, RationalQuadratic
 from mercer.kernels.spread import MAX_ROWS
 from mercer.linalg.threads import AHEAD
 from mercer.rows.base import BLOCK_ROWS
@@ -41,8 +41,13 @@ ROW_NUMBERS = 12
 SEVERAL = 15
 # Arrays (n, k) of rows and classes while leave-one-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
-# Matrices (u, u) for each Cholesky factor: the factor, and its inverse in the basis of the points.
+# Matrices (u, u) for each Cholesky factor: the factor, and its inverse in the basis of the points; as many again
+# for folds of up to half of the rows.
 ROOT_HELD = 2
+# Kernels whose matrix needs no memory besides itself.
+IN_PLACE = RBF, RationalQuadratic, InverseMultiquadric, Linear
+# Matrices (u, u) for singular values: the kernel matrix, copies, both sides, scaled ones, LAPACK's workspace.
+SINGULAR_HELD = 10
 # Leave-one-out outputs kept for each alpha, over rows and targets, unless all rows are requested.
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
@@ -216,7 +221,10 @@ def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
 
 @dataclass(frozen=True)
 class Exact:
-    """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes."""
+    """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes.
+
+    ``held`` matrices (u, u) are in memory at its peak; ``folds``: several rows are held out together.
+    """
 
     n: int
     u: int
@@ -224,6 +232,8 @@ class Exact:
     row: float
     alphas: int = len(ALPHAS)
     classes: bool = True
+    held: int = MATRICES_HELD
+    folds: bool = False
 
     def n_bytes(self, alphas: int) -> float:
         """Peak memory with this many alphas compared at once.
@@ -234,7 +244,7 @@ class Exact:
         rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
         leaving = 24.0 * u * u + 8.0 * alphas * n * (q + 8.0)
         judging = judging_bytes(judged_at_once(alphas, n, q), n, q, classes=self.classes)
-        return rows + max(gram_bytes(u), leaving + judging)
+        return rows + max(gram_bytes(u, self.held), leaving + judging)
 
 
 def exact_threads(extent: Exact, room: float, threads: int) -> int:
@@ -252,9 +262,22 @@ def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
 
 
 def root_workers(extent: Exact, room: float, workers: int) -> int:
-    """How many Cholesky factors are computed in parallel: two matrices each, and one that they share."""
+    """How many Cholesky factors are computed in parallel: a few matrices each, and one that they share."""
     rows = extent.n * (8.0 * extent.q + 8.0 * ROW_NUMBERS) + 2.0 * extent.u * extent.row
-    return _first(_down(workers), lambda k: rows + 8.0 * extent.u**2 * (1 + ROOT_HELD * k), room)
+    each = ROOT_HELD * (1 + extent.folds)
+    return _first(_down(workers), lambda k: rows + gram_bytes(extent.u, 1 + each * k), room)
+
+
+def matrices_held(kernel: Kernel, X: Any, *, roots: bool, singular: bool, folds: bool) -> int:
+    """Matrices (u, u) at the peak of a fit with every point as a center, by Cholesky factors (``roots``), singular
+    values or eigenvectors.
+
+    Fewer than for eigenvectors only if the kernel matrix itself is computed in place.
+    """
+    if singular:
+        return SINGULAR_HELD
+    in_place = type(kernel) in IN_PLACE and not is_sparse(X)
+    return 1 + ROOT_HELD if roots and in_place and not folds else MATRICES_HELD
 
 
 def rungs_within(extent: Exact, room: float, most: int | None = None) -> tuple[Rung, ...]:
@@ -313,8 +336,8 @@ def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
     sample = min(n, RUNGS[-1].n_rows)
     load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1), 1, n=n, classes=extent.classes)
     m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
-    stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u))
-    if gram_bytes(u) <= budget.n_bytes:
+    stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
+    if stage.n_bytes <= budget.n_bytes:
         stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
     remedies = ['centers="auto"'] if auto and n > EXACT_ROWS and auto_centers(n) <= m else []
     raise refusal(stage, budget, [*remedies, f"centers={_below(m)}"] if m else [], need)
