@@ -170,34 +170,38 @@ WORSE = [1.5, 2.5, 3.5, 4.5]
 
 
 def test_kernels_that_more_centers_may_make_the_best_are_compared_with_more():
-    found = step(BEST, (WORSE, 3.6), (WORSE, 3.4))
+    # 3²/3.7 is less than the best criterion, 2.5, and 3²/3.5 is not.
+    found = step(BEST, (WORSE, 3.7), (WORSE, 3.5))
     assert found.hopeful.keys() == {1}
     assert found.wanted == {0, 1}
-    assert found.after(RUNGS[1], RUNGS[-1]) == RUNGS[1]
+    assert found.needs_centers
+    assert found.worth(RUNGS[1])
+    assert not found.worth(Rung(600, 40))
 
 
 def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers():
     found = step(BEST, ([1.5, 1.5, 3.5, 3.6], 2.525), (WORSE, 3.0))
     assert found.close == {0, 1}
-    assert not found.hopeful
-    assert found.after(RUNGS[1], RUNGS[-1]) == Rung(600, 40)
+    assert not found.needs_centers
+    assert found.wanted == {0, 1}
+    assert found.worth(Rung(600, 40))
 
 
 def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
     found = step(BEST, (WORSE, 3.4), (WORSE, 3.9), ([1.5, 1.5, 3.5, 3.6], 2.525))
-    assert found.by_promise(found.wanted) == [2, 0, 3]
+    assert found.by_promise(found.tried) == [2, 0, 3, 1]
     compared = of(smooth(rng, 300), once=True)
     assert compared.best in compared.close
     assert set(compared.close) < set(range(15))
 
 
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
-    assert step(BEST, (WORSE, 3.0)).after(RUNGS[1], RUNGS[-1]) is None
-    assert step(BEST, (WORSE, 3.0), count=True, enough=28).after(RUNGS[1], RUNGS[-1]) is None
+    assert not step(BEST, (WORSE, 3.0)).worth(Rung(600, 40))
+    assert not step(BEST, (WORSE, 3.0), count=True, enough=28).worth(Rung(600, 40))
 
 
 def test_as_long_as_all_centers_are_needed_more_are_tried():
-    assert step(BEST, (WORSE, 3.0), count=True).after(RUNGS[1], RUNGS[-1]) == RUNGS[1]
+    assert step(BEST, (WORSE, 3.0), count=True).worth(RUNGS[1])
 
 
 def test_compared_once_means_on_the_first_rung(short, rng):

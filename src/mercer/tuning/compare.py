@@ -20,10 +20,10 @@ from mercer.rows.progress import progress
 from mercer.rows.table import n_rows
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
-from mercer.tuning.memory import Rung, rung_sizes, rungs_within, settling_rows
+from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
 from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
-from mercer.tuning.search import along_axes, best_of, climb
+from mercer.tuning.search import along_axes, best_of, climb, least, promise
 from mercer.types import Array, Floats, Indices
 
 # Numbers of centers are compared in steps of this factor, down to the second number.
@@ -32,7 +32,11 @@ LEAST_CENTERS = 25
 # Kernels are compared again with so many times the rows or centers, or not at all.
 GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
-MOST_HOPEFUL = 6
+MOST_HOPEFUL = 4
+# And as many that are compared with all points as centers, which is cheap where it is done.
+MOST_AGAIN = 6
+# Kernels that are compared again because they are hardly worse than the best.
+MOST_CLOSE = 4
 
 
 @dataclass(frozen=True)
@@ -180,22 +184,42 @@ def _climbed(
     """All kernels on the first rung, and then the promising ones as long as more centers or rows matter."""
     shape = grid_shape(kernels)
     steps: list[Step] = []
-    for rung in rungs:
-        higher = rung if not steps else steps[-1].after(rung, rungs[-1])
-        if higher is None:
-            break
-        setting = Setting.at(kernels[0], problem, order, higher)
+    for higher in rungs:
+        rung = higher
+        if steps:
+            last = steps[-1]
+            more_rows = replace(last.rung, n_rows=MOST_ROWS)
+            more_rows = replace(more_rows, n_rows=rows_within(problem.extent, more_rows, problem.budget.n_bytes))
+            rung = higher if last.needs_centers else more_rows
+            if not last.worth(rung):
+                break
+        setting = Setting.at(kernels[0], problem, order, rung)
         trials_of = partial(_trials, setting, kernels)
-        tried = climb(steps[-1].wanted, shape, trials_of) if steps else along_axes(shape, trials_of)
-        steps.append(Step(higher, tried, setting.enough(tried[best_of(tried)]) if count else None, count))
+        value = promise if steps and last.needs_centers else least
+        tried = climb(last.wanted, shape, trials_of, value) if steps else along_axes(shape, trials_of)
+        steps.append(Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count))
+    return _concluded(kernels, steps, n_rows(problem.X))
+
+
+def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int) -> Compared:
+    """The best kernel of the last step, and what is to be compared again with all u points as centers."""
     last = steps[-1]
+    every = last.rung.n_centers == u
+    # Where the final fit has more centers, kernels are expected to gain by them as they did by the last ones.
+    many = u >= 2 * last.rung.n_centers
+    best = best_of(last.tried, promise) if last.needs_centers and many else last.best
+    again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
+    mattered = last.rung.n_centers > steps[0].rung.n_centers or len(again) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()
-    again = {last.best: last.tried[last.best]} | last.hopeful
-    more = last.rung.n_centers > rungs[0].n_centers or len(again) > 1
-    if last.rung.n_centers == n_rows(problem.X) or not more:
-        again = {}
-    alpha, close = last.tried[last.best].alpha, last.by_promise(last.wanted)
-    return Compared(kernels, last.best, alpha, paths, last.enough, again, tuple(close))
+    return Compared(
+        kernels,
+        best,
+        last.tried[best].alpha,
+        paths,
+        None if last.hopeful else last.enough,
+        again if mattered and not every else {},
+        tuple(last.by_promise(last.wanted | {best})),
+    )
 
 
 def _trials(setting: Setting, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
@@ -217,15 +241,26 @@ class Step:
 
     @property
     def close(self) -> set[int]:
-        """The best kernel, and those not worse by more than one standard error."""
+        """The best kernel, and the best of those not worse by more than one standard error."""
         best = self.tried[self.best]
-        return {g for g, trial in self.tried.items() if g == self.best or not best.worse(trial.losses)}
+        order = sorted(self.tried, key=lambda g: self.tried[g].least)
+        return {self.best} | {g for g in order[:MOST_CLOSE] if not best.worse(self.tried[g].losses)}
+
+    def promising(self, most: int, errors: float) -> dict[int, Trial]:
+        """Kernels that twice as many centers could make better than the best, by so many standard errors."""
+        best = self.tried[self.best]
+        some = {g: self.tried[g] for g in self.by_promise(self.tried)[:most] if g != self.best}
+        return {g: t for g, t in some.items() if t.promise + errors * best.error(t.losses) < best.least}
 
     @property
     def hopeful(self) -> dict[int, Trial]:
-        """Kernels that twice as many centers could make better than the best one, the most promising first."""
-        least, order = self.tried[self.best].least, self.by_promise(self.tried)
-        return {g: self.tried[g] for g in order[:MOST_HOPEFUL] if g != self.best and self.tried[g].promise < least}
+        """Kernels worth a comparison with more centers."""
+        return self.promising(MOST_HOPEFUL, 1.0)
+
+    @property
+    def needs_centers(self) -> bool:
+        """Whether more centers could change the result."""
+        return bool(self.hopeful) or (self.count and self.enough is None)
 
     def by_promise(self, some: Iterable[int]) -> list[int]:
         """Positions, the most promising first."""
@@ -233,17 +268,15 @@ class Step:
 
     @property
     def wanted(self) -> set[int]:
-        """Kernels to be compared with more centers or rows."""
-        return self.close | self.hopeful.keys()
+        """Kernels to be compared with more centers or, if these are enough, on more rows."""
+        return {self.best} | self.hopeful.keys() if self.needs_centers else self.close
 
     @property
     def path(self) -> TuningPath:
         return path_of((self.tried[g] for g in sorted(self.tried)), self.rung.n_rows, self.rung.n_centers)
 
-    def after(self, higher: Rung, last: Rung) -> Rung | None:
-        """The next rung: more centers if they matter, otherwise more rows if these could tell kernels apart."""
-        if not self.hopeful and not (self.count and self.enough is None):
-            higher = Rung(last.n_rows, self.rung.n_centers)
-        larger = higher.n_rows >= GROWTH * self.rung.n_rows or higher.n_centers >= GROWTH * self.rung.n_centers
-        alone = len(self.wanted) == 1 and higher.n_centers == self.rung.n_centers
-        return higher if larger and not alone else None
+    def worth(self, rung: Rung) -> bool:
+        """Whether a comparison on this rung can tell more."""
+        if self.needs_centers:
+            return rung.n_centers >= GROWTH * self.rung.n_centers
+        return rung.n_rows >= GROWTH * self.rung.n_rows and len(self.close) > 1

@@ -56,7 +56,7 @@ def compare_exact(
     check_exact(_extent(kernel, problem), problem.budget, auto=not kernel.takes_values)
     alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
     with _within(kernel, problem) as within:
-        once = n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        once = SMALL < n_rows(problem.X) <= MOST_TO_CLIMB and not count
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
 
 

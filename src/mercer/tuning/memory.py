@@ -74,7 +74,9 @@ class Rung:
 
 
 # All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
-RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(10_000, 1500)
+RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(6000, 1500)
+# Kernels that differ little are compared on so many rows, with as many centers as before.
+MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -285,13 +287,13 @@ def rungs_within(extent: Exact, room: float, most: int | None = None) -> tuple[R
     found: list[Rung] = []
     for usual in RUNGS:
         rung = usual if most is None else replace(usual, n_centers=min(usual.n_centers, most))
-        rows = _rows_within(extent, rung, room)
+        rows = rows_within(extent, rung, room)
         if not found or 2 * rung.n_centers <= rows or rows <= RUNGS[1].n_centers:
             found.append(Rung(rows, min(rung.n_centers, rows)))
     return tuple(dict.fromkeys(found))
 
 
-def _rows_within(extent: Exact, rung: Rung, room: float) -> int:
+def rows_within(extent: Exact, rung: Rung, room: float) -> int:
     """The rows of a rung, or as many as there is memory for."""
     rows = min(rung.n_rows, extent.u)
     sizes = sorted({rows, *range(min(LEAST_POINTS, rows), rows, 50)}, reverse=True)
@@ -333,7 +335,7 @@ def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
-    sample = min(n, RUNGS[-1].n_rows)
+    sample = min(n, MOST_ROWS)
     load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1), 1, n=n, classes=extent.classes)
     m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))

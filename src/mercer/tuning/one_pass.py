@@ -34,7 +34,7 @@ from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.alpha import Judge, choose_alpha
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.memory import AS_GOOD, PROBE_ROWS, Sizes, judged_at_once
+from mercer.tuning.memory import AS_GOOD, MOST_ROWS, PROBE_ROWS, Sizes, judged_at_once
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Floats, Indices
@@ -46,6 +46,8 @@ PartOf = Callable[[int], Moments]
 LEAST_SHARE = 1e-7
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
+# However few centers are enough on the sample, so many cost next to nothing.
+LEAST_CENTERS = 100
 # Rows used for a mean kernel row if there is no memory for more.
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
@@ -147,9 +149,9 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
     compared = _compared(kernel, task, rng) if compared is None else compared
     chosen, n_centers = compared.kernel, task.n_centers
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{task.sizes.words}"
-    if task.few_enough and compared.enough is not None and compared.enough < (n_centers or 0):
-        n_centers = compared.enough
-        words += f", as many as matter in leave-one-out, of {task.n_centers}"
+    if task.few_enough and compared.enough is not None and n_centers is not None:
+        n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
+        words += f", as many as matter in leave-one-out, of at most {task.n_centers}"
     centers = _centers(chosen, task, _prepared(kernel, task, rng), n_centers, rng)
     chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
     if not chosen.takes_values:
@@ -161,7 +163,7 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
 
 def _compared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Compared:
     """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
-    few = task.some(kernel, np.sort(rng.permutation(task.sample.n_rows)[: task.sizes.rungs[-1].n_rows]))
+    few = task.some(kernel, np.sort(rng.permutation(task.sample.n_rows)[:MOST_ROWS]))
     problem = _every_row(kernel, few)
     task.budget.release()
     around, count = not isinstance(task.selector, Given), task.few_enough

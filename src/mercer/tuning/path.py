@@ -14,8 +14,6 @@ ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
 # Kernels are compared with fewer of them, and then with these multiples of the best one.
 COARSE = ALPHAS[1::3]
 NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
-# Twice as many centers improve the criterion by at most about this share of the improvement before.
-LESS = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ class Trial:
 
     @property
     def promise(self) -> float:
-        """The criterion to expect of twice as many centers, if they help less than the last ones did."""
-        before = self.least if self.before is None else self.before
-        return self.least - LESS * max(before - self.least, 0.0) if np.isfinite(before) else self.least
+        """The criterion to expect of twice as many centers, if they help by the factor of the last ones."""
+        helped = self.before is not None and self.least < self.before < np.inf
+        return self.least**2 / self.before if helped and self.before else self.least
 
     @property
     def least(self) -> float:
@@ -57,9 +55,12 @@ class Trial:
 
     def worse(self, losses: Array) -> bool:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
+        return not float(self.share @ (losses - self.losses)) <= self.error(losses)
+
+    def error(self, losses: Array) -> float:
+        """Standard error of the mean difference to other losses (n,) of the same rows."""
         difference = losses - self.losses
-        mean = float(self.share @ difference)
-        return not mean <= float(np.sqrt(self.share**2 @ (difference - mean) ** 2))
+        return float(np.sqrt(self.share**2 @ (difference - self.share @ difference) ** 2))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Search over candidate kernels: along one parameter after the other, or from good ones to their neighbors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ class Tried(Protocol):
 T = TypeVar("T", bound=Tried)
 # From positions of kernels to what is known of them.
 TrialsOf = Callable[[list[int]], Sequence[T]]
+# What a search minimizes: the criterion, or what more centers promise.
+Value = Callable[[Any], float]
+least, promise = attrgetter("least"), attrgetter("promise")
 # Times that every parameter of a grid is varied; later ones hardly change anything.
 ROUNDS = 3
 
@@ -36,18 +40,18 @@ def along_axes(shape: tuple[int, ...], trials_of: TrialsOf[T]) -> dict[int, T]:
     return tried
 
 
-def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf[T]) -> dict[int, T]:
-    """Trials of kernels ``start``, and then of neighbors of the best until none is better."""
+def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf[T], value: Value = least) -> dict[int, T]:
+    """Trials of kernels ``start``, and then of neighbors of the one of least value until none has less."""
     tried: dict[int, T] = {}
     wanted = start
     while wanted - tried.keys():
-        wanted = neighbors(_best_after(wanted, tried, trials_of), shape)
+        wanted = neighbors(_best_after(wanted, tried, trials_of, value), shape)
     return tried
 
 
-def best_of(tried: Mapping[int, Tried]) -> int:
-    """The position with the smallest criterion."""
-    return min(tried, key=lambda g: (tried[g].least, g))
+def best_of(tried: Mapping[int, Tried], value: Value = least) -> int:
+    """The position of least value."""
+    return min(tried, key=lambda g: (value(tried[g]), g))
 
 
 def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:
@@ -66,11 +70,11 @@ def _line(g: int, axis: int, shape: tuple[int, ...]) -> set[int]:
     return set(np.asarray(np.ravel_multi_index(tuple(line), shape)).tolist())
 
 
-def _best_after(wanted: set[int], tried: dict[int, T], trials_of: TrialsOf[T]) -> int:
+def _best_after(wanted: set[int], tried: dict[int, T], trials_of: TrialsOf[T], value: Value = least) -> int:
     """The best position when those wanted have been tried too."""
     new = sorted(wanted - tried.keys())
     tried.update(zip(new, trials_of(new)))
-    return best_of(tried)
+    return best_of(tried, value)
 
 
 __all__ = ["along_axes", "best_of", "climb", "neighbors"]
