@@ -23,7 +23,7 @@ from mercer.solvers.nested import LowRank, NestedCenters
 from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
 from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
-from mercer.tuning.search import along_axes, best_of, climb, least, promise
+from mercer.tuning.search import along_axes, best_of, climb, expected, least, promise
 from mercer.types import Array, Floats, Indices
 
 # Numbers of centers are compared in steps of this factor, down to the second number.
@@ -205,9 +205,9 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int) -> Compar
     """The best kernel of the last step, and what is to be compared again with all u points as centers."""
     last = steps[-1]
     every = last.rung.n_centers == u
-    # Where the final fit has more centers, kernels are expected to gain by them as they did by the last ones.
+    # Where the final fit has more centers, kernels are expected to gain by them.
     many = u >= 2 * last.rung.n_centers
-    best = best_of(last.tried, promise) if last.needs_centers and many else last.best
+    best = best_of(last.tried, expected) if last.needs_centers and many else last.best
     again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
     mattered = last.rung.n_centers > steps[0].rung.n_centers or len(again) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()

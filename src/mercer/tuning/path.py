@@ -40,8 +40,18 @@ class Trial:
     @property
     def promise(self) -> float:
         """The criterion to expect of twice as many centers, if they help by the factor of the last ones."""
-        helped = self.before is not None and self.least < self.before < np.inf
-        return self.least**2 / self.before if helped and self.before else self.least
+        return self.least * self._factor
+
+    @property
+    def expected(self) -> float:
+        """The same if they help half as much, as they do in the long run."""
+        return self.least * float(np.sqrt(self._factor))
+
+    @property
+    def _factor(self) -> float:
+        """By which the last half of the centers lowered the criterion; 1 if it did not."""
+        helped = self.before is not None and 0.0 < self.least < self.before < np.inf
+        return self.least / self.before if helped and self.before is not None else 1.0
 
     @property
     def least(self) -> float:
