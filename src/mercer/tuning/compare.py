@@ -2,9 +2,10 @@
 
 Which width is best can be told from a rough model. All kernels are fitted with a few hundred random centers, one
 small decomposition each for all alphas, and once more with the first half of them. Kernels that would become the
-best if twice as many centers helped them as much again are compared with more centers on more rows; kernels whose
-paired losses differ by less than one standard error, on more rows. How many centers are enough for the final fit
-is found in the same way: the least number that is not worse than all by more than one standard error.
+best if twice as many centers lowered their criterion by the same factor again are compared with more centers on
+more rows; kernels whose paired losses differ by less than one standard error, on more rows. How many centers are
+enough for the final fit is found in the same way: the least number that is not worse than all by more than one
+standard error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -164,7 +165,7 @@ def compare(
     ``around``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
     ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
     centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
-    240 centers up to 10,000 and 1500.
+    240 centers up to 6000 and 1500, or 10,000 and 240.
     """
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
