@@ -67,7 +67,7 @@ def test_more_memory_never_refuses_what_less_allowed(load):
 def test_with_plenty_of_memory_sizes_are_the_usual_ones():
     sizes = fitted_sizes(LOADS["kernels to compare"], np.inf)
     assert (sizes.threads, sizes.few, sizes.alphas) == (2, 2, 35)
-    assert sizes.rungs == (Rung(2000, 240), Rung(5000, 600), Rung(6000, 600))
+    assert sizes.rungs == (Rung(2000, 240), Rung(5000, 600))
     assert sizes.selector is LOAD.selector
     assert sizes.words == ""
 

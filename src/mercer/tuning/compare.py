@@ -165,7 +165,7 @@ def compare(
     ``around``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
     ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
     centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
-    240 centers up to 6000 and 1500, or 10,000 and 240.
+    240 centers up to 5000 and 1200, or 10,000 and 240.
     """
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.

@@ -74,7 +74,7 @@ class Rung:
 
 
 # All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
-RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(6000, 1500)
+RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(5000, 1200)
 # Kernels that differ little are compared on so many rows, with as many centers as before.
 MOST_ROWS = 10_000
 
