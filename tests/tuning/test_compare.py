@@ -126,7 +126,7 @@ def naive_enough(setting, trial):
         difference = least - trial.losses
         mean = np.average(difference, weights=trial.share)
         error = np.sqrt((trial.share**2 * (difference - mean) ** 2).sum())
-        if mean > error:
+        if mean > max(error, 1e-4 * trial.least):
             break
         fine = fewer
     return fine if fine <= (m + 1) // 2 else None
@@ -248,3 +248,9 @@ def test_a_kernel_of_the_user_has_one_candidate(rng):
     found = of(smooth(rng, 50), Counting())
     assert len(found.candidates) == 1
     assert found.alpha > 0
+
+
+def test_differences_of_a_ten_thousandth_do_not_matter_however_certain_they_are():
+    found = Trial.of(RBF(), np.ones(1), np.full((1, 4), 1.0), np.full(4, 0.25))
+    assert not found.worse(np.full(4, 1.00009))
+    assert found.worse(np.full(4, 1.0002))

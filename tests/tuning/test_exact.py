@@ -1,5 +1,7 @@
 """With every row a center, roots for few alphas choose and fit like the spectrum for all of them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -202,3 +204,37 @@ def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matte
     model = KernelFisherClassifier(random_state=0).fit(X, y)
     monkeypatch.setattr(exact, "SMALL", 10**6)
     assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
+
+
+def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_with_few():
+    """Its penalties are below what a Cholesky factor of float32 values can have: the spectrum decides."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(650, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=650)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericalWarning)
+        single, double = (KernelRidgeRegressor(RBF(gamma=1e-6)).fit(X.astype(t), y) for t in ("f4", "f8"))
+    # The fit is linear, and the noise has a hundredth of the variance.
+    assert single.loo_score_ > 0.98
+    assert single.loo_score_ == pytest.approx(double.loo_score_, abs=1e-3)
+
+
+def test_kernels_are_chosen_alike_in_single_and_double_precision():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(700, 2)).astype(np.float32)
+    y = np.sin(12 * X[:, 0]) * np.sin(12 * X[:, 1]) + 0.03 * rng.normal(size=700)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericalWarning)
+        single, double = (KernelRidgeRegressor(random_state=0).fit(X.astype(t), y) for t in ("f4", "f8"))
+    assert single.gamma_ == pytest.approx(double.gamma_, rel=1e-4)
+    assert "by fits to 700 rows" in single.report_.searched
+
+
+@pytest.mark.parametrize(("penalty", "once"), [("rkhs", True), ("coef", False)])
+def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_follow(monkeypatch, penalty, once):
+    asked = []
+    compare = exact.compare
+    monkeypatch.setattr(exact, "compare", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how))
+    X = np.random.default_rng(0).uniform(size=(620, 2))
+    KernelRidgeRegressor(penalty=penalty, random_state=0).fit(X, X[:, 0])
+    assert asked == [once]

@@ -5,7 +5,7 @@ alphas. More: a Cholesky factor for each of a few alphas around the best one of 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -56,7 +56,7 @@ def compare_exact(
     check_exact(_extent(kernel, problem), problem.budget, auto=not kernel.takes_values)
     alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
     with _within(kernel, problem) as within:
-        once = SMALL < n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
 
 
@@ -77,7 +77,9 @@ def _within(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
 def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
     """What the memory of the fit depends on, with the solver that is tried first."""
     folds, singular = problem.fold is not None, problem.penalty == "coef"
-    held = matrices_held(kernel, problem.X, roots=_definite(kernel, problem), singular=singular, folds=folds)
+    # Of rows in float32 the spectrum may be needed, too.
+    roots = _definite(kernel, problem) and not _in_single(problem)
+    held = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
     return replace(problem.extent, held=held, folds=folds)
 
 
@@ -86,16 +88,22 @@ def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
 
 
+def _in_single(problem: ExactProblem) -> bool:
+    """Whether rows, and with them kernel values, are in float32."""
+    return getattr(problem.X, "dtype", None) == np.float32
+
+
 def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
     """Choose alpha for the kernel on all points, and solve."""
-    start = compared.alpha if problem.alpha is None else problem.alpha
-    if start is None or not _definite(compared.kernel, problem):
+    known = compared.alpha is not None or problem.alpha is not None
+    if not known or not _definite(compared.kernel, problem):
         return _by_spectrum(compared, problem)
-    try:
-        return _by_roots(_climbed(compared, problem), problem, start)
-    except NumericalError:
-        # The penalty is too small, or the kernel not what it says: the spectrum shows what is rounding error.
-        return _by_spectrum(compared, problem)
+    climbed = _climbed(compared, problem)
+    tuned = None
+    # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
+    with suppress(NumericalError):
+        tuned = _by_roots(climbed, problem)
+    return _by_spectrum(climbed, problem) if tuned is None else tuned
 
 
 def _climbed(compared: Compared, problem: ExactProblem) -> Compared:
@@ -124,10 +132,14 @@ def _climbed(compared: Compared, problem: ExactProblem) -> Compared:
 
 
 def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> Trial:
-    """A kernel with all points as centers, for alphas near one, or for the given one."""
+    """A kernel with all points as centers, for alphas near one, or for the given one; values in float64."""
+    if _in_single(problem):
+        problem = replace(problem, X=problem.X.astype(np.float64))
     fits, judge = _root_fit(kernel, problem), problem.judge
     alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
-    losses = judge.losses(fits.left_out(alphas))
+    losses = np.full((len(alphas), len(judge.share)), np.inf)
+    with suppress(NumericalError):
+        losses = judge.losses(fits.left_out(alphas))
     return Trial.of(kernel, alphas, losses, judge.share)
 
 
@@ -139,13 +151,15 @@ def _root_fit(kernel: Kernel, problem: ExactProblem) -> RootFit:
     return RootFit(matrix, problem.observations, problem.fold, workers)
 
 
-def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
+def _by_roots(compared: Compared, problem: ExactProblem) -> Tuned:
     """Few alphas, one Cholesky factor each."""
     fits = _root_fit(compared.kernel, problem)
     matrix = fits.projected
-    start = start if compared.alpha is None or problem.alpha is not None else compared.alpha
-    if problem.alpha is not None and problem.alpha < matrix.least_alpha:
-        raise _too_small(problem.alpha)
+    start = compared.alpha if problem.alpha is None else problem.alpha
+    assert start is not None
+    most = ALPHAS[-1] * matrix.trace if problem.alpha is None else problem.alpha
+    if most <= matrix.least_alpha:
+        raise _too_small(most)
     with stage(f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
         tuned = choose_near(
             compared.kernel,
@@ -153,11 +167,11 @@ def _by_roots(compared: Compared, problem: ExactProblem, start: float) -> Tuned:
             max(start, matrix.least_alpha),
             problem.judge,
             given=problem.alpha is not None,
-            bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), ALPHAS[-1] * matrix.trace),
+            bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), most),
             n_points=n_rows(problem.X),
             paths=compared.paths,
         )
-    if problem.alpha is None and tuned.alpha == matrix.least_alpha:
+    if problem.alpha is None and tuned.alpha <= matrix.least_alpha:
         # Kernel values in float32: the best alpha may be smaller.
         raise _too_small(tuned.alpha)
     problem.budget.release()

@@ -14,6 +14,8 @@ ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
 # Kernels are compared with fewer of them, and then with these multiples of the best one.
 COARSE = ALPHAS[1::3]
 NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
+# Differences below this share of the criterion do not matter, however certain they are.
+NOTHING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Trial:
 
     def worse(self, losses: Array) -> bool:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
-        return not float(self.share @ (losses - self.losses)) <= self.error(losses)
+        return not float(self.share @ (losses - self.losses)) <= max(self.error(losses), NOTHING * abs(self.least))
 
     def error(self, losses: Array) -> float:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
