@@ -14,6 +14,8 @@ ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
 # Kernels are compared with fewer of them, and then with these multiples of the best one.
 COARSE = ALPHAS[1::3]
 NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
+# Criteria that differ by less than this share are equal: rounding must not decide.
+TIE = 1e-6
 # Differences below this share of the criterion do not matter, however certain they are.
 NOTHING = 1e-4
 
@@ -37,7 +39,7 @@ class Trial:
         """From the losses (a, n) for every alpha."""
         scores = losses @ share
         scores = np.where(np.isfinite(scores), scores, np.inf)
-        return cls(kernel, alphas, scores, losses[scores.argmin()], share)
+        return cls(kernel, alphas, scores, losses[_last_of_least(scores)], share)
 
     @property
     def promise(self) -> float:
@@ -62,8 +64,13 @@ class Trial:
 
     @property
     def alpha(self) -> float:
-        """The alpha with the smallest criterion."""
-        return float(self.alphas[self.scores.argmin()])
+        """The alpha with the smallest criterion; of equals, up to rounding, the largest."""
+        return float(self.alphas[_last_of_least(self.scores)])
+
+    @property
+    def rank(self) -> int:
+        """The position of that alpha among all."""
+        return _last_of_least(self.scores)
 
     def worse(self, losses: Array) -> bool:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
@@ -73,6 +80,11 @@ class Trial:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
         difference = losses - self.losses
         return float(np.sqrt(self.share**2 @ (difference - self.share @ difference) ** 2))
+
+
+def _last_of_least(scores: Array) -> int:
+    """The last position of the smallest score, up to rounding."""
+    return int(np.flatnonzero(scores <= scores.min() * (1.0 + TIE) + np.finfo(np.float64).tiny)[-1])
 
 
 @dataclass(frozen=True)

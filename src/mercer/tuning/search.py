@@ -6,6 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from mercer.tuning.path import TIE
+
 
 class Tried(Protocol):
     """What is known of a kernel that was tried: its smallest criterion."""
@@ -50,8 +52,10 @@ def climb(start: set[int], shape: tuple[int, ...], trials_of: TrialsOf[T], value
 
 
 def best_of(tried: Mapping[int, Tried], value: Value = least) -> int:
-    """The position of least value."""
-    return min(tried, key=lambda g: (value(tried[g]), g))
+    """The position of least value; of equals, up to rounding, that with the largest alpha, then the first."""
+    smallest = min(value(trial) for trial in tried.values())
+    equal = [g for g in tried if value(tried[g]) <= smallest * (1.0 + TIE) or value(tried[g]) == smallest]
+    return min(equal, key=lambda g: (-getattr(tried[g], "rank", 0), g))
 
 
 def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:
