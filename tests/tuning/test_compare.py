@@ -115,7 +115,7 @@ def naive_enough(setting, trial):
     """The least number in steps of sqrt(2) from all downwards, each with losses like those of all centers."""
     m = len(setting.centers)
     numbers, fine = [m], m
-    while numbers[-1] / 2**0.5 >= comparing.LEAST_CENTERS:
+    while numbers[-1] / 2**0.5 >= comparing.FEWEST:
         numbers.append(round(numbers[-1] / 2**0.5))
     for fewer in numbers[1:]:
         few = replace(setting, centers=setting.centers[:fewer])

@@ -30,10 +30,11 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
 
     Kernels, by default 15, are compared by leave-one-out of small fits with 240 random centers to at most 2000
     rows, and the promising ones with more if that could change the choice. With every row as a center, the fit
-    with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky factor
-    for each of a few alphas. Memory is 5 n² numbers. Predicting costs O(n d) per row. With m centers (Nyström
-    landmarks, inducing points, a subset-of-regressors approximation), selected or given, the fit is one pass over
-    rows from any source: O(n m²) time, memory of O(m²) numbers, O(m d) per row to predict.
+    with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky
+    factor for each of a few alphas. Memory is 3 n² to 5 n² numbers (``penalty="coef"``: 10 n²). Predicting
+    costs O(n d) per row. With m centers (Nyström landmarks, inducing points, a subset-of-regressors
+    approximation), selected or given, the fit is one pass over rows from any source: O(n m²) time, memory of
+    O(m²) numbers, O(m d) per row to predict.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Every row as a center: fits and leave-one-out outputs, from one spectrum or one factor for each alpha."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,9 +41,9 @@ class SpectrumFit:
     def solve(self, alpha: float) -> Coefficients:
         return solve(self.spectrum, self.observations, alpha)
 
-    def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
-        """The model without a fold: the fit with targets in the fold replaced by their held-out outputs."""
-        return solve(self.spectrum, _replaced(self.observations, self.fold, f, loo), alpha)
+    def without(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
+        """The models without each of some folds; ``loo`` (n, q) are their held-out outputs."""
+        return _without(self.spectrum, self.observations, self.fold, folds, alpha, loo)
 
     def fitted(self, alpha: float) -> Array:
         return fitted(self.spectrum, self.observations, alpha)
@@ -84,7 +85,7 @@ class RootFit:
     """Observations at the points of a kernel matrix; fits for few alphas, one Cholesky factor each.
 
     ``workers`` factors are computed in parallel, each on one thread: results do not depend on their number.
-    ``found`` holds what was computed: no alpha is factored twice.
+    ``found`` holds what was computed.
     """
 
     projected: Projected
@@ -132,9 +133,11 @@ class RootFit:
     def error(self, alpha: float, loo: Array) -> float:
         return self._at(alpha).error
 
-    def without(self, f: int, alpha: float, loo: Array) -> Coefficients:
-        """The model without a fold: the fit with targets in the fold replaced by their held-out outputs."""
-        return solve(self.projected.root(alpha), _replaced(self.observations, self.fold, f, loo), alpha)
+    def without(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
+        """The models without each of some folds; one more factor for all of them."""
+        if not folds:
+            return {}
+        return _without(self.projected.root(alpha), self.observations, self.fold, folds, alpha, loo)
 
     def _at(self, alpha: float) -> AlphaFit:
         self.compute(np.array([alpha]))
@@ -144,6 +147,17 @@ class RootFit:
         return AlphaFit.of(self.projected.root(alpha), self.observations, alpha, self.fold)
 
 
-def _replaced(observations: Observations, fold: Indices | None, f: int, loo: Array) -> Observations:
-    """Targets of a fold replaced by their held-out outputs (n, q)."""
-    return replace(observations, Y=np.where((np.asarray(fold) == f)[:, None], loo, observations.Y))
+def _without(
+    rooted: Rooted,
+    observations: Observations,
+    fold: Indices | None,
+    folds: Sequence[int],
+    alpha: float,
+    loo: Array,
+) -> dict[int, Coefficients]:
+    """Models without a fold: fits with targets in the fold replaced by their held-out outputs (n, q)."""
+
+    def replaced(f: int) -> Observations:
+        return replace(observations, Y=np.where((np.asarray(fold) == f)[:, None], loo, observations.Y))
+
+    return {f: solve(rooted, replaced(f), alpha) for f in folds}

@@ -24,12 +24,12 @@ from mercer.solvers.nested import LowRank, NestedCenters
 from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
 from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
-from mercer.tuning.search import along_axes, best_of, climb, expected, least, promise
+from mercer.tuning.search import TrialsOf, along_axes, best_of, climb, expected, least, promise
 from mercer.types import Array, Floats, Indices
 
 # Numbers of centers are compared in steps of this factor, down to the second number.
-STEP = 2.0**0.5
-LEAST_CENTERS = 25
+FEWER_BY = 2.0**0.5
+FEWEST = 25
 # Kernels are compared again with so many times the rows or centers, or not at all.
 GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
@@ -128,8 +128,8 @@ class Setting:
         """The least number of the centers that is not worse than all of them; None if half of them is worse."""
         nested = self.nested(trial.kernel, self.values(trial.kernel)(trial.kernel))
         m = least = len(self.centers)
-        while least / STEP >= LEAST_CENTERS:
-            fewer = round(least / STEP)
+        while least / FEWER_BY >= FEWEST:
+            fewer = round(least / FEWER_BY)
             if trial.worse(self.fewer(trial, nested, fewer).losses):
                 break
             least = fewer
@@ -184,22 +184,27 @@ def _climbed(
 ) -> Compared:
     """All kernels on the first rung, and then the promising ones as long as more centers or rows matter."""
     shape = grid_shape(kernels)
-    steps: list[Step] = []
-    for higher in rungs:
-        rung = higher
-        if steps:
-            last = steps[-1]
-            more_rows = replace(last.rung, n_rows=MOST_ROWS)
-            more_rows = replace(more_rows, n_rows=rows_within(problem.extent, more_rows, problem.budget.n_bytes))
-            rung = higher if last.needs_centers else more_rows
-            if not last.worth(rung):
-                break
+
+    def step(rung: Rung, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> Step:
         setting = Setting.at(kernels[0], problem, order, rung)
-        trials_of = partial(_trials, setting, kernels)
-        value = promise if steps and last.needs_centers else least
-        tried = climb(last.wanted, shape, trials_of, value) if steps else along_axes(shape, trials_of)
-        steps.append(Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count))
+        tried = search(partial(_trials, setting, kernels))
+        return Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count)
+
+    steps = [step(rungs[0], partial(along_axes, shape))]
+    for higher in rungs[1:]:
+        last = steps[-1]
+        rung = higher if last.needs_centers else _more_rows(last.rung, problem)
+        if not last.worth(rung):
+            break
+        value = promise if last.needs_centers else least
+        steps.append(step(rung, partial(climb, last.wanted, shape, value=value)))
     return _concluded(kernels, steps, n_rows(problem.X))
+
+
+def _more_rows(rung: Rung, problem: ExactProblem) -> Rung:
+    """A rung with as many centers and the most rows that there is memory for."""
+    most = replace(rung, n_rows=MOST_ROWS)
+    return replace(rung, n_rows=rows_within(problem.extent, most, problem.budget.n_bytes))
 
 
 def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int) -> Compared:

@@ -27,8 +27,8 @@ from mercer.tuning.memory import (
     BLAS_BUFFER,
     SINGULAR_HELD,
     Exact,
+    alphas_at_once,
     check_exact,
-    exact_sizes,
     exact_threads,
     matrices_held,
     root_workers,
@@ -175,7 +175,7 @@ def _by_roots(compared: Compared, problem: ExactProblem) -> Tuned:
         # Kernel values in float32: the best alpha may be smaller.
         raise _too_small(tuned.alpha)
     problem.budget.release()
-    return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
+    return replace(tuned, without=fits.without(problem.apart, tuned.alpha, tuned.loo))
 
 
 def _too_small(alpha: float) -> NumericalError:
@@ -195,7 +195,7 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
             spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
         del K
         fits = SpectrumFit(spectrum, problem.observations, problem.fold)
-        _, at_once = exact_sizes(problem.extent, problem.budget.n_bytes, 1)
+        at_once = alphas_at_once(problem.extent, problem.budget.n_bytes)
         with stage(f"leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
             tuned = choose_alpha(
                 compared.kernel,
@@ -208,4 +208,4 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
                 paths=compared.paths,
                 release=problem.budget.release,
             )
-        return replace(tuned, without={f: fits.without(f, tuned.alpha, tuned.loo) for f in problem.apart})
+        return replace(tuned, without=fits.without(problem.apart, tuned.alpha, tuned.loo))

@@ -240,7 +240,8 @@ class Exact:
     def n_bytes(self, alphas: int) -> float:
         """Peak memory with this many alphas compared at once.
 
-        Five matrices during the decomposition; after it one remains, and two more are needed for leave-one-out.
+        ``held`` matrices during the decomposition; after it one remains, and two more are needed for
+        leave-one-out.
         """
         n, u, q = self.n, self.u, self.q
         rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
@@ -256,11 +257,9 @@ def exact_threads(extent: Exact, room: float, threads: int) -> int:
     return min(most, 1 + int(spare / BLAS_BUFFER))
 
 
-def exact_sizes(extent: Exact, room: float, workers: int) -> tuple[int, int]:
-    """How many kernels are decomposed in parallel, and how many alphas of each are evaluated at once."""
-    kernels = _first(_down(workers), lambda k: k * extent.n_bytes(1), room)
-    most = judged_at_once(extent.alphas, extent.n, extent.q)
-    return kernels, _first(_down(most), lambda a: kernels * extent.n_bytes(a), room)
+def alphas_at_once(extent: Exact, room: float) -> int:
+    """How many alphas are evaluated at once besides one decomposition."""
+    return _first(_down(judged_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, room)
 
 
 def root_workers(extent: Exact, room: float, workers: int) -> int:
@@ -305,9 +304,11 @@ def settling_rows(u: int, room: float) -> int:
     return u if room >= PAIR_BYTES * min(u, MAX_ROWS) ** 2 else max(2, min(u, int((room / PAIR_BYTES) ** 0.5)))
 
 
-def comparison_bytes(extent: Exact, most: int) -> float:
-    """The least memory with which kernels are compared, with at most this many centers."""
-    return rung_bytes(extent, rungs_within(extent, 0.0, most)[0], 1)
+def least_comparison(extent: Exact, most: int) -> Stage:
+    """The comparison of kernels with the least memory, with at most this many centers."""
+    rung = rungs_within(extent, 0.0, most)[0]
+    words = f"a comparison of kernels on {rung.n_rows} rows with {rung.n_centers} centers"
+    return Stage(words, rung_bytes(extent, rung, 1))
 
 
 def rung_sizes(extent: Exact, m: int, room: float) -> tuple[int, int]:

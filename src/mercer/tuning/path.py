@@ -48,7 +48,7 @@ class Trial:
 
     @property
     def expected(self) -> float:
-        """The same if they help half as much, as they do in the long run."""
+        """The same if they help half as much, since each doubling helps less than the one before."""
         return self.least * float(np.sqrt(self._factor))
 
     @property
@@ -68,7 +68,7 @@ class Trial:
         return float(self.alphas[_last_of_least(self.scores)])
 
     @property
-    def rank(self) -> int:
+    def place(self) -> int:
         """The position of that alpha among all."""
         return _last_of_least(self.scores)
 

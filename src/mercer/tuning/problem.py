@@ -53,15 +53,17 @@ class ExactProblem:
         """The problem at some of its points, with all rows there."""
         if len(points) == n_rows(self.X):
             return self
-        points = np.sort(points)
-        part, rows = self.observations.at_points(points)
-        return replace(
-            self,
-            X=kernel.subset(self.X, points),
-            observations=part,
-            criterion=lambda some: self.criterion(rows[some]),
-            fold=None if self.fold is None else self.fold[rows],
-        )
+        X, part, rows = some_points(kernel, self.X, self.observations, points)
+        fold = None if self.fold is None else self.fold[rows]
+        return replace(self, X=X, observations=part, criterion=lambda some: self.criterion(rows[some]), fold=fold)
+
+
+def some_points(
+    kernel: Kernel, X: Any, observations: Observations, points: Indices
+) -> tuple[Any, Observations, Indices]:
+    """Some of the points X in their order, the observations there, and the numbers of their rows."""
+    points = np.sort(points)
+    return kernel.subset(X, points), *observations.at_points(points)
 
 
 def at_points(

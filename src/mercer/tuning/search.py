@@ -10,10 +10,12 @@ from mercer.tuning.path import TIE
 
 
 class Tried(Protocol):
-    """What is known of a kernel that was tried: its smallest criterion."""
+    """What is known of a kernel that was tried: its smallest criterion, and the place of its alpha among all."""
 
     @property
     def least(self) -> float: ...
+    @property
+    def place(self) -> int: ...
 
 
 T = TypeVar("T", bound=Tried)
@@ -55,7 +57,7 @@ def best_of(tried: Mapping[int, Tried], value: Value = least) -> int:
     """The position of least value; of equals, up to rounding, that with the largest alpha, then the first."""
     smallest = min(value(trial) for trial in tried.values())
     equal = [g for g in tried if value(tried[g]) <= smallest * (1.0 + TIE) or value(tried[g]) == smallest]
-    return min(equal, key=lambda g: (-getattr(tried[g], "rank", 0), g))
+    return min(equal, key=lambda g: (-tried[g].place, g))
 
 
 def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:
@@ -79,6 +81,3 @@ def _best_after(wanted: set[int], tried: dict[int, T], trials_of: TrialsOf[T], v
     new = sorted(wanted - tried.keys())
     tried.update(zip(new, trials_of(new)))
     return best_of(tried, value)
-
-
-__all__ = ["along_axes", "best_of", "climb", "neighbors"]

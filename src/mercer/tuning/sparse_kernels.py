@@ -18,7 +18,7 @@ from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
 from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.compare import compare
-from mercer.tuning.memory import AS_GOOD, comparison_bytes, judged_at_once, sparse_trial_bytes
+from mercer.tuning.memory import AS_GOOD, MOST_AT_ONCE, judged_at_once, least_comparison, sparse_trial_bytes
 from mercer.tuning.path import ALPHAS, TuningPath, joined
 from mercer.tuning.search import along_axes, climb
 from mercer.tuning.sparse_problem import COMPARED, SparseProblem
@@ -27,8 +27,6 @@ from mercer.types import Array, Indices
 # Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
 SHARES = ALPHAS[::2]
 DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
-# Kernels in parallel, regardless of the number of threads.
-MOST_AT_ONCE = 1000
 # Kernels between which sparse fits decide, besides the neighbors of the best of them.
 FINALISTS = 3
 
@@ -43,6 +41,11 @@ class KernelPath:
     def least(self) -> float:
         """The smallest criterion, infinite if none is finite."""
         return float(self.path.least[0])
+
+    @property
+    def place(self) -> int:
+        """The position of the best alpha among all."""
+        return int(self.path.scores[0].argmin())
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,8 @@ def _by_leaving_out(
     u, (rows, most) = problem.n_points, COMPARED
     few, exact = AS_GOOD * problem.settings.longest(u), problem.with_random_centers
     if not kernel.settled:
-        problem.budget.require(comparison_bytes(exact.extent, few), f"a comparison of kernels on {u} rows")
+        stage = least_comparison(exact.extent, few)
+        problem.budget.require(stage.n_bytes, stage.name)
     compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)
     kernels = compared.candidates
     if len(kernels) == 1:

@@ -15,7 +15,7 @@ from mercer.solvers.orthogonal.path import SparsePath
 from mercer.solvers.orthogonal.stop import Judgement, Stop, number_of_centers
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.memory import sparse_path_bytes, sparse_trial_bytes
-from mercer.tuning.problem import ExactProblem
+from mercer.tuning.problem import ExactProblem, some_points
 from mercer.types import Indices
 
 ChosenBy = Literal["loo", "gcv", "evidence"]
@@ -116,13 +116,9 @@ class SparseProblem:
         """The problem at some of its points, with all rows there."""
         if len(points) == self.n_points:
             return self
-        points = np.sort(points)
-        part, rows = self.observations.at_points(points)
+        X, part, rows = some_points(kernel, self.X, self.observations, points)
         return replace(
-            self,
-            X=kernel.subset(self.X, points),
-            observations=part,
-            criterion=lambda some, targets=None: self.criterion(rows[some], targets),
+            self, X=X, observations=part, criterion=lambda some, targets=None: self.criterion(rows[some], targets)
         )
 
     def for_targets(self, targets: list[int]) -> "SparseProblem":
