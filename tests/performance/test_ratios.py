@@ -33,10 +33,20 @@ from mercer.tuning import ALPHAS
 pytestmark = pytest.mark.ratio
 
 
-def best_ratio(ours, bare, repeats=5, clock=time.perf_counter):
-    """Least time of ``ours`` over least time of ``bare``, one after the other."""
-    times = np.array([[seconds(ours, clock), seconds(bare, clock)] for _ in range(repeats)]).min(axis=0)
-    return times[0] / times[1]
+def assert_ratio_below(most, ours, bare, repeats=5, clock=time.perf_counter):
+    """Least time of ``ours`` over least time of ``bare``, one after the other, is less than ``most``.
+
+    Where it is not both run again, up to three times more: neighbors come and go, a slower program stays slow.
+    """
+    times = np.full(2, np.inf)
+    for _ in range(4):
+        rounds = [[seconds(ours, clock), seconds(bare, clock)] for _ in range(repeats)]
+        times = np.minimum(times, np.min(rounds, axis=0))
+        if times[0] < most * times[1]:
+            return
+    pytest.fail(
+        f"{times[0]:.3g} s, {times[0] / times[1]:.2f} times the {times[1]:.3g} s beside it; at most {most}"
+    )
 
 
 def seconds(run, clock=time.perf_counter):
@@ -48,21 +58,22 @@ def seconds(run, clock=time.perf_counter):
 def test_tuning_costs_at_most_half_more_than_its_eigendecompositions():
     X, y = make_ringnorm(400, random_state=0)
     matrices = [kernel.block(X, X) for kernel in RBF(gamma="loo").candidates(X)]
-    ratio = best_ratio(
-        lambda: KernelFisherClassifier().fit(X, y), lambda: [scipy.linalg.eigh(K) for K in matrices], repeats=3
+    assert_ratio_below(
+        1.5,
+        lambda: KernelFisherClassifier().fit(X, y),
+        lambda: [scipy.linalg.eigh(K) for K in matrices],
+        repeats=3,
     )
-    assert ratio < 1.5
 
 
 def test_a_default_fit_of_a_thousand_rows_costs_few_eigendecompositions():
     X, y = make_ringnorm(1000, random_state=0)
     K = RBF(gamma=0.05).block(X, X)
-    with threadpool_limits(1, user_api="blas"):
-        ratio = best_ratio(
-            lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K), repeats=3
-        )
     # About 2.5 where it was measured; 15 widths with every row a center would be at least 15.
-    assert ratio < 4.0
+    with threadpool_limits(1, user_api="blas"):
+        assert_ratio_below(
+            4.0, lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K), repeats=3
+        )
 
 
 def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor():
@@ -76,7 +87,7 @@ def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor():
         return scipy.linalg.lapack.dtrtri(L, lower=1)
 
     with threadpool_limits(1, user_api="blas"):
-        assert best_ratio(lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare) < 1.8
+        assert_ratio_below(1.8, lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare)
 
 
 def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from():
@@ -84,8 +95,7 @@ def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from():
     K, ones = RBF(gamma=0.05).block(X, X), np.ones(600)
     observations = Observations(y[:, None].astype(float), ones, ones, every_row(600))
     spectrum = decompose(K, ones)
-    ratio = best_ratio(lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
-    assert ratio < 0.7
+    assert_ratio_below(0.7, lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
 
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 4), (10, 8)])
@@ -96,20 +106,20 @@ def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(classes, most):
     outputs = Y + np.geomspace(0.1, 2.0, len(ALPHAS))[:, None, None] * rng.normal(size=Y.shape)
     criterion = classification_criterion("brier", label, np.ones(1000), Y)
     logits = rng.normal(size=(len(ALPHAS), 1000, classes))
-    assert best_ratio(lambda: criterion(outputs), lambda: softmax(logits, axis=-1)) < most
+    assert_ratio_below(most, lambda: criterion(outputs), lambda: softmax(logits, axis=-1))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_gaussian_block_is_no_slower_than_scikit_learn(dtype):
     X, _ = make_ringnorm(2000, random_state=0, dtype=dtype)
     kernel, Z = RBF(gamma=0.05), X[1000:]
-    assert best_ratio(lambda: kernel.block(X, Z), lambda: rbf_kernel(X, Z, gamma=0.05)) < 1.1
+    assert_ratio_below(1.1, lambda: kernel.block(X, Z), lambda: rbf_kernel(X, Z, gamma=0.05))
 
 
 def test_prediction_costs_little_more_than_its_kernel_block():
     X, _ = make_ringnorm(3000, random_state=0)
     expansion = Expansion(RBF(gamma=0.05), X[:1000], np.ones((1000, 1)), np.zeros(1))
-    assert best_ratio(lambda: expansion(X), lambda: expansion.kernel.block(X, X[:1000]) @ expansion.coef) < 1.5
+    assert_ratio_below(1.5, lambda: expansion(X), lambda: expansion.kernel.block(X, X[:1000]) @ expansion.coef)
 
 
 D, M, BLOCK = 20, 600, 4096
@@ -158,7 +168,7 @@ def test_moments_cost_little_more_than_their_bare_loop(many):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
     with threadpool_limits(2, user_api="blas"):
-        assert best_ratio(lambda: rows.reduce(fold), lambda: bare_moments(X, y, Z)) < 1.3
+        assert_ratio_below(1.3, lambda: rows.reduce(fold), lambda: bare_moments(X, y, Z))
 
 
 def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(many):
@@ -167,7 +177,7 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
     spectrum = decompose_moments(rows.reduce(fold), RBF(gamma=0.05).block(Z, Z))
     leave = LeftOutOf(RBF(gamma=0.05), Z, spectrum, spectrum.trace * np.logspace(-8, 0, 30))
     with threadpool_limits(2, user_api="blas"):
-        assert best_ratio(lambda: rows.reduce(leave), lambda: rows.reduce(fold)) < 2.5
+        assert_ratio_below(2.5, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 
 
 @pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 2.6)])
@@ -176,8 +186,7 @@ def test_a_fit_adds_little_to_its_pass(many, alpha, most):
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
     model = KernelFisherClassifier(RBF(gamma=0.05), alpha=alpha, centers=Z)
     # Sample, precision test, factors and leave-one-out, whatever the number of rows; here there are few.
-    ratio = best_ratio(lambda: model.fit(X, y), lambda: rows.reduce(fold), clock=time.process_time)
-    assert ratio < most
+    assert_ratio_below(most, lambda: model.fit(X, y), lambda: rows.reduce(fold), clock=time.process_time)
 
 
 def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):
@@ -185,11 +194,11 @@ def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):
     # Enough rows that starting the threads, five milliseconds, does not count.
     X, coef = np.tile(X, (4, 1)), np.ones((M, 1), np.float32)
     with threadpool_limits(2, user_api="blas"):
-        ratio = best_ratio(
+        assert_ratio_below(
+            1.3,
             lambda: combine(RBF(gamma=0.05), X, Z, coef),
             lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
         )
-    assert ratio < 1.3
 
 
 @pytest.fixture
@@ -211,7 +220,7 @@ def test_a_decomposition_beside_busy_processes_is_not_slower_on_all_threads_than
             eigen_psd(K.copy(order="F"))
 
     # Threads of BLAS would wait for each other more than ten times as long as they compute.
-    assert best_ratio(lambda: decomposed(os.cpu_count()), lambda: decomposed(1)) < 1.3
+    assert_ratio_below(1.3, lambda: decomposed(os.cpu_count()), lambda: decomposed(1))
 
 
 def test_a_default_fit_beside_busy_processes_takes_at_most_three_times_as_long(request):
@@ -219,4 +228,4 @@ def test_a_default_fit_beside_busy_processes_takes_at_most_three_times_as_long(r
     model = KernelFisherClassifier(random_state=0)
     quiet = min(seconds(lambda: model.fit(X, y)) for _ in range(3))
     request.getfixturevalue("busy")
-    assert min(seconds(lambda: model.fit(X, y)) for _ in range(3)) < 3.0 * quiet
+    assert min(seconds(lambda: model.fit(X, y)) for _ in range(5)) < 3.0 * quiet

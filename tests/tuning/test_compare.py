@@ -15,7 +15,7 @@ from mercer.rows import every_row
 from mercer.scores import squared_criterion
 from mercer.solvers import Observations, decompose, leave_out
 from mercer.tuning import compare as comparing
-from mercer.tuning.compare import Setting, Step, compare
+from mercer.tuning.compare import Setting, Step, _more_rows, compare
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial
 from mercer.tuning.problem import ExactProblem
@@ -254,3 +254,19 @@ def test_differences_of_a_ten_thousandth_do_not_matter_however_certain_they_are(
     found = Trial.of(RBF(), np.ones(1), np.full((1, 4), 1.0), np.full(4, 0.25))
     assert not found.worse(np.full(4, 1.00009))
     assert found.worse(np.full(4, 1.0002))
+
+
+def test_a_certain_difference_that_new_rows_would_not_show_is_not_visible():
+    # The standard error of the criterion is 0.56, that of any of these differences zero.
+    found = Trial.of(RBF(), np.ones(1), np.array([[1.0, 2.0, 3.0, 4.0]]), np.full(4, 0.25))
+    assert found.worse(found.losses + 0.1)
+    assert not found.visibly_worse(found.losses + 0.1)
+    assert found.visibly_worse(found.losses + 0.2)
+
+
+def test_comparisons_on_more_rows_have_the_centers_that_are_needed(rng):
+    problem = smooth(rng, 3000)
+    last = Step(Rung(2000, 600), {}, 200, True)
+    assert _more_rows(last, problem, 240) == Rung(3000, 400)
+    assert _more_rows(replace(last, enough=25), problem, 240) == Rung(3000, 240)
+    assert _more_rows(replace(last, enough=None), problem, 240) == Rung(3000, 600)

@@ -206,6 +206,22 @@ def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matte
     assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
 
 
+def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatch):
+    factored, computed = [], RootFit._computed
+    monkeypatch.setattr(
+        RootFit,
+        "_computed",
+        lambda self, alpha: factored.append((self.projected.trace, alpha)) or computed(self, alpha),
+    )
+    model = KernelFisherClassifier(random_state=0).fit(*checkerboard(rng, 500, 8))
+    assert len({trace for trace, _ in factored}) > 1
+    assert len(set(factored)) == len(factored)
+    # Two alphas while kernels climbed, and two more that show that the best is inside.
+    last = factored[-1][0]
+    assert model.alpha_ in (alphas := [alpha for trace, alpha in factored if trace == last])
+    assert len(alphas) <= 4
+
+
 def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_with_few():
     """Its penalties are below what a Cholesky factor of float32 values can have: the spectrum decides."""
     rng = np.random.default_rng(0)

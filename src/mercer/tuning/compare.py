@@ -5,7 +5,7 @@ small decomposition each for all alphas, and once more with the first half of th
 best if twice as many centers lowered their criterion by the same factor again are compared with more centers on
 more rows; kernels whose paired losses differ by less than one standard error, on more rows. How many centers are
 enough for the final fit is found in the same way: the least number that is not worse than all by more than one
-standard error.
+paired standard error, or by so little that as many new rows would not show it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -130,7 +130,7 @@ class Setting:
         m = least = len(self.centers)
         while least / FEWER_BY >= FEWEST:
             fewer = round(least / FEWER_BY)
-            if trial.worse(self.fewer(trial, nested, fewer).losses):
+            if trial.visibly_worse(self.fewer(trial, nested, fewer).losses):
                 break
             least = fewer
         return least if 2 * least <= m + 1 else None
@@ -193,7 +193,7 @@ def _climbed(
     steps = [step(rungs[0], partial(along_axes, shape))]
     for higher in rungs[1:]:
         last = steps[-1]
-        rung = higher if last.needs_centers else _more_rows(last.rung, problem)
+        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers)
         if not last.worth(rung):
             break
         value = promise if last.needs_centers else least
@@ -201,10 +201,13 @@ def _climbed(
     return _concluded(kernels, steps, n_rows(problem.X))
 
 
-def _more_rows(rung: Rung, problem: ExactProblem) -> Rung:
-    """A rung with as many centers and the most rows that there is memory for."""
-    most = replace(rung, n_rows=MOST_ROWS)
-    return replace(rung, n_rows=rows_within(problem.extent, most, problem.budget.n_bytes))
+def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
+    """A rung with the centers that the last one needs and the most rows that there is memory for."""
+    m = last.rung.n_centers
+    if last.enough is not None:
+        m = min(m, max(fewest, 2 * last.enough))
+    n = rows_within(problem.extent, Rung(MOST_ROWS, m), problem.budget.n_bytes)
+    return Rung(n, m)
 
 
 def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int) -> Compared:

@@ -19,7 +19,7 @@ from mercer.linalg.threads import SMALL, at_most
 from mercer.rows.progress import progress, stage
 from mercer.rows.table import n_rows
 from mercer.solvers import decompose
-from mercer.solvers.exact import RootFit, SpectrumFit
+from mercer.solvers.exact import AlphaFit, RootFit, SpectrumFit
 from mercer.solvers.root import Projected
 from mercer.tuning.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer.tuning.compare import Compared, compare
@@ -37,6 +37,8 @@ from mercer.tuning.path import ALPHAS, Trial, Tuned, path_of
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.search import best_of, climb
 
+# Fits with all points as centers, by alpha.
+Found = dict[float, AlphaFit]
 # Up to so many points two Cholesky factors of all cost less than a decomposition with a third of them as centers.
 MOST_TO_CLIMB = 2000
 
@@ -98,62 +100,68 @@ def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
     known = compared.alpha is not None or problem.alpha is not None
     if not known or not _definite(compared.kernel, problem):
         return _by_spectrum(compared, problem)
-    climbed = _climbed(compared, problem)
+    climbed, found = _climbed(compared, problem)
     tuned = None
     # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
     with suppress(NumericalError):
-        tuned = _by_roots(climbed, problem)
+        tuned = _by_roots(climbed, problem, found)
     return _by_spectrum(climbed, problem) if tuned is None else tuned
 
 
-def _climbed(compared: Compared, problem: ExactProblem) -> Compared:
-    """Kernels compared with all points as centers, if so many matter and are not too many."""
+def _climbed(compared: Compared, problem: ExactProblem) -> tuple[Compared, Found]:
+    """Kernels compared with all points as centers, if so many matter and are not too many.
+
+    Also returns the fits of the best kernel, for alphas around that of the result.
+    """
     if len(compared.candidates) == 1 or not compared.again or n_rows(problem.X) > MOST_TO_CLIMB:
-        return compared
-    known = {g: trial.alpha for g, trial in compared.again.items()}
+        return compared, {}
+    alphas = {g: trial.alpha for g, trial in compared.again.items()}
     tried: dict[int, Trial] = {}
+    found: dict[int, Found] = {}
 
     def trials_of(some: list[int]) -> list[Trial]:
         # The penalty of the best kernel so far is a good one for its neighbors.
-        alphas = [known[g] if g in known else tried[best_of(tried)].alpha for g in some]
+        alphas.update({g: tried[best_of(tried)].alpha for g in some if g not in alphas})
         words = f"comparison of kernels on {n_rows(problem.X):,} rows"
         with progress(words, len(some), verbose=problem.verbose, unit="kernels") as advance:
-            found = []
-            for g, alpha in zip(some, alphas):
-                found.append(_trial(compared.candidates[g], alpha, problem))
+            for g in some:
+                tried[g], found[g] = _trial(compared.candidates[g], alphas[g], problem)
                 advance(1)
-        tried.update(zip(some, found))
-        return found
+        return [tried[g] for g in some]
 
-    climb(set(known), grid_shape(compared.candidates), trials_of)
+    climb(set(alphas), grid_shape(compared.candidates), trials_of)
     best = best_of(tried)
     path = path_of((tried[g] for g in sorted(tried)), n_rows(problem.X), None)
-    return replace(compared, best=best, alpha=tried[best].alpha, paths=(*compared.paths, path))
+    return replace(compared, best=best, alpha=alphas[best], paths=(*compared.paths, path)), found[best]
 
 
-def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> Trial:
-    """A kernel with all points as centers, for alphas near one, or for the given one; values in float64."""
-    if _in_single(problem):
+def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, Found]:
+    """A kernel with all points as centers, for alphas near one, or for the given one; values in float64.
+
+    Also returns the fits, which are not those of kernel values in float32.
+    """
+    single = _in_single(problem)
+    if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
     fits, judge = _root_fit(kernel, problem), problem.judge
     alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
     losses = np.full((len(alphas), len(judge.share)), np.inf)
     with suppress(NumericalError):
         losses = judge.losses(fits.left_out(alphas))
-    return Trial.of(kernel, alphas, losses, judge.share)
+    return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
 
 
-def _root_fit(kernel: Kernel, problem: ExactProblem) -> RootFit:
+def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None) -> RootFit:
     extent = _extent(kernel, problem)
     K = gram(kernel, problem.X, budget=problem.budget, held=extent.held)
     matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
     workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
-    return RootFit(matrix, problem.observations, problem.fold, workers)
+    return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
 
 
-def _by_roots(compared: Compared, problem: ExactProblem) -> Tuned:
-    """Few alphas, one Cholesky factor each."""
-    fits = _root_fit(compared.kernel, problem)
+def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> Tuned:
+    """Few alphas, one Cholesky factor each unless their fits were found before."""
+    fits = _root_fit(compared.kernel, problem, found)
     matrix = fits.projected
     start = compared.alpha if problem.alpha is None else problem.alpha
     assert start is not None

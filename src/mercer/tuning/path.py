@@ -18,6 +18,8 @@ NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
 TIE = 1e-6
 # Differences below this share of the criterion do not matter, however certain they are.
 NOTHING = 1e-4
+# As many new rows would not show a difference below this share of the standard error of the criterion itself.
+INVISIBLE = 0.25
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,19 @@ class Trial:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
         return not float(self.share @ (losses - self.losses)) <= max(self.error(losses), NOTHING * abs(self.least))
 
+    def visibly_worse(self, losses: Array) -> bool:
+        """Whether they are, by an amount that as many new rows would show."""
+        more = float(self.share @ (losses - self.losses))
+        return self.worse(losses) and not more <= INVISIBLE * _standard_error(self.losses, self.share)
+
     def error(self, losses: Array) -> float:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
-        difference = losses - self.losses
-        return float(np.sqrt(self.share**2 @ (difference - self.share @ difference) ** 2))
+        return _standard_error(losses - self.losses, self.share)
+
+
+def _standard_error(losses: Array, share: Array) -> float:
+    """Of the weighted mean of losses (n,) with shares (n,)."""
+    return float(np.sqrt(share**2 @ (losses - share @ losses) ** 2))
 
 
 def _last_of_least(scores: Array) -> int:
