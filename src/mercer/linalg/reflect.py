@@ -47,3 +47,9 @@ class Reflector:
         if V.shape[1] == 0:
             return U
         return np.asarray(blas.dger(-2.0, self.v, self.v[1:] @ V, a=U, overwrite_a=1))
+
+    def expanded(self, U: Array) -> Array:
+        """H U in the place of U (n, r), row-major, whose first row is zero."""
+        if U.shape[1]:
+            blas.dger(-2.0, self.v @ U, self.v, a=U.T, overwrite_a=1)
+        return U

@@ -32,9 +32,16 @@ class InverseRoot(Rooted):
         assert (np.asarray(alphas) == self.alpha).all()
         return np.ones((len(alphas), self.vectors.shape[1]))
 
+    def left(self, alphas: Array) -> Array:
+        assert (np.asarray(alphas) == self.alpha).all()
+        return np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors)
+
+    def residual(self, SY: Array, alphas: Array) -> Array:
+        assert (np.asarray(alphas) == self.alpha).all()
+        return np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))
+
     def smoothed(self, SY: Array, alpha: float) -> Array:
-        smooth: Array = SY - alpha * (self.vectors @ (self.vectors.T @ SY))
-        return smooth
+        return SY - self.residual(SY, np.array([alpha]))[0]
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
@@ -81,7 +88,11 @@ class Projected:
 
     def root(self, alpha: float) -> InverseRoot:
         """The inverse of the matrix plus alpha; 2/3 r³ operations, and memory for two matrices."""
-        L = self.matrix.copy(order="F")
+        r = len(self.matrix)
+        # One column more, for the reflection in place.
+        room = np.zeros((r, r + 1), order="F") if self.reflector else np.empty((r, r), order="F")
+        L = room[:, -r:] if r else room[:, :0]
+        L[:] = self.matrix
         L[np.diag_indices_from(L)] += alpha
         if cholesky_lower(L):
             raise NumericalError(
@@ -91,5 +102,5 @@ class Projected:
         invert_lower(L)
         for j in range(1, len(L)):
             L[:j, j] = 0.0
-        U = self.reflector.expand(L.T) if self.reflector else L.T
+        U = self.reflector.expanded(room.T) if self.reflector else L.T
         return InverseRoot(U, alpha, self.root_weight, self.kernel_mean, self.noise, self.reflector is not None)
