@@ -270,3 +270,11 @@ def test_comparisons_on_more_rows_have_the_centers_that_are_needed(rng):
     assert _more_rows(last, problem, 240) == Rung(3000, 400)
     assert _more_rows(replace(last, enough=25), problem, 240) == Rung(3000, 240)
     assert _more_rows(replace(last, enough=None), problem, 240) == Rung(3000, 600)
+
+
+def test_each_doubling_of_the_centers_is_expected_to_help_half_as_much_as_the_one_before():
+    trial = replace(Trial.of(RBF(), np.ones(1), np.full((1, 4), 0.8), np.full(4, 0.25)), before=1.0)
+    assert trial.expected(0.0) == 0.8
+    assert trial.expected(1.0) == pytest.approx(0.8 * 0.8**0.5)
+    assert trial.expected(2.0) == pytest.approx(0.8 * 0.8**0.5 * 0.8**0.25)
+    assert trial.expected(100.0) == pytest.approx(trial.promise)

@@ -34,11 +34,13 @@ class InverseRoot(Rooted):
 
     def left(self, alphas: Array) -> Array:
         assert (np.asarray(alphas) == self.alpha).all()
-        return np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors)
+        left: Array = np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors)
+        return left
 
     def residual(self, SY: Array, alphas: Array) -> Array:
         assert (np.asarray(alphas) == self.alpha).all()
-        return np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))
+        residual: Array = np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))
+        return residual
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
         return SY - self.residual(SY, np.array([alpha]))[0]

@@ -24,7 +24,7 @@ from mercer.solvers.nested import LowRank, NestedCenters
 from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
 from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
-from mercer.tuning.search import TrialsOf, along_axes, best_of, climb, expected, least, promise
+from mercer.tuning.search import TrialsOf, along_axes, best_of, climb, least, promise
 from mercer.types import Array, Floats, Indices
 
 # Numbers of centers are compared in steps of this factor, down to the second number.
@@ -176,11 +176,17 @@ def compare(
     kernels = kernel.candidates(few.X, few.observations.point_weight)
     if len(kernels) == 1 and not alone:
         return Compared(kernels)
-    return _climbed(kernels, problem, order, rungs, count=count)
+    return _climbed(kernels, problem, order, rungs, count=count, most=most)
 
 
 def _climbed(
-    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, rungs: tuple[Rung, ...], *, count: bool
+    kernels: Sequence[Kernel],
+    problem: ExactProblem,
+    order: Indices,
+    rungs: tuple[Rung, ...],
+    *,
+    count: bool,
+    most: int | None,
 ) -> Compared:
     """All kernels on the first rung, and then the promising ones as long as more centers or rows matter."""
     shape = grid_shape(kernels)
@@ -198,7 +204,8 @@ def _climbed(
             break
         value = promise if last.needs_centers else least
         steps.append(step(rung, partial(climb, last.wanted, shape, value=value)))
-    return _concluded(kernels, steps, n_rows(problem.X))
+    u = n_rows(problem.X)
+    return _concluded(kernels, steps, u, u if most is None else min(most, u))
 
 
 def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
@@ -210,13 +217,17 @@ def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
     return Rung(n, m)
 
 
-def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int) -> Compared:
-    """The best kernel of the last step, and what is to be compared again with all u points as centers."""
+def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int, final: int) -> Compared:
+    """The best kernel of the last step, and what is to be compared again with all u points as centers.
+
+    ``final`` is the largest number of centers of the final fit.
+    """
     last = steps[-1]
     every = last.rung.n_centers == u
+    doublings = float(np.log2(final / last.rung.n_centers))
     # Where the final fit has more centers, kernels are expected to gain by them.
-    many = u >= 2 * last.rung.n_centers
-    best = best_of(last.tried, expected) if last.needs_centers and many else last.best
+    many = doublings >= 1.0 and last.needs_centers
+    best = best_of(last.tried, lambda trial: trial.expected(doublings)) if many else last.best
     again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
     mattered = last.rung.n_centers > steps[0].rung.n_centers or len(again) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()

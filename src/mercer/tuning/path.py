@@ -48,10 +48,11 @@ class Trial:
         """The criterion to expect of twice as many centers, if they help by the factor of the last ones."""
         return self.least * self._factor
 
-    @property
-    def expected(self) -> float:
-        """The same if they help half as much, since each doubling helps less than the one before."""
-        return self.least * float(np.sqrt(self._factor))
+    def expected(self, doublings: float) -> float:
+        """The criterion to expect of 2^doublings times as many centers, if each doubling helps half as much as the
+        one before: 1/2 + 1/4 + ... of the last factor.
+        """
+        return self.least * float(self._factor ** (1.0 - 0.5**doublings))
 
     @property
     def _factor(self) -> float:

@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Tried)
 TrialsOf = Callable[[list[int]], Sequence[T]]
 # What a search minimizes: the criterion, or what more centers promise.
 Value = Callable[[Any], float]
-least, promise, expected = attrgetter("least"), attrgetter("promise"), attrgetter("expected")
+least, promise = attrgetter("least"), attrgetter("promise")
 # Times that every parameter of a grid is varied; later ones hardly change anything.
 ROUNDS = 3
 
