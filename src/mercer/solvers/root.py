@@ -43,7 +43,8 @@ class InverseRoot(Rooted):
         return residual
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
-        return SY - self.residual(SY, np.array([alpha]))[0]
+        smooth: Array = SY - self.residual(SY, np.array([alpha]))[0]
+        return smooth
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
