@@ -169,7 +169,7 @@ def test_report_tells_what_was_chosen(classes):
     assert str(model.kernel_) in text
     assert f"{model.alpha_:.4g}" in text
     assert f"accuracy {model.loo_score_:.4f}" in text
-    assert re.search(rf"15 kernels by fits with {len(y)} centers to {len(y)} rows, then 35 alphas", text)
+    assert re.search(rf"15 widths by fits with {len(y)} centers to {len(y)} rows, then 35 alphas", text)
     assert model.gamma_ == model.kernel_.gamma
     assert model.loo_path_.scores.shape == (15, 35)
     g, a = model.loo_path_.best

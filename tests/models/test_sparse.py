@@ -117,8 +117,8 @@ def test_the_report_says_how_kernels_were_compared(banana):
     n = len(model.trials_[1].kernels)
     assert "of 15\n" in str(model.report_)
     assert model.report_.searched == (
-        "15 kernels and 12 alphas by fits with 30 centers to 60 rows, "
-        f"then {n} kernels and 18 alphas by fits with 20 centers to 90 rows, "
+        "15 widths and 12 alphas by fits with 30 centers to 60 rows, "
+        f"then {n} widths and 18 alphas by fits with 20 centers to 90 rows, "
         "then 18 alphas by fits with 20 centers to 200 rows"
     )
     alone = SparseFisherClassifier(NARROW, alpha=1.0, max_centers=20).fit(*banana)

@@ -1,10 +1,12 @@
 """Reports on fits, as text."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
+
+import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.rows.progress import say
@@ -38,13 +40,12 @@ class FitReport:
     products: str
 
     def __str__(self) -> str:
-        least = f"{self.criterion} {self.criterion_value:.4g}"
         lines = {
             "rows": str(self.n_rows),
             "centers": f"{self.n_centers}, {self.centers}",
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{least}, leaving out {self.leaving}",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out {self.leaving}",
             "compared": self.searched,
             "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
@@ -89,7 +90,7 @@ class SparseReport:
             "kernel": f"{self.kernel}, of {self.n_kernels}",
             "alpha": f"{self.alpha:.4g}",
             "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
-            "chosen by": f"{self.criterion} {self.criterion_value:.4g}, leaving out each row with its center",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out each row with its center",
             "compared": self.searched,
             "held-out rows": self.loo,
         }
@@ -110,7 +111,7 @@ class SparseReport:
             criterion=targets.criterion_name,
             criterion_value=fit.criterion_value,
             n_kernels=max((len(path.kernels) for path in fit.trials), default=1),
-            searched=", then ".join(map(_pairs, fit.trials)) or "nothing: there is only one kernel",
+            searched=_tried(fit.trials) or "nothing: there is only one kernel",
             loo=targets.score_words(score),
         )
 
@@ -143,25 +144,52 @@ def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
     return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
 
 
+def _value(criterion: str, value: float) -> str:
+    """A criterion in words: squared errors are in units of the variance of the targets."""
+    return f"{criterion} {value:.4g}{' of the variance (1 - R²)' if criterion == 'squared' else ''}"
+
+
 def _searched(paths: tuple[TuningPath, ...]) -> str:
     """What was compared, one comparison after the other."""
     *before, last = paths
-    kernels = [f"{len(path.kernels)} kernels {_by_fits(path)}" for path in before]
-    number = "1 alpha" if last.scores.size == 1 else f"{last.scores.size} alphas"
-    return ", then ".join([*kernels, f"{number} {_by_fits(last)}"])
+    noun = _noun(before)
+    kernels = [f"{_counted(len(path.kernels), noun)} {_by_fits(path)}" for path in before]
+    return ", then ".join([*kernels, f"{_counted(last.scores.size, 'alpha')} {_by_fits(last)}"])
 
 
-def _pairs(path: TuningPath) -> str:
-    """Which kernels and alphas a comparison of sparse fits had, and by what they were compared."""
-    counts = zip(path.scores.shape, ("kernels", "alphas"))
-    several = " and ".join(f"{count} {name}" for count, name in counts if count > 1) or "1 alpha"
+def _tried(paths: Sequence[TuningPath]) -> str:
+    """Which kernels and alphas comparisons of sparse fits had, and by what they were compared."""
+    noun = _noun(paths)
+    return ", then ".join(_pairs(path, noun) for path in paths)
+
+
+def _pairs(path: TuningPath, noun: str) -> str:
+    counts = zip(path.scores.shape, (noun, "alpha"))
+    several = " and ".join(_counted(count, name) for count, name in counts if count > 1) or "1 alpha"
     return f"{several} {_by_fits(path)}{'' if path.surprise is None else ' and by evidence'}"
 
 
 def _by_fits(path: TuningPath) -> str:
     """By which fits kernels or alphas were compared."""
-    rows = f"{path.n_points} rows"
-    return f"by fits to {rows}" if path.n_centers is None else f"by fits with {path.n_centers} centers to {rows}"
+    centers = "" if path.n_centers is None else f" with {_counted(path.n_centers, 'center')}"
+    return f"by fits{centers} to {_counted(path.n_points, 'row')}"
+
+
+def _noun(paths: Sequence[TuningPath]) -> str:
+    """What was compared: widths if the kernels differ in one gamma only."""
+    numbers = [_numbers(kernel) for path in paths for kernel in path.kernels]
+    varied = {name for some in numbers for name in some if not np.array_equal(some[name], numbers[0][name])}
+    return "width" if len(varied) == 1 and varied.pop().split("__")[-1] == "gamma" else "kernel"
+
+
+def _numbers(kernel: Kernel) -> dict[str, Any]:
+    """The parameters of a kernel that are neither kernels nor lists of them, by name."""
+    params = kernel.get_params(deep=True).items()
+    return {name: value for name, value in params if not isinstance(value, Kernel) and name != "parts"}
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def told(method: Method) -> Method:

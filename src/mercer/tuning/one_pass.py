@@ -145,13 +145,14 @@ class Task:
 
 def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compared | None = None) -> Choice:
     """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows."""
-    given = isinstance(task.selector, Given)
+    given, known = isinstance(task.selector, Given), compared is not None
     compared = _compared(kernel, task, rng) if compared is None else compared
     chosen, n_centers = compared.kernel, task.n_centers
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{task.sizes.words}"
-    if task.few_enough and compared.enough is not None and n_centers is not None:
-        n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
-        words += f", as many as matter in leave-one-out, of at most {task.n_centers}"
+    if task.few_enough and n_centers is not None:
+        words += _words_of_number(compared.enough, None if known else n_centers)
+        if compared.enough is not None:
+            n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
     centers = _centers(chosen, task, _prepared(kernel, task, rng), n_centers, rng)
     chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
     if not chosen.takes_values:
@@ -159,6 +160,13 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
     return _independent(Choice(chosen, centers, factor, compared.paths, words, blur))
+
+
+def _words_of_number(enough: int | None, most: int | None) -> str:
+    """Why there are so many centers: they are enough, or ``most``, None: all rows could have been centers."""
+    if enough is None:
+        return f", at the limit of {most}: more might be better"
+    return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
 
 def _compared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Compared:
