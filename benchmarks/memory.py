@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from mercer.gram import Budget
 from mercer.kernels import RBF
 from mercer.linalg import blas_threads
 from mercer.planning import PROCESS, Rates
-from mercer.tuning.memory import Exact, exact_sizes
+from mercer.tuning.memory import ROOT_HELD, Exact, alphas_at_once, root_workers
 
 GIB = 2.0**30
 # What allocators and threads keep, and modules that are imported late.
@@ -167,8 +167,9 @@ def planned(setting: Setting) -> float:
     room, item = setting.max_memory * GIB, np.dtype(setting.dtype).itemsize
     if not setting.m:
         extent = Exact(setting.n, setting.n, setting.q, float(item * setting.d), classes=setting.k > 0)
-        kernels, alphas = exact_sizes(extent, room, 1)
-        return PROCESS + kernels * extent.n_bytes(alphas)
+        # The kernel matrix, and a Cholesky factor and its inverse for each alpha that is computed in parallel.
+        held = 1 + ROOT_HELD * root_workers(extent, room, blas_threads())
+        return PROCESS + replace(extent, held=held).n_bytes(alphas_at_once(extent, room))
     d = int(1.5 * DENSITY * setting.d) if setting.source == "CSR" else setting.d
     return plan(
         setting.n,

@@ -204,7 +204,7 @@ def test_classes_are_told_apart_whoever_chooses(centers):
 def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
     monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 300)
     model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
-    assert "ForwardSelection on 900 rows" in model.report_.centers
+    assert "Uniform on 900 rows" in model.report_.centers
     # At most half of the rows, and no more than the kernel can tell apart.
     assert 50 < len(model.X_fit_) <= 450
     assert len(KernelFisherClassifier(KERNEL, centers="all").fit(*banana).X_fit_) == 900
@@ -223,7 +223,7 @@ def test_rare_classes_are_in_every_sample(rng):
     X, y = rng.normal(size=(3000, 2)), np.zeros(3000, int)
     y[:4], X[:4, 0] = 2, 6.0
     y[4:1500], X[4:1500, 1] = 1, X[4:1500, 1] + 4.0
-    model = KernelFisherClassifier(KERNEL, centers=40, loo_rows=60, random_state=0).fit(X, y)
+    model = KernelFisherClassifier(KERNEL, centers=ForwardSelection(40), loo_rows=60, random_state=0).fit(X, y)
     assert (model.predict(X[:4]) == 2).all()
     assert np.isfinite(model.predict_proba(X)).all()
 

@@ -8,7 +8,7 @@ import numpy as np
 from mercer.gram import blocks
 from mercer.gram.blocks import AgainstCenters, check_finite, cuts, evaluator, overflow
 from mercer.kernels.base import Kernel
-from mercer.linalg.threads import map_in_threads
+from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.base import Block, Rows
 from mercer.rows.memory import MemoryRows
 from mercer.rows.table import n_rows, take
@@ -37,7 +37,8 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
 
     step = max(1, (cells or blocks.BLOCK_SIZE) // max(len(coef), 1))
     if len(out) <= step:
-        fill(slice(0, len(out)))
+        with one_blas_thread():
+            fill(slice(0, len(out)))
     else:
         map_in_threads(fill, cuts(len(out), max(1, step // PIECES)), most=PIECES)
     return out

@@ -7,6 +7,7 @@ number of threads, and neither do the bits of the result.
 """
 
 import atexit
+import os
 import sys
 import threading
 from collections import deque
@@ -73,6 +74,14 @@ class _OneThread:
                 for library, threads in self._before:
                     _set(library, threads)
 
+    def forget(self) -> None:
+        """Nobody asks any longer, in a new process."""
+        self._lock = threading.RLock()
+        if self._n_asking:
+            self._n_asking = 0
+            for library, threads in self._before:
+                _set(library, threads)
+
     @property
     def otherwise(self) -> int:
         """The number of threads that BLAS has, or will have when nobody asks for one any longer."""
@@ -99,6 +108,9 @@ def _set(library: Any, threads: int) -> None:
 
 
 _ONE_THREAD = _OneThread()
+if hasattr(os, "register_at_fork"):
+    # A child that was forked during a fit has none of the threads that would end it.
+    os.register_at_fork(after_in_child=_ONE_THREAD.forget)
 
 
 def blas_threads() -> int:

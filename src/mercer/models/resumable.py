@@ -31,12 +31,13 @@ from mercer.models.validation import (
     under_parameters,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
-from mercer.rows.table import take
+from mercer.rows.table import n_rows, take
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
 from mercer.tuning.passes import Encoder, PassState, begin, look
+from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
 # Up to this number of rows all are centers by default; up to EXACT_ROWS all, if so many matter.
@@ -127,8 +128,9 @@ class ResumableModel(KernelModel):
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold)
-        compared = every.compare(rng, count=_may_be_fewer(settings, len(y)))
-        if compared.enough is not None and FEWER * compared.enough <= len(y):
+        u = n_rows(every.problem.X)
+        compared = every.compare(rng, count=_may_be_fewer(settings, every.problem))
+        if compared.enough is not None and FEWER * compared.enough <= u:
             self._begin(rows, settings, rng, fold, compared=compared)
             self.__dict__ |= self._solution(rows)
             return self
@@ -293,13 +295,20 @@ def _in_passes(settings: Settings, n: int) -> bool:
     return not (isinstance(centers, str) and centers == "all")
 
 
-def _may_be_fewer(settings: Settings, n: int) -> bool:
-    """Whether it is asked if fewer centers than rows are enough."""
+def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
+    """Whether it is asked if fewer centers than distinct rows are enough.
+
+    Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
+    float32. Nor for folds, each of which would take a decomposition.
+    """
     return (
         isinstance(settings.centers, str)
         and settings.centers == "auto"
-        and n > EVERY_ROW
+        and n_rows(problem.X) > EVERY_ROW
+        and settings.kernel.positive_semidefinite
         and not settings.kernel.takes_values
+        and problem.fold is None
+        and getattr(problem.X, "dtype", None) != np.float32
     )
 
 

@@ -77,8 +77,16 @@ class Training:
     def used(self, kernel: Kernel) -> tuple["Training", Indices]:
         """The rows with weight, and their positions."""
         rows = np.flatnonzero(self.weight > 0)
-        if len(rows) == len(self.Y):
-            return self, rows
-        fold = None if self.fold is None else self.fold[rows]
-        X = kernel.subset(self.X, rows)
-        return Training(X, self.Y[rows], self.weight[rows], self.given[rows], self.reading, fold), rows
+        return (self if len(rows) == len(self.Y) else self.some(kernel, rows)), rows
+
+    def some(self, kernel: Kernel, rows: Indices) -> "Training":
+        """Some of the rows."""
+        parts = {name: getattr(self, name) for name in ("fold", "represents", "faded")}
+        return Training(
+            kernel.subset(self.X, rows),
+            self.Y[rows],
+            self.weight[rows],
+            self.given[rows],
+            self.reading,
+            **{name: None if values is None else values[rows] for name, values in parts.items()},
+        )

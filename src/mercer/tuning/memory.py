@@ -337,8 +337,8 @@ def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
     if need <= budget.n_bytes:
         return
     sample = min(n, MOST_ROWS)
-    load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1), 1, n=n, classes=extent.classes)
-    m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m)), budget), max(u // 2, 1))
+    load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1, n), 1, n=n, classes=extent.classes)
+    m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m, n)), budget), max(u // 2, 1))
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
     if stage.n_bytes <= budget.n_bytes:
         stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)

@@ -156,6 +156,9 @@ class PassState:
         with at_most(task.sizes.threads):
             tuned = finish(known, self.moments, task, judges=judges, part=None if self.fold is None else part)
         warn_of_fit(training.X, tuned)
+        if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
+            # Rows whose targets selected the centers are predicted too well.
+            tuned, training, index = tuned.of_rows(judges), training.some(self.kernel, judges), index[judges]
         return Fit(
             tuned,
             training,
@@ -294,6 +297,15 @@ def _load(
         floor=0 if known is not None else 2 * wanted_centers(settings.centers),
         least=OF_EACH * max(q, 2) if classes else 0,
     )
+
+
+def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
+    """Whether every class, if there are classes, has some of these rows with weight."""
+    if not targets.has_classes:
+        return True
+    used = np.flatnonzero(training.weight > 0)
+    some, every = (set(class_numbers(training.Y[part]).tolist()) for part in (np.intersect1d(rows, used), used))
+    return some == every
 
 
 def _n_held_out(settings: Settings, q: int, size: int) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer.kernels.base import Kernel
 from mercer.solvers.spectrum import Coefficients
-from mercer.types import Array
+from mercer.types import Array, Indices
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
@@ -182,3 +182,9 @@ class Tuned:
     paths: tuple[TuningPath, ...]
     otherwise: Array | None = None
     without: Mapping[int, Coefficients] = field(default_factory=dict)
+
+    def of_rows(self, rows: Indices) -> "Tuned":
+        """With the outputs of some rows only."""
+        fitted = self.fitted[rows] if len(self.fitted) else self.fitted
+        otherwise = None if self.otherwise is None else self.otherwise[rows]
+        return replace(self, fitted=fitted, loo=self.loo[rows], otherwise=otherwise)
