@@ -170,6 +170,7 @@ OBJECTS = 2 * MIB
         (700, 5, 2, 20, {}),
         (600, 5, 20, 16, {"kernel": RBF(gamma=0.1)}),
         (1500, 5, 2, 55, {}),
+        (1500, 5, 2, 88, {"cv": 2}),
     ],
 )
 def test_a_fit_allocates_no_more_than_its_budget(rng, n, d, k, mib, parameters):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mercer.rows import distinct_rows, every_row, fold_members
+from mercer.rows import distinct_rows, every_row
 
 TABLES = st.lists(
     st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=2, max_size=2), min_size=1, max_size=15
@@ -52,15 +52,6 @@ def test_objects_without_a_hash_are_compared_by_identity():
 
 def test_every_row_is_its_own_point():
     assert every_row(3).first.tolist() == every_row(3).point.tolist() == [0, 1, 2]
-
-
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
-@settings(max_examples=40, deadline=None, derandomize=True)
-def test_folds_are_a_partition_into_equal_names(names):
-    fold = np.array(names)
-    members = fold_members(fold)
-    assert sorted(np.concatenate(members).tolist()) == list(range(len(fold)))
-    assert [set(fold[rows]) for rows in members] == [{name} for name in np.unique(fold)]
 
 
 @pytest.mark.parametrize(

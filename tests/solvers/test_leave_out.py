@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows, every_row
-from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers import Observations, decompose, leave_out, left_out
 from mercer.solvers.root import Projected
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)
@@ -182,6 +182,29 @@ def test_folds_of_one_row_are_leave_one_out_where_no_weight_exceeds_one(rng):
     spectrum = decompose(K, observations.point_weight)
     singles = leave_out(spectrum, observations, ALPHAS, np.arange(20))
     assert_allclose(singles, leave_out(spectrum, observations, ALPHAS), rtol=1e-9, atol=1e-9)
+
+
+def test_folds_with_equally_many_points_are_solved_for_together(rng, monkeypatch):
+    K, observations = narrow_rbf(rng, 60), observed(rng, 60, 60)
+    shapes, solver = [], np.linalg.solve
+
+    def counted(A, B):
+        shapes.append(A.shape)
+        return solver(A, B)
+
+    monkeypatch.setattr(np.linalg, "solve", counted)
+    fold = np.r_[np.arange(40) // 2, 20 + np.arange(20) // 5]
+    leave_out(decompose(K, observations.point_weight), observations, ALPHAS[:1], fold)
+    assert shapes == [(1, 20, 2, 2), (1, 4, 5, 5)]
+
+
+def test_stacks_of_folds_in_little_memory_are_the_same(rng, monkeypatch):
+    K, observations = narrow_rbf(rng, 30), observed(rng, 30, 40)
+    spectrum, fold = decompose(K, observations.point_weight), rng.permutation(40) // 3
+    whole = leave_out(spectrum, observations, ALPHAS, fold)
+    for numbers in (1, 1000, 5000):
+        monkeypatch.setattr(left_out, "WORKSPACE", numbers)
+        assert_close(leave_out(spectrum, observations, ALPHAS, fold), whole, 1e-12)
 
 
 def test_names_of_folds_do_not_matter(rng):

@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
+from mercer.linalg import factor_spd
 from mercer.rows import distinct_rows, every_row
 from mercer.rows.base import Block
-from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers import Observations, decompose, leave_out, left_out
 from mercer.solvers.nested import SHIFT, NestedCenters
 from mercer.solvers.ridge import decompose_moments
 
@@ -18,6 +19,9 @@ ALPHAS = np.array([1e-4, 1e-2, 1.0, 1e3])
 N, M = 50, 12
 # The shift moves eigenvalues of K_zz by 1e-10 of the largest: directions of condition 1e3 by at most 1e-7.
 SHIFTED = 1e3 * SHIFT
+
+LONG = np.longdouble
+EPS = np.finfo(np.float64).eps
 
 penalties = pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 intercepts = pytest.mark.parametrize("intercept", [True, False])
@@ -97,6 +101,93 @@ def test_all_points_as_centers_give_the_exact_fit(rng, in_folds, intercept, pena
     assert_allclose(found, leave_out(exact, observations, ALPHAS, fold), atol=SHIFTED)
 
 
+def refitted_without(fits, observations, alpha, fold):
+    """Outputs (n, q) of all rows for the fits to the other folds: normal equations in extended precision."""
+    point, w, Y = observations.rows.point, observations.weight.astype(LONG), observations.Y
+    F = (fits.Z.astype(LONG) / fits.root_weight.astype(LONG)[:, None])[point]
+    F, R = np.column_stack([F, np.full(len(F), fits.has_intercept)]), LONG(alpha) * np.eye(F.shape[1] + 1)
+    R[-1, -1] = not fits.has_intercept
+    outputs = np.empty(Y.shape, LONG)
+    for f in np.unique(fold):
+        WF = (w * (fold != f))[:, None] * F
+        outputs[fold == f] = F[fold == f] @ eliminated(WF.T @ F + R, WF.T @ Y)
+    return outputs
+
+
+def eliminated(A, B):
+    """A^-1 B in the precision of A, definite: no pivots."""
+    A = np.column_stack([A, B])
+    for j in range(len(A)):
+        A[j] /= A[j, j]
+        others = np.arange(len(A)) != j
+        A[others] -= A[others, j, None] * A[j]
+    return A[:, len(A) :]
+
+
+def copied(rng, u, n):
+    """n rows with conflicting targets at u points, the last n - u of them copies."""
+    point = np.r_[np.arange(u), rng.integers(u, size=n - u)]
+    weight = rng.uniform(0.3, 2.0, n)
+    return Observations(rng.normal(size=(n, 2)), weight, weight, distinct_rows(point[:, None].astype(float)))
+
+
+FOLDS = {
+    "halves": lambda point: np.arange(len(point)) % 2,
+    "unequal": lambda point: np.minimum(np.arange(len(point)) // 5, 3),
+    "most rows": lambda point: (np.arange(len(point)) % 10 == 0).astype(int),
+    "copies together": lambda point: point % 3,
+}
+
+
+@penalties
+@intercepts
+@pytest.mark.parametrize("n", [N, N + 25, 4 * N])
+@pytest.mark.parametrize("folds", FOLDS)
+def test_leaving_out_folds_with_more_points_than_centers_equals_refitting(rng, folds, n, intercept, penalty):
+    observations = copied(rng, N, n)
+    fold = FOLDS[folds](observations.rows.point)
+    X, centers = rng.normal(size=(N, 3)), rng.permutation(N)[:M]
+    fits = nested(X, observations.point_weight, centers, penalty=penalty, intercept=intercept).first()
+    alphas = np.r_[1e-10, 1e-7, ALPHAS]
+    found = leave_out(fits, observations, alphas, fold)
+    for outputs, alpha in zip(found, alphas):
+        exact = refitted_without(fits, observations, alpha, fold)
+        assert_allclose(outputs, exact.astype(float), rtol=0, atol=1e-9 * np.abs(exact).max())
+
+
+@intercepts
+def test_leaving_out_large_folds_loses_what_a_small_alpha_leaves_open(rng, intercept):
+    x, observations = rng.normal(size=(N, 1)), copied(rng, N, N)
+    # Wide: eigenvalues down to rounding, all of them far below the smallest alpha or far above.
+    K = np.exp(-0.1 * (x - x[:M].T) ** 2)
+    fits = NestedCenters.of(K, K[:M], observations.point_weight, intercept=intercept).first()
+    for alpha in fits.trace * np.array([1e-8, 1e-5, 1e-2]):
+        found = leave_out(fits, observations, np.array([alpha]), np.arange(N) % 2)[0]
+        exact = refitted_without(fits, observations, alpha, np.arange(N) % 2).astype(float)
+        # An error of the sums that is eps times the trace moves the solution by eps trace / alpha.
+        assert_allclose(found, exact, rtol=0, atol=50 * EPS * (1 + fits.trace / alpha) * np.abs(exact).max())
+
+
+@intercepts
+@pytest.mark.parametrize("n", [N, 4 * N])
+def test_no_system_is_larger_than_the_number_of_centers(rng, monkeypatch, n, intercept):
+    sizes = []
+
+    def counting(solver):
+        def counted(A, *rest):
+            sizes.append(A.shape[-1])
+            return solver(A, *rest)
+
+        return counted
+
+    monkeypatch.setattr(np.linalg, "solve", counting(np.linalg.solve))
+    monkeypatch.setattr(left_out, "factor_spd", counting(factor_spd), raising=False)
+    observations, X = copied(rng, N, n), rng.normal(size=(N, 3))
+    fits = nested(X, observations.point_weight, np.arange(M), intercept=intercept).first()
+    leave_out(fits, observations, ALPHAS, np.arange(n) % 2)
+    assert 0 < max(sizes) <= M
+
+
 def test_centers_that_depend_on_each_other_change_nothing(rows):
     X, Y, weight, unit = rows
     observations = Observations(Y, weight, unit, every_row(N))
@@ -126,6 +217,10 @@ def test_a_kernel_that_is_zero_fits_the_mean(rows):
     found = leave_out(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS)
     rest = weight @ Y - weight[:, None] * Y
     assert_allclose(found, np.broadcast_to(rest / (weight.sum() - weight)[:, None], found.shape), rtol=1e-12)
+    first = np.arange(N) < N // 2
+    halves = leave_out(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS, first)
+    mean = np.average(Y[~first], axis=0, weights=weight[~first])
+    assert_allclose(halves[:, first], np.broadcast_to(mean, halves[:, first].shape), rtol=1e-12)
 
 
 def test_fits_do_not_write_to_the_kernel_values(rows, frozen):

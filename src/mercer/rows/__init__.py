@@ -4,7 +4,6 @@ from mercer.rows.base import Block, Rows
 from mercer.rows.dask import is_dask, map_rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.draw import Draw, Drawn, Labels, Sample, sample, survey
-from mercer.rows.groups import fold_members
 from mercer.rows.memory import MemoryRows
 from mercer.rows.parquet import ParquetRows
 from mercer.rows.source import as_rows, feature_names, first_block, outside_memory
@@ -30,7 +29,6 @@ __all__ = [
     "every_row",
     "feature_names",
     "first_block",
-    "fold_members",
     "is_dask",
     "map_rows",
     "outside_memory",

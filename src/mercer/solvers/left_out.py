@@ -4,18 +4,20 @@ The smoother of penalized least squares is linear, so a row of weight w at a poi
 residual r, of which the weight ``unit`` is held out, has the leave-one-out residual r / (1 - h unit/w), with 1 - h
 = alpha P_gg from the spectrum: no cancellation, however small alpha is. For unit = w this is the closed form of
 section 4.4 in Mika (2002), whose printed rank-two update needs the row of the intercept as well. Folds of
-several rows require a system of their size.
+several rows require a system of their size, or, with few centers, of the number of centers or of the other points:
+whichever takes fewer operations.
 
 Only ``unit`` of the weight of a row is held out, so that a row of weight two and a repeated row give the same
 numbers; folds are held out with all their weight.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.errors import NumericalError
-from mercer.rows import fold_members
+from mercer.linalg import factor_spd
 from mercer.solvers.spectrum import Observations, Resolvent
 from mercer.types import Array, Indices
 
@@ -28,23 +30,13 @@ def leave_out(
 ) -> Array:
     """Outputs for each row of the model fitted without it (a, n, q), exact, for every alpha > 0.
 
-    ``fold`` (n,) numbers the rows that are held out together; None: each row alone. O(u² a q), and
-    O(n u a) times the size of a fold with folds.
+    ``fold`` (n,) numbers the rows that are held out together; None: each row alone. O(u² a q), and with folds
+    O(n u a) times the size of a fold, or with m centers O(u m² + a m³) for each fold if that is less.
     """
     if fold is None:
         return _leave_one_out(resolvent, observations, np.asarray(alphas))
-    outputs = np.empty((len(alphas), *observations.Y.shape))
-    residual = _residual(resolvent, observations, np.asarray(alphas))
-    for rows in fold_members(fold):
-        part = _Leaving.of(observations, rows)
-        # At most two matrices of the size of U, for which there was memory during the decomposition.
-        most = min(WORKSPACE, 2 * len(resolvent.root_weight) * resolvent.width)
-        step = max(1, most // (len(part.points) * (resolvent.width + 4 * len(part.points)) + 1))
-        for a in range(0, len(alphas), step):
-            some = np.asarray(alphas)[a : a + step]
-            r = residual[a : a + step, part.points]
-            outputs[a : a + step, rows] = _outputs_without(resolvent, observations, some, part, r)
-    return outputs
+    held = _HeldOut.of(observations, fold)
+    return _folds_left_out(resolvent, observations, np.asarray(alphas), held)[:, held.entry]
 
 
 def _residual(resolvent: Resolvent, observations: Observations, alphas: Array) -> Array:
@@ -68,48 +60,124 @@ def _leave_one_out(resolvent: Resolvent, observations: Observations, alphas: Arr
 
 
 @dataclass(frozen=True)
-class _Leaving:
-    """Points (g,) with held-out rows, the point of each row, the share of weight that stays, shift of targets."""
+class _HeldOut:
+    """The points of every fold, fold after fold: c entries, one for each pair of a fold and a point in it.
 
-    points: Indices
-    position: Indices
+    ``point`` (c,); ``stays`` (c,), the share of its weight outside the fold, and ``moves`` (c, q), the shift
+    of its mean target without the fold; ``sizes`` (k,), the entries of each fold; ``entry`` (n,) of each row.
+    """
+
+    point: Indices
     stays: Array
     moves: Array
+    sizes: Indices
+    entry: Indices
 
     @classmethod
-    def of(cls, observations: Observations, rows: Indices) -> "_Leaving":
-        points, position = np.unique(observations.rows.point[rows], return_inverse=True)
-        weight = observations.weight[rows]
-        gone = np.bincount(position, weight, minlength=len(points))
-        alone = np.bincount(position, minlength=len(points)) == observations.point_count[points]
+    def of(cls, observations: Observations, fold: Indices) -> "_HeldOut":
+        u, weight, own = observations.rows.n_points, observations.weight, observations.rows.point
+        _, number = np.unique(fold, return_inverse=True)
+        pairs, entry = np.unique(number * u + own, return_inverse=True)
+        point = pairs % u
+        alone = np.bincount(entry) == observations.point_count[point]
         # If all copies are held out, exactly nothing stays, not a rounding error.
-        left = np.where(alone, 0.0, observations.point_weight[points] - gone)
-        pull = np.zeros((len(points), observations.Y.shape[1]))
-        apart = observations.Y[rows] - observations.point_target[observations.rows.point[rows]]
-        np.add.at(pull, position, weight[:, None] * apart)
-        moves = -pull / np.where(alone, 1.0, left)[:, None]
-        return cls(points, position, left / observations.point_weight[points], moves * ~alone[:, None])
+        left = np.where(alone, 0.0, observations.point_weight[point] - np.bincount(entry, weight))
+        pull = np.zeros((len(pairs), observations.Y.shape[1]))
+        np.add.at(pull, entry, weight[:, None] * (observations.Y - observations.point_target[own]))
+        moves = np.where(alone[:, None], 0.0, -pull / np.where(alone, 1.0, left)[:, None])
+        return cls(point, left / observations.point_weight[point], moves, np.bincount(pairs // u), entry)
+
+    def stacks(self) -> Iterator[Indices]:
+        """Entries (f, g) of the f folds with g points, for every g."""
+        first = np.cumsum(self.sizes) - self.sizes
+        for g in np.unique(self.sizes):
+            yield first[self.sizes == g][:, None] + np.arange(g)
 
 
-def _outputs_without(
-    resolvent: Resolvent, observations: Observations, alphas: Array, part: _Leaving, r: Array
+def _folds_left_out(resolvent: Resolvent, observations: Observations, alphas: Array, held: _HeldOut) -> Array:
+    """f (a, c, q) at the entries, without their fold."""
+    outputs = np.empty((len(alphas), len(held.point), observations.Y.shape[1]))
+    residual = _residual(resolvent, observations, alphas)
+    for stack in held.stacks():
+        again = np.array([_refitting_is_faster(resolvent, held.stays[own], len(alphas)) for own in stack])
+        for own in stack[again]:
+            outputs[:, own] = _refitted(resolvent, observations, alphas, held, own)
+        for a, some in _pieces(resolvent, stack[~again], len(alphas)):
+            r = residual[a][:, held.point[some]]
+            outputs[a, some] = _downdated(resolvent, observations, alphas[a], held, some, r)
+    return outputs
+
+
+def _pieces(resolvent: Resolvent, stack: Indices, n_alphas: int) -> Iterator[tuple[slice, Indices]]:
+    """Alphas, and folds of a stack (f, g) of entries, for which there is memory at once."""
+    # At most two matrices of the size of U, for which there was memory during the decomposition.
+    most = min(WORKSPACE, 2 * len(resolvent.root_weight) * resolvent.width)
+    g = stack.shape[1]
+    systems = max(1, most // (g * (resolvent.width + 4 * g) + 1))
+    step = min(systems, n_alphas)
+    for f in range(0, len(stack), systems // step):
+        for a in range(0, n_alphas, step):
+            yield slice(a, a + step), stack[f : f + systems // step]
+
+
+def _downdated(
+    resolvent: Resolvent, observations: Observations, alphas: Array, held: _HeldOut, stack: Indices, r: Array
 ) -> Array:
-    """f (a, g, q) at the rows of a fold when they are held out, for residuals r (a, g, q): block downdate of the
-    smoother.
+    """f (a, f, g, q) at the entries (f, g) of folds without them, for residuals r (a, f, g, q): block downdates of
+    the smoother.
 
     With Q = S^-1 P S, share t of the weight that stays and shift m of the mean target, the change u
     of f from the mean target solves (t + alpha Q (1 - t)) u = t m - r - alpha Q t m.
     """
-    g, t = part.points, part.stays
-    s = resolvent.root_weight[g]
-    aQ = resolvent.left_block(g, alphas) * (s / s[:, None])
-    moved = t[:, None] * part.moves
+    points, t = held.point[stack], held.stays[stack]
+    s, g = resolvent.root_weight[points], stack.shape[1]
+    aQ = resolvent.left_block(points, alphas) * (s[:, None, :] / s[:, :, None])
+    moved = t[:, :, None] * held.moves[stack]
     try:
-        u = np.linalg.solve(aQ * (1.0 - t) + np.diag(t), moved - r - aQ @ moved)
+        u = np.linalg.solve(aQ * (1.0 - t[:, None, :]) + t[:, :, None] * np.eye(g), moved - r - aQ @ moved)
     except np.linalg.LinAlgError as problem:
         raise NumericalError(
-            f"{len(g)} rows that are held out together determine a part of the fit alone; hold out fewer rows at "
+            f"{g} rows that are held out together determine a part of the fit alone; hold out fewer rows at "
             "a time, or use a larger alpha"
         ) from problem
-    f: Array = (observations.point_target[g] + u)[:, part.position]
+    f: Array = observations.point_target[points] + u
     return f
+
+
+def _refitting_is_faster(resolvent: Resolvent, t: Array, n_alphas: int) -> bool:
+    """Whether a fit without g points, of which shares t (g,) stay, takes fewer operations than their systems."""
+    if resolvent.features is None:
+        return False
+    (u, m), g = resolvent.features.shape, len(t)
+    rest = u - int(np.count_nonzero(t == 0.0))
+    size = min(rest, m)
+    refit, systems = rest * m * size + n_alphas * size**3 / 3, n_alphas * g**2 * (2 * m + 2 * g / 3)
+    # With no point left there is nothing to fit.
+    return bool(rest and refit < systems)
+
+
+def _refitted(
+    resolvent: Resolvent, observations: Observations, alphas: Array, held: _HeldOut, own: Indices
+) -> Array:
+    """f (a, g, q) at the entries (g,) of a fold, from a fit of the features to the weight that stays."""
+    assert resolvent.features is not None
+    g, share, Y = held.point[own], np.ones(len(resolvent.root_weight)), observations.point_target.copy()
+    share[g], Y[g] = held.stays[own], Y[g] + held.moves[own]
+    rest = np.flatnonzero(share)
+    root = np.sqrt(share[rest])[:, None]
+    s, A = root * resolvent.root_weight[rest, None], resolvent.features[rest]
+    A *= root
+    level = float(resolvent.has_intercept) / float((s * s).sum())
+    mean, target_mean = level * (s.T @ A), level * (s.T @ (s * Y[rest]))
+    A -= s * mean
+    slopes = _ridge(A, s * (Y[rest] - target_mean), alphas)
+    f: Array = (resolvent.features[g] / resolvent.root_weight[g, None] - mean) @ slopes + target_mean
+    return f
+
+
+def _ridge(A: Array, B: Array, alphas: Array) -> Array:
+    """(A'A + alpha)^-1 A'B (a, m, q) for A (r, m), from the smaller of A'A and AA'."""
+    wide = len(A) < A.shape[1]
+    G, C = (A @ A.T, B) if wide else (A.T @ A, A.T @ B)
+    solved = np.stack([factor_spd(G + alpha * np.eye(len(G))).solve(C) for alpha in alphas])
+    return A.T @ solved if wide else solved

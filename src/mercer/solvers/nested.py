@@ -35,6 +35,10 @@ class LowRank(Eigenvalues, Resolvent):
     def width(self) -> int:
         return int(self.Z.shape[1])
 
+    @property
+    def features(self) -> Array:
+        return self.Z
+
     def left(self, alphas: Array) -> Array:
         left: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
         # A point that alone determines a direction: its leverage is 1 up to rounding.
@@ -42,8 +46,9 @@ class LowRank(Eigenvalues, Resolvent):
 
     def left_block(self, points: Indices, alphas: Array) -> Array:
         s, Z = self.root_weight[points], self.Z[points]
-        rest = np.eye(len(points)) - self.has_intercept * np.outer(s, s) / self._weight
-        block: Array = rest - (Z * self.inverse(alphas)[:, None, :]) @ Z.T
+        constant = self.has_intercept * s[:, :, None] * s[:, None, :] / self._weight
+        fitted = (Z * self.inverse(alphas)[:, None, None, :]) @ Z.transpose(0, 2, 1)
+        block: Array = np.eye(points.shape[1]) - constant - fitted
         return block
 
     def residual(self, SY: Array, alphas: Array) -> Array:

@@ -108,11 +108,17 @@ class Resolvent(ABC):
     """
 
     root_weight: Array
+    has_intercept: bool
 
     @property
     @abstractmethod
     def width(self) -> int:
         """Numbers per point that a block of P is computed from."""
+
+    @property
+    @abstractmethod
+    def features(self) -> Array | None:
+        """S F (u, m) if the fit is f = F a + b with the penalty alpha a'a and few columns; None otherwise."""
 
     @abstractmethod
     def left(self, alphas: Array) -> Array:
@@ -120,7 +126,7 @@ class Resolvent(ABC):
 
     @abstractmethod
     def left_block(self, points: Indices, alphas: Array) -> Array:
-        """alpha P (a, g, g) for some points (g,)."""
+        """alpha P (a, f, g, g) for f times g points (f, g)."""
 
     @abstractmethod
     def residual(self, SY: Array, alphas: Array) -> Array:
@@ -138,7 +144,6 @@ class Rooted(Resolvent):
     kernel_mean: Array
     noise: float
     negative: float
-    has_intercept: bool
 
     @abstractmethod
     def inverse(self, alphas: Array) -> Array:
@@ -164,13 +169,17 @@ class Rooted(Resolvent):
     def width(self) -> int:
         return int(self.vectors.shape[1])
 
+    @property
+    def features(self) -> None:
+        return None
+
     def left(self, alphas: Array) -> Array:
         return np.asarray(alphas)[:, None] * _row_norms(self.vectors, self.inverse(alphas))
 
     def left_block(self, points: Indices, alphas: Array) -> Array:
         U = self.vectors[points]
-        damped = U * (np.asarray(alphas)[:, None] * self.inverse(alphas))[:, None, :]
-        return np.asarray(damped @ U.T)
+        damped = U * (np.asarray(alphas)[:, None] * self.inverse(alphas))[:, None, None, :]
+        return np.asarray(damped @ U.transpose(0, 2, 1))
 
     def residual(self, SY: Array, alphas: Array) -> Array:
         z, damping = self.vectors.T @ SY, np.asarray(alphas)[:, None] * self.inverse(alphas)
