@@ -74,6 +74,14 @@ def test_an_exact_fit_says_every_phase(every_phase, capsys, n, last):
     assert phases(lines)[-len(last) - 1 :] == [*last, "KernelRidgeRegressor"]
 
 
+@pytest.mark.parametrize(("alpha", "count"), [("loo", r"[2-9] alphas"), (0.1, "1 alpha")])
+def test_cholesky_factors_are_counted_by_alphas(every_phase, capsys, alpha, count):
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    KernelRidgeRegressor(RBF(gamma=0.5), alpha=alpha, verbose=1, random_state=0).fit(X, np.sin(3.0 * X[:, 0]))
+    (line,) = [line for line in said(capsys) if line.startswith("Cholesky")]
+    assert re.fullmatch(rf"Cholesky factors and leave-one-out of 900 rows: {count} in \d+\.\d s", line)
+
+
 def test_kernels_compared_for_a_fit_with_centers_are_counted(every_phase, rows, capsys):
     KernelFisherClassifier(centers=20, verbose=1, random_state=0).fit(*rows)
     lines = [line for line in said(capsys) if line.startswith("comparison of kernels on 300 rows")]

@@ -134,6 +134,9 @@ def test_a_bar_on_a_screen_where_tqdm_is_installed(every_phase, monkeypatch):
         (("moments", 10, 10, 2.0), "moments: 10 rows in 2.0 s, 5 rows/s"),
         (("pass", 2000, None, 2.0), "pass: 2,000 rows in 2.0 s, 1,000 rows/s"),
         (("kernels", 0, 15, 2.0, "kernels"), "kernels: 0 of 15 kernels in 2.0 s"),
+        (("kernels", 1, 15, 2.0, "kernels"), "kernels: 1 of 15 kernels in 2.0 s, 28.0 s left"),
+        (("factors", 1, None, 2.0, "alphas"), "factors: 1 alpha in 2.0 s"),
+        (("factors", 2, None, 2.0, "alphas"), "factors: 2 alphas in 2.0 s"),
     ],
 )
 def test_the_line_has_rows_seconds_rate_and_time_left(arguments, said):

@@ -26,7 +26,7 @@ def progress(phase: str, total: int | None, *, verbose: int, unit: str = "rows")
     twice a second, in a file a new one every 20 seconds and one at the end.
     """
     if verbose <= 0:
-        yield _nothing
+        yield nothing
         return
     bar = _tqdm()
     if bar is None:
@@ -69,6 +69,8 @@ def sentence(phase: str, done: int, total: int | None, seconds: float, unit: str
     'moments: 500,000 rows in 4.0 s, 125,000 rows/s'
     >>> sentence("comparison of kernels", 5, 15, 2.0, "kernels")
     'comparison of kernels: 5 of 15 kernels in 2.0 s, 4.0 s left'
+    >>> sentence("Cholesky factors", 1, None, 2.0, "alphas")
+    'Cholesky factors: 1 alpha in 2.0 s'
     >>> sentence("decomposition", 0, None, 2.0, "")
     'decomposition: 2.0 s'
     """
@@ -78,7 +80,8 @@ def sentence(phase: str, done: int, total: int | None, seconds: float, unit: str
     of = "" if total is None or done == total else f" of {total:,}"
     speed = f", {rate:,.0f} {unit}/s" if unit == "rows" else ""
     left = f", {(total - done) / rate:.1f} s left" if total is not None and 0 < done < total else ""
-    return f"{phase}: {done:,}{of} {unit} in {seconds:.1f} s{speed}{left}"
+    noun = unit.removesuffix("s") if done == 1 and not of else unit
+    return f"{phase}: {done:,}{of} {noun} in {seconds:.1f} s{speed}{left}"
 
 
 @dataclass
@@ -137,7 +140,7 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-def _nothing(n: int) -> None:
+def nothing(n: int) -> None:
     """Show nothing."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mercer.linalg import map_in_threads
+from mercer.rows.progress import Advance, nothing
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.root import Projected
 from mercer.solvers.spectrum import (
@@ -85,7 +86,7 @@ class RootFit:
     """Observations at the points of a kernel matrix; fits for few alphas, one Cholesky factor each.
 
     ``workers`` factors are computed in parallel, each on one thread: results do not depend on their number.
-    ``found`` holds what was computed.
+    ``found`` holds what was computed; ``advance`` is called with 1 for every factor.
     """
 
     projected: Projected
@@ -93,6 +94,7 @@ class RootFit:
     fold: Indices | None = None
     workers: int = 1
     found: dict[float, AlphaFit] = field(default_factory=dict, repr=False)
+    advance: Advance = nothing
 
     def compute(self, alphas: Array) -> None:
         """Factor for these alphas."""
@@ -144,7 +146,9 @@ class RootFit:
         return self.found[alpha]
 
     def _computed(self, alpha: float) -> AlphaFit:
-        return AlphaFit.of(self.projected.root(alpha), self.observations, alpha, self.fold)
+        fit = AlphaFit.of(self.projected.root(alpha), self.observations, alpha, self.fold)
+        self.advance(1)
+        return fit
 
 
 def _without(

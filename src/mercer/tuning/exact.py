@@ -168,10 +168,11 @@ def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> Tuned:
     most = ALPHAS[-1] * matrix.trace if problem.alpha is None else problem.alpha
     if most <= matrix.least_alpha:
         raise _too_small(most)
-    with stage(f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
+    words = f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows"
+    with progress(words, None, verbose=problem.verbose, unit="alphas") as advance:
         tuned = choose_near(
             compared.kernel,
-            fits,
+            replace(fits, advance=advance),
             max(start, matrix.least_alpha),
             problem.judge,
             given=problem.alpha is not None,
