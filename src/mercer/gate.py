@@ -5,7 +5,8 @@ meaning: masked entries are not read, dates do not become numbers, and labels of
 strings.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
@@ -165,6 +166,38 @@ def _is_date(dtype: Any) -> bool:
     # Types of polars have no kind, but a method that identifies dates.
     is_temporal = getattr(dtype, "is_temporal", None)
     return getattr(dtype, "kind", "") in ("M", "m") or bool(is_temporal is not None and is_temporal())
+
+
+@contextmanager
+def naming_text(name: str, frame: Any) -> Iterator[None]:
+    """While numbers are read from a data frame: an error names the columns that contain text."""
+    try:
+        yield
+    except ValueError as problem:
+        named = hasattr(frame, "columns") and hasattr(frame, "dtypes")
+        texts = {column: first_text(frame[column]) for column in (frame.columns if named else ())}
+        found = {repr(column): text for column, text in texts.items() if text is not None}
+        if not found:
+            raise
+        columns, contain = ("columns", "contain") if len(found) > 1 else ("column", "contains")
+        raise ValueError(
+            f"{columns} {', '.join(found)} of {name} {contain} text ({next(iter(found.values()))!r}), but must be "
+            "numeric; encode text and categories with a OneHotEncoder or OrdinalEncoder in a ColumnTransformer"
+        ) from problem
+
+
+def first_text(values: Any) -> str | None:
+    """The first string that is not the text of a number; None if there is none."""
+    strings = (str(value) for value in np.asarray(values, dtype=object).ravel() if isinstance(value, str))
+    return next((text for text in strings if not _reads_as_number(text)), None)
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def rows_in(name: str, X: Any) -> Any:

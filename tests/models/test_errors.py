@@ -10,7 +10,14 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import (
+    KernelFisherClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+)
 from mercer.errors import KernelError, NumericalWarning, ScaleWarning
 from mercer.kernels import RBF, FromCallable, Sigmoid
 
@@ -33,7 +40,7 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
         ({"kernel": "gaussian"}, ["'gaussian'", "rbf"]),
         ({"kernel": RBF}, ["class RBF", "RBF()"]),
         ({"kernel": RBF(gamma="auto")}, ['"auto"', '"median", "scale", "loo"']),
-        ({"max_memory": -1}, ["max_memory=-1", "positive number or None"]),
+        ({"max_memory": -1}, ["max_memory=-1", "positive number of GiB"]),
         ({"priors": [0.5, 0.3, 0.2]}, ["priors=[0.5, 0.3, 0.2]", "2 positive numbers", "sum to one"]),
         ({"priors": [0.9, 0.9]}, ["priors=[0.9, 0.9]", "sum to one"]),
         ({"priors": [1.0, 0.0]}, ["priors=[1.0, 0.0]", "positive"]),
@@ -264,3 +271,107 @@ def test_wrong_choice_is_refused_before_anything_is_computed(two_classes, choice
 
     with pytest.raises(ValueError, match=next(iter(choice))):
         KernelFisherClassifier(never, **choice).fit(X, y)
+
+
+def frame_of(X, **more):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
+    return pandas.DataFrame({"age": X[:, 0], "income": X[:, 1]} | more)
+
+
+@pytest.mark.parametrize("centers", ["all", 10])
+def test_features_of_different_scale_are_named_if_the_rows_are_a_frame(two_classes, centers):
+    X, y = two_classes
+    with pytest.warns(ScaleWarning, match=r"feature 'income' varies .* as much as feature 'age'\. "):
+        KernelFisherClassifier(RBF(gamma=1e-8), centers=centers).fit(frame_of(X * [1.0, 1e4]), y)
+
+
+def test_features_of_different_scale_are_named_if_the_rows_are_a_stream_of_frames(two_classes):
+    X, y = two_classes
+    with pytest.warns(ScaleWarning, match=r"feature 'income' varies .* as much as feature 'age'\. "):
+        KernelFisherClassifier(RBF(gamma=1e-8), centers=10).fit([(frame_of(X * [1.0, 1e4]), y)])
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier(), OnlineFisherClassifier()], ids=str)
+@pytest.mark.parametrize("dtype", ["object", "category"])
+def test_columns_of_text_are_named(two_classes, model, dtype):
+    X, y = two_classes
+    frame = frame_of(X, town=["Ulm", "Bonn"] * 30, size=["1.5"] * 60).astype({"town": dtype})
+    remedy = r"column 'town' of X contains text \('Ulm'\).*OneHotEncoder or OrdinalEncoder in a ColumnTransformer"
+    with pytest.raises(ValueError, match=remedy):
+        model.fit(frame, y)
+
+
+def test_columns_of_text_are_named_in_a_stream(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match=r"column 'town' of X contains text \('Ulm'\)"):
+        KernelFisherClassifier(**FIXED).fit([(frame_of(X, town=["Ulm", "Bonn"] * 30), y)])
+
+
+def test_a_column_of_text_is_not_blamed_for_missing_numbers(two_classes):
+    X, y = two_classes
+    frame = frame_of(X, size=["1.5"] * 60)
+    frame.loc[3, "age"] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        KernelFisherClassifier().fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRidgeRegressor(), SparseKernelRegressor(), OnlineKernelRegressor()], ids=str
+)
+@pytest.mark.parametrize("dtype", [str, object])
+def test_regressors_refuse_labels_and_name_the_classifier(two_classes, model, dtype):
+    X, _ = two_classes
+    remedy = rf"y contains 'a', but {type(model).__name__} needs numbers; for classes, use KernelFisherClassifier"
+    with pytest.raises(ValueError, match=remedy):
+        model.fit(X, np.array(["a", "b"] * 30, dtype=dtype))
+
+
+@pytest.mark.parametrize("value", ["1GB", 0, -1.0, True], ids=repr)
+def test_the_unit_of_max_memory_is_stated(two_classes, value):
+    with pytest.raises(ValueError, match=r"max_memory=.*a positive number of GiB, such as 0\.5 or 4, or None"):
+        KernelFisherClassifier(max_memory=value).fit(*two_classes)
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier, SparseFisherClassifier], ids=str)
+def test_priors_by_label_are_those_in_the_order_of_the_classes(two_classes, model):
+    X, y = two_classes
+    labels = np.array(["no", "yes"])[y]
+    by_label = model(**FIXED, priors={"yes": 0.9, "no": 0.1}).fit(X, labels)
+    in_order = model(**FIXED, priors=[0.1, 0.9]).fit(X, labels)
+    np.testing.assert_array_equal(by_label.priors_, [0.1, 0.9])
+    np.testing.assert_array_equal(by_label.predict_proba(X), in_order.predict_proba(X))
+
+
+@pytest.mark.parametrize("priors", [{0: 1.0}, {0: 0.5, 2: 0.5}, {0: 0.2, 1: 0.3, 2: 0.5}], ids=str)
+def test_priors_by_label_need_the_labels_of_all_classes(two_classes, priors):
+    with pytest.raises(ValueError, match=r"priors=\{.*pass one for each of the classes \[0, 1\]"):
+        KernelFisherClassifier(**FIXED, priors=priors).fit(*two_classes)
+
+
+@pytest.mark.parametrize("priors", [{0: 0.5, 1: 0.4}, [0.5, 0.4], {0: "a", 1: "b"}], ids=str)
+def test_priors_that_are_no_shares_are_refused_with_the_classes(two_classes, priors):
+    with pytest.raises(ValueError, match=r"pass 2 positive numbers that sum to one.*\[0, 1\]"):
+        KernelFisherClassifier(**FIXED, priors=priors).fit(*two_classes)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelFisherClassifier(),
+        KernelFisherClassifier(centers=5),
+        KernelRidgeRegressor(),
+        SparseFisherClassifier(),
+    ],
+    ids=str,
+)
+def test_features_that_are_all_constant_are_warned_of(two_classes, model):
+    with pytest.warns(NumericalWarning, match="all features are constant.* shares of the classes") as record:
+        model.fit(np.full((60, 3), 0.1), two_classes[1])
+    assert len(record) == 1
+
+
+def test_rows_of_which_only_one_differs_are_not_all_constant(rng):
+    """A few hundred rows are looked at, and then all of them."""
+    X, y = np.zeros((700, 2)), np.arange(700) % 2
+    X[3] = 1.0
+    KernelFisherClassifier(RBF(gamma=1.0), alpha=1.0).fit(X, y)

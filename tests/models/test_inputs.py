@@ -177,6 +177,7 @@ def test_data_frame_is_a_matrix_to_a_function(two_classes):
     assert_array_equal(model.predict_proba(frame), exact.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:all features are constant:mercer.errors.NumericalWarning")
 def test_rows_that_all_coincide_can_be_fitted():
     model = KernelFisherClassifier().fit(np.ones((10, 2)), np.arange(10) % 2)
     assert_allclose(model.predict_proba(np.ones((1, 2))), 0.5)

@@ -127,6 +127,7 @@ def test_noise_is_not_predicted(rng, kernel, calibration, k):
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("kernel", ["linear", RBF(gamma=1.0)], ids=str)
+@pytest.mark.filterwarnings("ignore:all features are constant:mercer.errors.NumericalWarning")
 def test_rows_that_are_all_equal_give_the_shares_of_the_classes(kernel, calibration):
     y = np.repeat([0, 1, 2], [10, 20, 30])
     model = KernelFisherClassifier(kernel, alpha=1.0, calibration=calibration).fit(np.ones((60, 2)), y)

@@ -325,6 +325,7 @@ def test_memory_is_asked_for_before_it_is_taken(banana):
         SparseFisherClassifier(NARROW, max_memory=1e-6).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:all features are constant:mercer.errors.NumericalWarning")
 def test_columns_that_are_constant_leave_the_intercept():
     X, y = np.zeros((10, 2)), np.arange(10.0)
     model = SparseKernelRegressor(RBF(gamma=1.0)).fit(X, y)

@@ -36,10 +36,18 @@ def test_frames_of_mixed_numbers_become_float64(table):
 
 def test_words_in_a_frame_are_refused_by_name():
     pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
+    with pytest.raises(ValueError, match=r"column 'b' of X contains text \('x'\).*OneHotEncoder"):
+        first_block(as_rows(pd.DataFrame({"a": [1.0], "b": ["x"]})))
+    with pytest.raises(ValueError, match=r"columns 'b', 'c' of X contain text \('x'\).*OneHotEncoder"):
+        first_block(as_rows(pd.DataFrame({"a": [1.0], "b": ["x"], "c": ["y"]})))
+
+
+def test_missing_values_in_a_frame_are_refused_with_its_columns():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
     with pytest.raises(
         ValueError, match=r"non-numeric values; fill, convert or drop columns of a \(float64\), b \("
     ):
-        first_block(as_rows(pd.DataFrame({"a": [1.0], "b": ["x"]})))
+        first_block(as_rows(pd.DataFrame({"a": [1.0], "b": [pd.NA]})))
 
 
 def test_lists_are_rows_of_numbers_or_of_objects():

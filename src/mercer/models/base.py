@@ -109,13 +109,14 @@ class KernelModel(BaseEstimator):
         if takes == "objects" and not holds_numbers(X):
             return X.to_numpy() if hasattr(X, "to_numpy") else X
         gate.not_dates("X", X)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr" if takes != "values" else False,
-            dtype=[np.float64, np.float32],
-        )
+        with gate.naming_text("X", X):
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr" if takes != "values" else False,
+                dtype=[np.float64, np.float32],
+            )
         if takes == "values" and reset and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "

@@ -64,8 +64,9 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
         :class:`~mercer.errors.WeightWarning` states which one was used, and how to set it.
     n_components : int, default=None
         Number of discriminant directions used by transform and predict; None: classes minus one.
-    priors : array of shape (n_classes,), default=None
-        Class probabilities where the model will be used; None: those of the training rows.
+    priors : array of shape (n_classes,) or dict, default=None
+        Class probabilities where the model will be used, in the order of the classes or by label; None: those of
+        the training rows.
     class_weight : dict or "balanced", default=None
         Weights of classes, multiplied with the weights of rows.
     threshold : {"bayes", "least_squares", "equal_error", "soft_margin", "error"}, default="bayes"
@@ -174,7 +175,7 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
         penalty: str = "rkhs",
         weights: str = "auto",
         n_components: int | None = None,
-        priors: ArrayLike | None = None,
+        priors: ArrayLike | dict[Any, float] | None = None,
         class_weight: Any = None,
         threshold: str = "bayes",
         calibration: str = "logistic",

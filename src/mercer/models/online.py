@@ -298,7 +298,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         decay: float = 1.0,
         when_full: str = "replace",
         weights: str = "auto",
-        priors: ArrayLike | None = None,
+        priors: ArrayLike | dict[Any, float] | None = None,
         class_weight: Any = None,
         threshold: str = "bayes",
         calibration: str = "logistic",

@@ -20,10 +20,10 @@ from mercer.models.validation import (
     generator,
     loo_size,
     meaning_of,
+    memory_or_none,
     parameters_of,
     penalty_of,
     positive_or_loo,
-    positive_or_none,
     read_rows,
     refuse_changes,
     refuse_outside,
@@ -127,7 +127,8 @@ class ResumableModel(KernelModel):
             self.__dict__ |= self._solution(rows)
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
-        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold)
+        names = getattr(self, "feature_names_in_", None)
+        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         u = n_rows(every.problem.X)
         compared = every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared.enough is not None and FEWER * compared.enough <= u:
@@ -226,7 +227,8 @@ class ResumableModel(KernelModel):
             self.n_features_in_ = _n_features(sample.X)
         targets = self._settle(sample.y, looked.drawn.labels, declared)
         self.__dict__ |= targets.known
-        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold, compared)
+        names = getattr(self, "feature_names_in_", None)
+        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold, compared, names)
         self._begun_with = parameters_of(self, FIXED)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -329,7 +331,7 @@ def settings_of(model: ResumableModel) -> Settings:
         weights=meaning_of(model.weights),
         centers=model.centers,
         loo_rows=loo_size(model.loo_rows),
-        max_memory=positive_or_none("max_memory", model.max_memory),
+        max_memory=memory_or_none("max_memory", model.max_memory),
         verbose=model.verbose,
     )
 

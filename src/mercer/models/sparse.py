@@ -306,7 +306,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         shared: bool = True,
         widths: ArrayLike | None = None,
         criterion: str = "brier",
-        priors: ArrayLike | None = None,
+        priors: ArrayLike | dict[Any, float] | None = None,
         class_weight: Any = None,
         threshold: str = "bayes",
         calibration: str = "logistic",

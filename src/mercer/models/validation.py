@@ -1,6 +1,6 @@
 """Validation of user input; errors state what was given, what is allowed and what to do."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -51,6 +51,12 @@ def _or_words(words: Sequence[str]) -> str:
 def positive_or_none(name: str, value: Any) -> float | None:
     """A positive number or None."""
     return None if value is None else gate.number(name, value, "a positive number or None", above=0.0)
+
+
+def memory_or_none(name: str, value: Any) -> float | None:
+    """A positive number of GiB or None."""
+    allowed = "a positive number of GiB, such as 0.5 or 4, or None"
+    return None if value is None else gate.number(name, value, allowed, above=0.0)
 
 
 def positive(name: str, value: Any) -> float:
@@ -111,7 +117,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "fit_intercept": gate.truth,
     "loo_rows": lambda _, value: loo_size(value),
     "max_centers": count_or_none,
-    "max_memory": positive_or_none,
+    "max_memory": memory_or_none,
     "n_candidates": count_or_none,
     "nu": share,
     "prune": gate.truth,
@@ -215,7 +221,16 @@ def real_targets(y: Any, owner: Any) -> Array:
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
     y = gate.rows_in("y", y)
-    targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    try:
+        targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    except ValueError as problem:
+        text = gate.first_text(y)
+        if text is None:
+            raise
+        raise ValueError(
+            f"y contains {text!r}, but {type(owner).__name__} needs numbers; for classes, use "
+            "KernelFisherClassifier or another classifier"
+        ) from problem
     gate.not_too_large("y", targets)
     return targets
 
@@ -246,17 +261,24 @@ def component_count(value: Any, n_classes: int) -> int:
     return int(value)
 
 
-def class_priors(priors: ArrayLike | None, n_classes: int) -> Array | None:
-    """Positive numbers (k,) that sum to one, or None."""
+def class_priors(priors: Any, classes: NDArray[Any]) -> Array | None:
+    """Positive numbers (k,) that sum to one, given in the order of the classes or by their labels, or None."""
     if priors is None:
         return None
+    labels = classes.tolist()
+    if isinstance(priors, Mapping) and set(priors) != set(labels):
+        raise ValueError(f"priors={priors!r}; pass one for each of the classes {gate.shown(labels)}")
+    wrong = ValueError(
+        f"priors={priors!r}; pass {len(labels)} positive numbers that sum to one, in the order of the classes "
+        f"{gate.shown(labels)}, or as a dict"
+    )
     try:
-        p = gate.real("priors", priors)
+        p = gate.real("priors", [priors[label] for label in labels] if isinstance(priors, Mapping) else priors)
     except ValueError as problem:
-        raise ValueError(f"priors={priors!r}; pass {n_classes} numbers in the order of classes_") from problem
+        raise wrong from problem
     # Written so that NaN fails the comparison.
-    if p.shape != (n_classes,) or not (p > 0).all() or not abs(p.sum() - 1.0) <= 1e-6:
-        raise ValueError(f"priors={priors!r}; pass {n_classes} positive numbers that sum to one")
+    if p.shape != (len(labels),) or not (p > 0).all() or not abs(p.sum() - 1.0) <= 1e-6:
+        raise wrong
     return p
 
 
@@ -299,7 +321,7 @@ def _decision_of(model: Any, classes: NDArray[Any]) -> Decision:
         model.calibration,
         model.threshold,
         component_count(getattr(model, "n_components", None), len(classes)),
-        class_priors(model.priors, len(classes)),
+        class_priors(model.priors, classes),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.gate import labels, not_dates, real, unmasked
+from mercer.gate import labels, naming_text, not_dates, real, unmasked
 from mercer.types import Array, Indices
 
 Table = Any
@@ -172,10 +172,16 @@ def numbers(X: Table) -> Table:
     array = X.to_numpy()
     if array.dtype != object:
         return np.ascontiguousarray(array)
+    with naming_text("X", X):
+        return _as_floats(X, array)
+
+
+def _as_floats(frame: Any, array: NDArray[Any]) -> Array:
+    """The values of a data frame, as objects, in float64."""
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        types = ", ".join(f"{name} ({kind})" for name, kind in zip(X.columns, X.dtypes))
+        types = ", ".join(f"{name} ({kind})" for name, kind in zip(frame.columns, frame.dtypes))
         raise ValueError(
             f"the data frame has missing or non-numeric values; fill, convert or drop columns of {types}"
         ) from error

@@ -1,5 +1,6 @@
-"""Warnings of a fit: features on different scales, constant or indefinite kernels, lost digits."""
+"""Warnings of a fit: features on different scales, equal rows, constant or indefinite kernels, lost digits."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ UNSEEN = 1e-6
 LOST, LOST_SINGLE = 1e-3, 0.1
 
 
-def warn_of_scales(kernel: Kernel, X: Any) -> None:
-    """Warn if at most half of the varying features account for all but a millionth of the squared distances."""
+def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -> None:
+    """Warn if at most half of the varying features account for all but a millionth of the squared distances.
+
+    ``names`` (d,) of the features, None: their numbers.
+    """
     alike = kernel.takes_vectors and np.ndim(kernel.gamma) == 0
     if not alike or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return
@@ -33,14 +37,36 @@ def warn_of_scales(kernel: Kernel, X: Any) -> None:
     if 2 * carrying > len(order):
         return
     most, next_one = order[0], order[carrying]
+    one, other = (j if names is None else repr(names[j]) for j in (most, next_one))
     # Below this squares are lost, and with them the spread.
     times = spread[most] / max(float(spread[next_one]), np.finfo(np.float64).tiny ** 0.5)
     warn(
         f"{carrying} of {len(order)} varying features account for all but {UNSEEN:.0e} of the squared distances: "
-        f"feature {most} varies {times:.1e} times as much as feature {next_one}. If features have different "
+        f"feature {one} varies {times:.1e} times as much as feature {other}. If features have different "
         "units, put a StandardScaler before the estimator",
         ScaleWarning,
     )
+
+
+def warn_of_equal_rows(kernel: Kernel, X: Any, rank: int | None = None) -> None:
+    """Warn if all rows are equal, and with them the outputs of the model: ``rank``, if known, is zero."""
+    if not kernel.takes_vectors or rank or not (_all_equal(_some(X)) and _all_equal(X)):
+        return
+    warn(
+        f"all features are constant: the {n_rows(X)} rows are equal, so a classifier can predict only the shares "
+        "of the classes, and a regressor only the mean of y; check X",
+        NumericalWarning,
+    )
+
+
+def _some(X: Any) -> Any:
+    """At most 256 rows, evenly spread."""
+    n = n_rows(X)
+    return take(X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
+
+
+def _all_equal(X: Any) -> bool:
+    return len(distinct_rows(X).first) < 2
 
 
 def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
@@ -50,9 +76,8 @@ def warn_of_constant(kernel: Kernel, X: Any, rank: int | None = None) -> None:
     """
     if not kernel.takes_vectors:
         return
-    n = n_rows(X)
-    rows = take(X, np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.intp)))
-    if len(distinct_rows(rows).first) < 2:
+    rows = _some(X)
+    if _all_equal(rows):
         return
     K = cross(kernel, rows, rows)
     if np.ptp(K) <= 8.0 * np.finfo(K.dtype).eps * np.abs(K).max():

@@ -15,7 +15,7 @@ from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SparsePath
-from mercer.tuning.checks import warn_of_constant
+from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows
 from mercer.tuning.fit import check_enough
 from mercer.tuning.path import TuningPath
 from mercer.tuning.problem import at_points
@@ -107,6 +107,7 @@ def fit_few_rows(
     )
     fit = tune_sparse(kernel, problem, rng)
     kernels = fit.candidates.kernels
+    warn_of_equal_rows(kernels[0], part.X)
     warn_of_constant(kernels[0], block.X)
     chosen = _chosen(fit)
     stages = tuple(_stage(part, chosen, observations) for part in fit.parts)

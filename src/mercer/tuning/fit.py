@@ -1,5 +1,6 @@
 """Input and result of every fit; the fit with every row as a center."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,13 @@ from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.checks import warn_of_constant, warn_of_indefinite, warn_of_lost_digits, warn_of_scales
+from mercer.tuning.checks import (
+    warn_of_constant,
+    warn_of_equal_rows,
+    warn_of_indefinite,
+    warn_of_lost_digits,
+    warn_of_scales,
+)
 from mercer.tuning.compare import Compared
 from mercer.tuning.exact import compare_exact, fit_compared
 from mercer.tuning.path import Tuned
@@ -82,7 +89,15 @@ class EveryRow:
     problem: ExactProblem
 
     @classmethod
-    def of(cls, settings: Settings, targets: Targets, block: Block, fold: Indices | None) -> "EveryRow":
+    def of(
+        cls,
+        settings: Settings,
+        targets: Targets,
+        block: Block,
+        fold: Indices | None,
+        names: Sequence[str] | None = None,
+    ) -> "EveryRow":
+        """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
         encoded = targets.encode(block)
         reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
         training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
@@ -91,7 +106,7 @@ class EveryRow:
         unused = training.weight == 0
         points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
-        warn_of_scales(settings.kernel, part.X)
+        warn_of_scales(settings.kernel, part.X, names)
         problem = ExactProblem(
             X=points,
             observations=observations,
@@ -130,6 +145,7 @@ class EveryRow:
 def warn_of_fit(X: Any, tuned: Tuned) -> None:
     """Warnings that apply to any fit."""
     warn_of_lost_digits(X, tuned.kernel, tuned.alpha, tuned.error)
+    warn_of_equal_rows(tuned.kernel, X, tuned.rank)
     warn_of_constant(tuned.kernel, X, tuned.rank)
 
 

@@ -4,7 +4,7 @@
 removed (``left``), and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,12 +195,16 @@ def begin(
     rng: np.random.Generator,
     fold: Indices | None = None,
     compared: Compared | None = None,
+    names: Sequence[str] | None = None,
 ) -> PassState:
-    """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows."""
+    """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
+
+    ``names`` of the features are for warnings, None: their numbers.
+    """
     kernel = settings.kernel
     task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows)
     if compared is None:
-        warn_of_scales(kernel, task.sample.X)
+        warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
     with at_most(task.sizes.threads):
         choice = choose(kernel, task, rng, compared)
