@@ -85,10 +85,10 @@ def test_every_parameter_that_a_refusal_names_is_enough(load):
         sizes_within(replace(load, sample=rows, left=rows), Budget(2 * MIB))
 
 
-def test_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
+def test_all_of_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
     X = rng.normal(size=(5000, 2))
     with pytest.raises(MemoryBudgetError, match=r"\(5000, 5000\) .* need 572.2 MiB and the budget is 512.0 MiB"):
-        KernelFisherClassifier(max_memory=0.5).fit(X, np.arange(5000) % 2)
+        KernelFisherClassifier(centers="all", max_memory=0.5).fit(X, np.arange(5000) % 2)
 
 
 def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng, no_search):

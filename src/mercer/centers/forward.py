@@ -128,9 +128,9 @@ class ForwardSelection(CenterSelector):
     def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
         """With fewer candidates, and proportionally fewer means, but no fewer than centers."""
         least = LEAST_CANDIDATES if n_centers is None else n_centers
-        found = self
+        found: Self = clone(self)
         for c in range(self.n_candidates, least - 1, -max(1, self.n_candidates // 100)):
-            found = clone(self).set_params(n_candidates=c, n_means=self.n_means * c // self.n_candidates)
+            found.n_candidates, found.n_means = c, self.n_means * c // self.n_candidates
             if found.n_bytes(found.most(extent.n) if n_centers is None else n_centers, extent) <= n_bytes:
                 return found
         return found

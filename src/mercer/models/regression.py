@@ -68,8 +68,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         rows, or among twice as many rows as centers.
     max_memory : float, default=None
         GiB that the fit may allocate besides X and y; None: four fifths of the free memory. Checked before the
-        search. With centers, a small budget costs time, and kernels are compared on fewer rows and centers
-        selected among fewer candidates, as ``report_`` states.
+        search. With centers, a small budget costs time, kernels are compared on fewer rows, centers selected among
+        fewer candidates, and "auto" means fewer centers, as ``report_`` states.
     random_state : int, RandomState or None, default=None
         For the rows and centers with which kernels are compared, and for the selection of centers.
     verbose : int, default=0

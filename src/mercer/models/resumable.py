@@ -129,10 +129,10 @@ class ResumableModel(KernelModel):
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
-        u = n_rows(every.problem.X)
-        compared = every.compare(rng, count=_may_be_fewer(settings, every.problem))
-        if compared.enough is not None and FEWER * compared.enough <= u:
-            self._begin(rows, settings, rng, fold, compared=compared)
+        limited = _may_be_limited(settings, len(y)) and not every.fits
+        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
+        if compared is None or _are_enough(compared, every.problem):
+            self._begin(rows, settings, rng, fold, compared=compared, every=limited)
             self.__dict__ |= self._solution(rows)
             return self
         fit = every.fit(compared)
@@ -218,8 +218,13 @@ class ResumableModel(KernelModel):
         fold: Indices | None = None,
         declared: ArrayLike | None = None,
         compared: Compared | None = None,
+        *,
+        every: bool = False,
     ) -> None:
-        """One pass for a sample, on which kernel and centers are chosen, and one for the moments."""
+        """One pass for a sample, on which kernel and centers are chosen, and one for the moments.
+
+        ``every``: only the budget keeps every row from being a center.
+        """
         looked = look(settings, rows, rng, classes=is_classifier(self))
         keep_names(self, feature_names(looked.rows))
         sample = looked.drawn.sample()
@@ -228,7 +233,8 @@ class ResumableModel(KernelModel):
         targets = self._settle(sample.y, looked.drawn.labels, declared)
         self.__dict__ |= targets.known
         names = getattr(self, "feature_names_in_", None)
-        self._state = begin(settings, Encoder(targets, self._check_block()), looked, rng, fold, compared, names)
+        encode = Encoder(targets, self._check_block())
+        self._state = begin(settings, encode, looked, rng, fold, compared, names, every=every)
         self._begun_with = parameters_of(self, FIXED)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -297,6 +303,21 @@ def _in_passes(settings: Settings, n: int) -> bool:
     return not (isinstance(centers, str) and centers == "all")
 
 
+def _may_be_limited(settings: Settings, n: int) -> bool:
+    """Whether the budget may allow fewer centers than n rows."""
+    return (
+        isinstance(settings.centers, str)
+        and settings.centers == "auto"
+        and n > EVERY_ROW
+        and not settings.kernel.takes_values
+    )
+
+
+def _are_enough(compared: Compared, problem: ExactProblem) -> bool:
+    """Whether so few of the distinct rows are enough as centers that a fit in passes is worth it."""
+    return compared.enough is not None and FEWER * compared.enough <= n_rows(problem.X)
+
+
 def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
     """Whether it is asked if fewer centers than distinct rows are enough.
 
@@ -304,11 +325,8 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
     float32. Nor for folds, each of which would take a decomposition.
     """
     return (
-        isinstance(settings.centers, str)
-        and settings.centers == "auto"
-        and n_rows(problem.X) > EVERY_ROW
+        _may_be_limited(settings, n_rows(problem.X))
         and settings.kernel.positive_semidefinite
-        and not settings.kernel.takes_values
         and problem.fold is None
         and getattr(problem.X, "dtype", None) != np.float32
     )

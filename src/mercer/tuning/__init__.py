@@ -1,6 +1,5 @@
 """Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
 
-from mercer.tuning.exact import tune
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
@@ -18,5 +17,4 @@ __all__ = [
     "finish",
     "precision_of",
     "rows_to_compare_on",
-    "tune",
 ]

@@ -27,6 +27,7 @@ from mercer.tuning.memory import (
     BLAS_BUFFER,
     SINGULAR_HELD,
     Exact,
+    FewCenters,
     alphas_at_once,
     check_exact,
     exact_threads,
@@ -43,19 +44,19 @@ Found = dict[float, AlphaFit]
 MOST_TO_CLIMB = 2000
 
 
-def tune(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Tuned:
-    """Choose kernel parameters and alpha by leave-one-out, and fit with every point as a center; O(u³).
-
-    First checks whether the fit to all points stays within the budget.
-    """
-    return fit_compared(compare_exact(kernel, problem, rng), problem)
+def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
+    """Whether the fit to all points, O(u³), stays within the budget."""
+    return _extent(kernel, problem).n_bytes(1) <= problem.budget.n_bytes
 
 
 def compare_exact(
-    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, *, count: bool = False
+    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: FewCenters, *, count: bool = False
 ) -> Compared:
-    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
-    check_exact(_extent(kernel, problem), problem.budget, auto=not kernel.takes_values)
+    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget.
+
+    ``few`` gives the memory of fits that an error may suggest instead.
+    """
+    check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
     alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
     with _within(kernel, problem) as within:
         once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count

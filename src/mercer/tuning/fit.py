@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from mercer.centers import Given
+from mercer.centers.resolve import as_plan, wanted_centers
 from mercer.expansion import Expansion
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
-from mercer.rows import Block, Meaning, Tally, reading_of
-from mercer.rows.table import take
+from mercer.linalg import blas_threads
+from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
+from mercer.rows.base import LocalRows
+from mercer.rows.draw import OF_EACH
+from mercer.rows.table import n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
@@ -25,10 +30,14 @@ from mercer.tuning.checks import (
     warn_of_scales,
 )
 from mercer.tuning.compare import Compared
-from mercer.tuning.exact import compare_exact, fit_compared
-from mercer.tuning.path import Tuned
+from mercer.tuning.exact import compare_exact, fit_compared, fits_exact
+from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes, rows_left_out
+from mercer.tuning.one_pass import Choice
+from mercer.tuning.path import ALPHAS, Tuned
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Indices
+
+EVERY_ROW = 2**62
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class EveryRow:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
-    folds, together with the rest of theirs.
+    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers.
     """
 
     kernel: Kernel
@@ -87,6 +96,8 @@ class EveryRow:
     part: Training
     used: Indices
     problem: ExactProblem
+    few: FewCenters
+    names: Sequence[str] | None = None
 
     @classmethod
     def of(
@@ -106,7 +117,6 @@ class EveryRow:
         unused = training.weight == 0
         points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
-        warn_of_scales(settings.kernel, part.X, names)
         problem = ExactProblem(
             X=points,
             observations=observations,
@@ -120,11 +130,18 @@ class EveryRow:
             classes=targets.has_classes,
             verbose=settings.verbose,
         )
-        return cls(settings.kernel, training, part, used, problem)
+        few = _few(settings, encoded, targets.has_classes)
+        return cls(settings.kernel, training, part, used, problem, few, names)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fit stays within the budget."""
+        return fits_exact(self.kernel, self.problem)
 
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
         """The best kernel, and how many centers are enough (``count``)."""
-        return compare_exact(self.kernel, self.problem, rng, count=count)
+        warn_of_scales(self.kernel, self.part.X, self.names)
+        return compare_exact(self.kernel, self.problem, rng, self.few, count=count)
 
     def fit(self, compared: Compared) -> Fit:
         """Choose alpha for the best kernel, and solve."""
@@ -140,6 +157,78 @@ class EveryRow:
         return Fit(
             tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
         )
+
+
+def load_of(
+    settings: Settings,
+    X: Any,
+    q: int,
+    sample: int,
+    held_out: int,
+    n: int,
+    classes: bool,
+    rows: Rows | None,
+    known: Choice | None = None,
+) -> Load:
+    """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
+    are held and ``held_out`` of them held out.
+    """
+    kernel = settings.kernel
+    selector, n_centers = as_plan(settings.centers, kernel, X, n)
+    if known is not None:
+        # Kernel and centers are those of the first rows, however many were added since.
+        kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
+    auto = isinstance(settings.centers, str) and settings.centers == "auto" and known is None
+    return Load(
+        row=0.0 if X is None else row_bytes(X),
+        sample=sample,
+        left=held_out,
+        q=q,
+        n_centers=n_centers,
+        selector=selector,
+        threads=blas_threads(),
+        n=n,
+        item=4 if getattr(X, "dtype", None) == np.float32 else 8,
+        classes=classes,
+        kernels=1 if kernel.settled else SEVERAL,
+        alphas=len(ALPHAS) if settings.alpha is None else 1,
+        copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
+        blocks=blocks_of(kernel, X),
+        floor=0 if known is not None else 2 * wanted_centers(settings.centers),
+        least=OF_EACH * max(q, 2) if classes else 0,
+        usual=n_centers if auto else None,
+    )
+
+
+def n_held_out(settings: Settings, q: int, size: int) -> int:
+    """How many of the drawn rows leave-one-out uses for q targets."""
+    if settings.loo_rows is None or settings.kernel.takes_values:
+        return size
+    return min(size, rows_left_out(settings.loo_rows, q))
+
+
+def n_drawn(settings: Settings) -> int:
+    """How many rows are kept: all if the kernel is a matrix."""
+    if settings.loo_rows is None or settings.kernel.takes_values:
+        return EVERY_ROW
+    return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
+
+
+def load_before(settings: Settings, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:
+    """The load before a sample is drawn, without rows that are kept for their labels."""
+    sample = min(n, n_drawn(settings))
+    return load_of(settings, X, q, sample, n_held_out(settings, q, sample), n, classes, rows)
+
+
+def _few(settings: Settings, block: Block, classes: bool) -> FewCenters:
+    """From a value of ``centers`` to the load of a fit to these rows in memory, with encoded targets."""
+    rows, q = MemoryRows(block.X), block.y.shape[1]
+
+    def few(centers: int | str) -> Load:
+        written = replace(settings, centers=centers)
+        return load_before(written, block.X, q, block.n_rows, classes, rows).with_labels
+
+    return few
 
 
 def warn_of_fit(X: Any, tuned: Tuned) -> None:

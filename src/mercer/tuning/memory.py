@@ -2,18 +2,21 @@
 
 The check before the search, the sizes used by the stages and the plan of a fit use the same numbers. Within a
 small budget fewer threads work in parallel and alphas are compared in smaller steps, which costs time and changes
-results by rounding only; kernels are compared on fewer rows and centers selected among fewer candidates, as the
-report of the fit states. If that is not enough, an error is raised before the search begins.
+results by rounding only; kernels are compared on fewer rows and centers selected among fewer candidates, and there
+are fewer centers unless their number is given, as the report of the fit states. If that is not enough, an error is
+raised before the search begins.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from math import ceil, floor, inf, log10
 from typing import Any
 
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers.base import Extent
-from mercer.centers.resolve import EXACT_ROWS, auto_centers, selector_for
+from mercer.centers.resolve import EXACT_ROWS, selector_for
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget, gram_bytes
 from mercer.gram.blocks import BLOCK_SIZE, MATRICES_HELD
@@ -56,6 +59,8 @@ BLAS_BUFFER = 2.0**25
 BLAS_SHARE = 0.25
 # Fewer points than this are not enough to compare kernels.
 LEAST_POINTS = 100
+# However few centers are enough on the sample, so many cost next to nothing; a budget leaves no fewer by default.
+LEAST_CENTERS = 100
 
 # Kernels in parallel, regardless of the number of threads.
 MOST_AT_ONCE = 16
@@ -95,7 +100,9 @@ class Load:
     are in memory, and leave-one-out uses ``left`` of them. There are q targets, with or without ``classes``,
     ``n_centers`` (None: chosen by the selector), ``kernels`` and ``alphas`` to compare, at most ``threads``.
     ``copied``: blocks of rows are not views; ``blocks`` of kernel values are in memory while one is computed.
-    However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels.
+    However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels. ``usual`` is the
+    largest number of centers that the data may require, of which the budget may allow fewer; None: the number is
+    given.
     """
 
     row: float
@@ -114,6 +121,7 @@ class Load:
     blocks: int = 1
     least: int = 0
     floor: int = 0
+    usual: int | None = None
 
     @property
     def m(self) -> int:
@@ -131,20 +139,43 @@ class Load:
         rows = self.sample * (self.row + 8.0 * self.q + 8.0 * ROW_NUMBERS) + self.m * self.row
         return rows + (self.threads - 1) * BLAS_BUFFER
 
+    @property
+    def compares(self) -> bool:
+        """Whether kernels, or numbers of centers, are compared."""
+        return self.kernels > 1 or self.usual is not None
+
+    @property
+    def with_labels(self) -> "Load":
+        """The load of the largest sample, with all rows that may be kept for their labels."""
+        most = inf if self.n is None else self.n
+        sample, left = (int(min(rows + self.least, most)) for rows in (self.sample, self.left))
+        return replace(self, sample=sample, left=left)
+
+    def written(self, m: int) -> "Load":
+        """The load if the user writes ``centers=m``."""
+        return replace(self.with_labels, n_centers=m, selector=selector_for(m, self.n), usual=None)
+
     def extent(self, threads: int) -> Extent:
         """What the memory of a selector depends on."""
         return Extent(self.sample, self.row, self.value, self.q, threads)
+
+
+# From a value of the parameter ``centers`` to the load of the fit.
+FewCenters = Callable[[int | str], Load]
 
 
 @dataclass(frozen=True)
 class Sizes:
     """How much a fit does at once, and the stages with their bytes.
 
+    ``n_centers`` is their largest number (None: chosen by the selector), ``lowered`` if the budget sets it.
     ``threads`` work in the pass over all rows, ``few`` in passes over the sample. Kernels are compared on
     ``rungs``; ``alphas`` are evaluated at once in the end. Products use blocks of ``cells`` kernel values.
     ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
     """
 
+    n_centers: int | None
+    lowered: bool
     threads: int
     few: int
     rungs: tuple[Rung, ...]
@@ -167,6 +198,7 @@ def sizes_within(load: Load, budget: Budget) -> Sizes:
 
     MemoryBudgetError names the largest stage, its bytes, the budget, and parameters that would fit.
     """
+    load = _lowered(load, budget.n_bytes)
     sizes = fitted_sizes(load, budget.n_bytes)
     if sizes.largest.n_bytes > budget.n_bytes:
         raise refusal(sizes.largest, budget, _remedies(load, budget), sizes.largest.n_bytes)
@@ -174,19 +206,38 @@ def sizes_within(load: Load, budget: Budget) -> Sizes:
 
 
 def fitted_sizes(load: Load, room: float) -> Sizes:
-    """The largest sizes that fit, or the smallest ones if none do."""
-    usual = load
+    """The largest sizes that fit, or the smallest ones if none do: of centers first, then of threads."""
+    load = _lowered(load, room)
+    least = _sizes(replace(load, threads=1), room)
+    if least.largest.n_bytes > room:
+        return least
     threads = threads_within(room, load.threads)
     threads = _first(_down(threads), lambda t: _pass_bytes(replace(load, threads=t)), room)
-    load = replace(load, threads=threads)
+    several = (_sizes(replace(load, threads=t), room) for t in range(threads, 1, -1))
+    return next((sizes for sizes in several if sizes.largest.n_bytes <= room), least)
+
+
+def _lowered(load: Load, room: float) -> Load:
+    """With as many centers as fit, unless their number is given; at least so many that they are of use."""
+    m = load.n_centers
+    if load.usual is None or m is None:
+        return load
+    most = _most(lambda m: _fits(replace(load, n_centers=m), room), m)
+    return replace(load, n_centers=max(most, min(m, LEAST_CENTERS)))
+
+
+def _sizes(load: Load, room: float) -> Sizes:
+    """The largest sizes that fit with this number of centers and of threads, or the smallest ones."""
     few, selector = _selection(load, room)
-    load = replace(load, selector=selector)
+    before, load = load, replace(load, selector=selector)
     rungs = rungs_within(_of_sample(load), room - load.held, AS_GOOD * load.m)
     m, n = load.m, load.left
     alphas = _first(_down(load.alphas), lambda a: _leaving_bytes(load, n, m, a, few), room)
     cells = (room - _solved_bytes(load, m)) / _cell_bytes(load)
     sizes = Sizes(
-        threads=threads,
+        n_centers=load.n_centers,
+        lowered=load.usual is not None and m < load.usual,
+        threads=load.threads,
         few=few,
         rungs=rungs,
         alphas=alphas,
@@ -195,16 +246,15 @@ def fitted_sizes(load: Load, room: float) -> Sizes:
         held=load.held,
         selector=selector,
         stages=(),
-        words=_words(selector, rungs, usual),
     )
-    return replace(sizes, stages=tuple(_stages(load, sizes)))
+    return replace(sizes, stages=tuple(_stages(load, sizes)), words=_words(sizes, before))
 
 
 def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
     """Every stage with its memory at these sizes."""
     m, left, q = load.m, load.left, load.q
     yield Stage(f"the sample of {load.sample} rows", _sample_bytes(load))
-    if load.kernels > 1:
+    if load.compares:
         for rung in sizes.rungs:
             words = f"the comparison of kernels on {rung.n_rows} rows with {rung.n_centers} centers"
             yield Stage(words, load.held + rung_bytes(_of_sample(load), rung, 1))
@@ -328,7 +378,7 @@ def rung_bytes(extent: Exact, rung: Rung, workers: int, alphas: int = 1) -> floa
     return u * extent.row + 8.0 * u * m + workers * each
 
 
-def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
+def check_exact(extent: Exact, budget: Budget, few: FewCenters, *, auto: bool = True) -> None:
     """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits.
 
     ``auto``: whether the default number of centers for many rows may be suggested.
@@ -336,14 +386,12 @@ def check_exact(extent: Exact, budget: Budget, *, auto: bool = True) -> None:
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
-    sample = min(n, MOST_ROWS)
-    load = Load(extent.row, sample, sample, extent.q, 1, selector_for(1, n), 1, n=n, classes=extent.classes)
-    m = _most(lambda m: _fits(replace(load, n_centers=m, selector=selector_for(m, n)), budget), max(u // 2, 1))
     stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
     if stage.n_bytes <= budget.n_bytes:
         stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
-    remedies = ['centers="auto"'] if auto and n > EXACT_ROWS and auto_centers(n) <= m else []
-    raise refusal(stage, budget, [*remedies, f"centers={_below(m)}"] if m else [], need)
+    room = budget.n_bytes
+    default = ['centers="auto"'] if auto and n > EXACT_ROWS and _fits(_lowered(few("auto"), room), room) else []
+    raise refusal(stage, budget, default + _fewer_centers(few, max(u // 2, 1), room), need)
 
 
 def sparse_path_bytes(u: int, m: int, c: int) -> float:
@@ -387,21 +435,35 @@ def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) 
 
 def _remedies(load: Load, budget: Budget) -> list[str]:
     """Parameters with which the fit would stay within the budget."""
-    found = []
+    found, room = [], budget.n_bytes
     if load.n_centers is not None:
-        m = _most(lambda m: _fits(replace(load, n_centers=m), budget), load.n_centers - 1)
-        found += [f"centers={_below(m)}"] if m else []
+        found += _fewer_centers(load.written, load.n_centers - 1, room)
 
     def fewer(n: int) -> Load:
         held = max(n, load.floor) + load.least
         return replace(load, sample=min(held, load.sample), left=min(n + load.least, load.left))
 
-    rows = _most(lambda n: _fits(fewer(n), budget), load.sample - load.least - 1)
+    rows = _most(lambda n: _fits(fewer(n), room), load.sample - load.least - 1)
     return found + ([f"loo_rows={_below(rows)}"] if rows >= 2 * LEAST_POINTS else [])
 
 
-def _fits(load: Load, budget: Budget) -> bool:
-    return fitted_sizes(load, budget.n_bytes).largest.n_bytes <= budget.n_bytes
+def _fewer_centers(few: Callable[[int], Load], high: int, room: float) -> list[str]:
+    """The largest number of centers of two digits, up to ``high``, whose load fits; none if not even one does.
+
+    Memory grows with the number as long as the selector is the same.
+    """
+    numbers = {k * 10**e for e in range(len(str(high))) for k in range(1, 100) if k * 10**e <= high}
+    for _, alike in groupby(sorted(numbers, reverse=True), lambda m: type(few(m).selector)):
+        some = sorted(alike)
+        found = bisect_left(some, True, key=lambda m: not _fits(few(m), room))
+        if found:
+            return [f"centers={some[found - 1]}"]
+    return []
+
+
+def _fits(load: Load, room: float) -> bool:
+    """Whether every stage fits, on one thread and with the smallest sizes if necessary."""
+    return _sizes(replace(load, threads=1), room).largest.n_bytes <= room
 
 
 def _sample_bytes(load: Load) -> float:
@@ -485,13 +547,15 @@ def _of_sample(load: Load) -> Exact:
     return Exact(load.sample, load.sample, load.q, load.row, load.alphas, load.classes)
 
 
-def _words(selector: CenterSelector, rungs: tuple[Rung, ...], load: Load) -> str:
+def _words(sizes: Sizes, load: Load) -> str:
     """Text on reductions that affect more than the running time."""
-    less = []
+    less = [f"at most {sizes.n_centers} centers"] if sizes.lowered else []
+    selector, rungs = sizes.selector, sizes.rungs
     if isinstance(selector, ForwardSelection) and selector is not load.selector:
         less.append(f"{selector.n_candidates} candidates")
-    if load.kernels > 1 and rungs != rungs_within(_of_sample(load), inf, AS_GOOD * load.m):
-        less.append(f"{rungs[-1].n_rows} rows to compare kernels")
+    if load.compares and rungs != rungs_within(_of_sample(load), inf, AS_GOOD * load.m):
+        what = "kernels" if load.kernels > 1 else "numbers of centers"
+        less.append(f"{rungs[-1].n_rows} rows to compare {what}")
     return f"; within max_memory {', '.join(less)}" if less else ""
 
 
@@ -510,7 +574,9 @@ def _down(most: int) -> range:
 
 def _most(fits: Callable[[int], bool], high: int) -> int:
     """The largest number up to ``high`` that fits, assuming monotonicity; 0 if not even one does."""
-    low = 0
+    if high > 0 and fits(high):
+        return high
+    low, high = 0, high - 1
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)

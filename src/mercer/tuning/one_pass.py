@@ -34,7 +34,7 @@ from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.alpha import Judge, choose_alpha
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.memory import AS_GOOD, MOST_ROWS, PROBE_ROWS, Sizes, judged_at_once
+from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes, judged_at_once
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Floats, Indices
@@ -46,8 +46,6 @@ PartOf = Callable[[int], Moments]
 LEAST_SHARE = 1e-7
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
-# However few centers are enough on the sample, so many cost next to nothing.
-LEAST_CENTERS = 100
 # Rows used for a mean kernel row if there is no memory for more.
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
@@ -148,9 +146,9 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
     given, known = isinstance(task.selector, Given), compared is not None
     compared = _compared(kernel, task, rng) if compared is None else compared
     chosen, n_centers = compared.kernel, task.n_centers
-    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows{task.sizes.words}"
+    words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
     if task.few_enough and n_centers is not None:
-        words += _words_of_number(compared.enough, None if known else n_centers)
+        words += _words_of_number(compared.enough, None if known or task.sizes.lowered else n_centers)
         if compared.enough is not None:
             n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
     centers = _centers(chosen, task, _prepared(kernel, task, rng), n_centers, rng)
@@ -159,13 +157,13 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
         check_size(chosen, self_similarity(chosen, centers.rows))
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
-    return _independent(Choice(chosen, centers, factor, compared.paths, words, blur))
+    return _independent(Choice(chosen, centers, factor, compared.paths, words + task.sizes.words, blur))
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
-    """Why there are so many centers: they are enough, or ``most``, None: all rows could have been centers."""
+    """Why there are so many centers: they are enough, or ``most``, None: all rows, or what the budget allows."""
     if enough is None:
-        return f", at the limit of {most}: more might be better"
+        return f", at the limit{'' if most is None else f' of {most}'}: more might be better"
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
 

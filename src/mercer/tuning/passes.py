@@ -6,35 +6,30 @@ removed (``left``), and it can be ``solved``; each returns a new state or a fit,
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mercer.centers import Given
-from mercer.centers.resolve import as_plan, wanted_centers
+from mercer.errors import MemoryBudgetError
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
-from mercer.rows.base import LocalRows
-from mercer.rows.draw import OF_EACH
 from mercer.rows.repeated import RepeatedRows
-from mercer.rows.table import n_rows
 from mercer.rows.twins import ROUNDING, weight_of
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
-from mercer.tuning.fit import Fit, Settings, warn_of_fit
-from mercer.tuning.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out, sizes_within, threads_within
+from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer.tuning.memory import sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
-from mercer.tuning.path import ALPHAS
 from mercer.types import Indices
 
-EVERY_ROW = 2**62
 # Relative error of sums of squares in float32.
 SQUARES = 1e-3
 
@@ -173,19 +168,37 @@ class PassState:
 
     def _held_out(self) -> Drawn:
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
-        return replace(self.drawn, size=_n_held_out(self.settings, len(self.moments.t), self.drawn.size)).least()
+        return replace(self.drawn, size=n_held_out(self.settings, len(self.moments.t), self.drawn.size)).least()
 
 
 def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:
     """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
     if rows.n_rows is not None:
-        X = rows.X if isinstance(rows, MemoryRows) else None
-        sample = min(rows.n_rows, _n_drawn(settings))
-        load = _load(settings, X, 1, sample, _n_held_out(settings, 1, sample), rows.n_rows, classes, rows)
-        sizes_within(load, settings.budget)
-    repeated, draw = RepeatedRows(rows), Draw(_n_drawn(settings), int(rng.integers(2**31)), labels=classes)
+        _check_before(settings, rows, rows.n_rows, classes)
+    repeated, draw = RepeatedRows(rows), Draw(n_drawn(settings), int(rng.integers(2**31)), labels=classes)
     with at_most(threads_within(settings.budget.n_bytes, blas_threads())):
         return Look(repeated, draw, survey(repeated, draw, verbose=settings.verbose))
+
+
+def _check_before(settings: Settings, rows: Rows, n: int, classes: bool) -> None:
+    """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
+    X = rows.X if isinstance(rows, MemoryRows) else None
+    load, budget = partial(load_before, settings, X, n=n, classes=classes, rows=rows), settings.budget
+    try:
+        sizes_within(load(q=1), budget)
+    except MemoryBudgetError:
+        if isinstance(rows, MemoryRows):
+            sizes_within(load(q=_n_targets(rows, classes)), budget)
+        raise
+
+
+def _n_targets(rows: MemoryRows, classes: bool) -> int:
+    """The number of targets of rows in memory: one for two classes, otherwise one per class."""
+    y = np.asarray(rows.y)
+    if not classes:
+        return 1 if y.ndim == 1 else y.shape[1]
+    k = len(np.unique(y))
+    return k if k > 2 else 1
 
 
 def begin(
@@ -196,13 +209,16 @@ def begin(
     fold: Indices | None = None,
     compared: Compared | None = None,
     names: Sequence[str] | None = None,
+    *,
+    every: bool = False,
 ) -> PassState:
     """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
 
-    ``names`` of the features are for warnings, None: their numbers.
+    ``names`` of the features are for warnings, None: their numbers; ``every``: only the budget keeps every row
+    from being a center.
     """
     kernel = settings.kernel
-    task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows)
+    task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows, every=every)
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
@@ -224,9 +240,10 @@ def _task(
     *,
     rows: Rows | None = None,
     known: Choice | None = None,
+    every: bool = False,
 ) -> tuple[Task, Training]:
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
-    ``known`` where kernel and centers are chosen.
+    ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
     """
     sample, classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
@@ -243,8 +260,10 @@ def _task(
         drawn.faded if fades else None,
     )
     q = block.y.shape[1]
-    held_out = len(replace(drawn, size=_n_held_out(settings, q, drawn.size)).least().key)
-    load = _load(settings, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    held_out = len(replace(drawn, size=n_held_out(settings, q, drawn.size)).least().key)
+    load = load_of(settings, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    if every and load.usual is not None:
+        load = replace(load, usual=drawn.n_rows)
     sizes = sizes_within(load, settings.budget)
     return Task(
         sample=block if block.weight is None else replace(block, unit=training.unit),
@@ -252,7 +271,7 @@ def _task(
         fold=training.fold,
         criterion=encode.targets.criterion(training),
         selector=sizes.selector,
-        n_centers=load.n_centers,
+        n_centers=sizes.n_centers,
         alpha=settings.alpha,
         penalty=settings.penalty,
         intercept=settings.intercept,
@@ -264,45 +283,6 @@ def _task(
     ), training
 
 
-def _load(
-    settings: Settings,
-    X: Any,
-    q: int,
-    sample: int,
-    held_out: int,
-    n: int,
-    classes: bool,
-    rows: Rows | None,
-    known: Choice | None = None,
-) -> Load:
-    """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
-    are held and ``held_out`` of them held out.
-    """
-    kernel = settings.kernel
-    selector, n_centers = as_plan(settings.centers, kernel, X, n)
-    if known is not None:
-        # Kernel and centers are those of the first rows, however many were added since.
-        kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
-    return Load(
-        row=0.0 if X is None else row_bytes(X),
-        sample=sample,
-        left=held_out,
-        q=q,
-        n_centers=n_centers,
-        selector=selector,
-        threads=blas_threads(),
-        n=n,
-        item=4 if getattr(X, "dtype", None) == np.float32 else 8,
-        classes=classes,
-        kernels=1 if kernel.settled else SEVERAL,
-        alphas=len(ALPHAS) if settings.alpha is None else 1,
-        copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
-        blocks=blocks_of(kernel, X),
-        floor=0 if known is not None else 2 * wanted_centers(settings.centers),
-        least=OF_EACH * max(q, 2) if classes else 0,
-    )
-
-
 def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
     """Whether every class, if there are classes, has some of these rows with weight."""
     if not targets.has_classes:
@@ -310,20 +290,6 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     used = np.flatnonzero(training.weight > 0)
     some, every = (set(class_numbers(training.Y[part]).tolist()) for part in (np.intersect1d(rows, used), used))
     return some == every
-
-
-def _n_held_out(settings: Settings, q: int, size: int) -> int:
-    """How many of the drawn rows leave-one-out uses for q targets."""
-    if settings.loo_rows is None or settings.kernel.takes_values:
-        return size
-    return min(size, rows_left_out(settings.loo_rows, q))
-
-
-def _n_drawn(settings: Settings) -> int:
-    """How many rows are kept: all if the kernel is a matrix."""
-    if settings.loo_rows is None or settings.kernel.takes_values:
-        return EVERY_ROW
-    return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
 
 
 def _check_weight(moments: Moments, less: Moments) -> None:
