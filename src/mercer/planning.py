@@ -190,7 +190,7 @@ def plan(
         left=rows_left_out(min(sample, loo_rows), q),
         q=q,
         n_centers=m,
-        selector=selector_for(m, n),
+        selector=selector_for(m),
         threads=cores if engine == "memory" else blas_threads(),
         n=n,
         item=np.dtype(dtype).itemsize,

@@ -17,17 +17,14 @@ from mercer.kernels import Kernel
 EXACT_ROWS = 5000
 # Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.
 FORWARD_CENTERS = 1000
-# With fewer rows centers are drawn at random: too few rows would be left whose targets did not select the centers.
-FORWARD_ROWS = 4000
 # centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
 AUTO_WORK = 4e12
 AUTO_CENTERS = (500, 4000)
 
 
-def selector_for(m: int, n: int | None) -> CenterSelector:
-    """The default selector for m centers of n rows; None: many."""
-    few = n is not None and n < FORWARD_ROWS
-    return Uniform() if few or m > FORWARD_CENTERS else ForwardSelection()
+def selector_for(m: int) -> CenterSelector:
+    """The selector for a given number m of centers."""
+    return ForwardSelection() if m <= FORWARD_CENTERS else Uniform()
 
 
 def as_selector(centers: Any) -> CenterSelector:
@@ -72,7 +69,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     if isinstance(centers, Integral):
         if int(centers) < 1:
             raise ValueError(f"centers={centers}; it must be at least 1")
-        return selector_for(int(centers), n), int(centers)
+        return selector_for(int(centers)), int(centers)
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
         return centers, centers.n_centers or (None if chooses else auto_centers(n))

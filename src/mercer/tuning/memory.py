@@ -153,7 +153,7 @@ class Load:
 
     def written(self, m: int) -> "Load":
         """The load if the user writes ``centers=m``."""
-        return replace(self.with_labels, n_centers=m, selector=selector_for(m, self.n), usual=None)
+        return replace(self.with_labels, n_centers=m, selector=selector_for(m), usual=None)
 
     def extent(self, threads: int) -> Extent:
         """What the memory of a selector depends on."""
