@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mercer.linalg import eigen_psd, lapack
+from mercer.gram import combine
+from mercer.kernels import RBF
+from mercer.linalg import eigen_psd, lapack, threads
 from mercer.linalg.threads import (
     at_most,
     blas_threads,
@@ -146,3 +148,25 @@ def test_interruptible_returns_results_and_raises_errors():
         interruptible(lambda: 1 // 0)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
         interruptible(lambda: np.float64(1e300) * np.ones(3) * 1e300)
+
+
+def test_a_process_that_was_forked_while_somebody_asked_has_the_threads_of_before():
+    asked = threads._OneThread()
+    before = [library.num_threads for library in asked._libraries()]
+    asked.begin()
+    asked.forget()
+    assert [library.num_threads for library in asked._libraries()] == before
+    # The next one to ask is the first.
+    asked.begin()
+    asked.end()
+    assert [library.num_threads for library in asked._libraries()] == before
+
+
+def test_products_of_few_rows_have_the_same_bits_on_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    X, coef = rng.normal(size=(700, 4)), rng.normal(size=(700, 1))
+    found = []
+    for n in (1, 2):
+        with threadpool_limits(n, user_api="blas"):
+            found.append(combine(RBF(gamma=0.1), X, X, coef))
+    np.testing.assert_array_equal(*found)

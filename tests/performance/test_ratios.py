@@ -19,7 +19,7 @@ from mercer.expansion import Expansion
 from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
-from mercer.linalg import eigen_psd
+from mercer.linalg import eigen_psd, limit_threads
 from mercer.rows import MemoryRows, every_row
 from mercer.scores.criteria import classification_criterion
 from mercer.scores.relative import class_targets
@@ -98,7 +98,7 @@ def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from():
     assert_ratio_below(0.7, lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
 
 
-@pytest.mark.parametrize(("classes", "most"), [(2, 6), (10, 10)])
+@pytest.mark.parametrize(("classes", "most"), [(2, 4), (10, 8)])
 def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(classes, most):
     rng = np.random.default_rng(0)
     label = rng.integers(0, classes, 1000)
@@ -106,7 +106,11 @@ def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(classes, most):
     outputs = Y + np.geomspace(0.1, 2.0, len(ALPHAS))[:, None, None] * rng.normal(size=Y.shape)
     criterion = classification_criterion("brier", label, np.ones(1000), Y)
     logits = rng.normal(size=(len(ALPHAS), 1000, classes))
-    assert_ratio_below(most, lambda: criterion(outputs), lambda: softmax(logits, axis=-1))
+    # Processor time on one thread, which neighbors hardly change.
+    with limit_threads(1):
+        assert_ratio_below(
+            most, lambda: criterion(outputs), lambda: softmax(logits, axis=-1), clock=time.process_time
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

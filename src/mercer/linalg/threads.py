@@ -71,16 +71,18 @@ class _OneThread:
         with self._lock:
             self._n_asking -= 1
             if self._n_asking == 0:
-                for library, threads in self._before:
-                    _set(library, threads)
+                self._restore()
 
     def forget(self) -> None:
         """Nobody asks any longer, in a new process."""
         self._lock = threading.RLock()
         if self._n_asking:
             self._n_asking = 0
-            for library, threads in self._before:
-                _set(library, threads)
+            self._restore()
+
+    def _restore(self) -> None:
+        for library, threads in self._before:
+            _set(library, threads)
 
     @property
     def otherwise(self) -> int:
