@@ -30,6 +30,10 @@ class WeightWarning(UserWarning):
     """Weights can be read as counts of rows or as importance, and the leave-one-out score depends on it."""
 
 
+class IntervalWarning(UserWarning):
+    """There are too few rows for intervals of the wanted coverage, which are infinite."""
+
+
 class ScaleWarning(UserWarning):
     """Features differ so much in scale that distances depend on only a few of them."""
 

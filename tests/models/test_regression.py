@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
 from mercer import KernelRidgeRegressor
 from mercer.datasets import make_sinc
+from mercer.errors import IntervalWarning
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.scores import jackknife_plus
 
@@ -128,30 +129,81 @@ def test_standard_deviation_with_the_penalty_on_coefficients_is_that_of_its_own_
     assert_allclose(coef.predict_interval(new), rkhs.predict_interval(new), rtol=1e-6, atol=1e-8)
 
 
+def relative_std(model, X):
+    return model.predict_std(X) / model.noise_std_
+
+
+def without(X, y, rest, away, new):
+    """Outputs at new rows, and residuals and relative deviations of held-out rows, for the model without them."""
+    model = KernelRidgeRegressor(**FIXED).fit(X[rest], y[rest])
+    return model.predict(new), y[away] - model.predict(X[away]), relative_std(model, X[away])
+
+
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
-def test_interval_is_the_jackknife_plus_of_refitting(curve, coverage):
+def test_interval_is_the_scaled_jackknife_plus_of_refitting(curve, coverage):
     X, y = curve[0][:25], curve[1][:25]
-    new = np.linspace(-3, 3, 7)[:, None]
-    outputs, residual = np.empty((7, 25)), np.empty(25)
+    new = np.linspace(-6, 6, 7)[:, None]
+    outputs, residual, std = np.empty((7, 25)), np.empty(25), np.empty(25)
     for i in range(25):
-        rest = np.arange(25) != i
-        without = KernelRidgeRegressor(**FIXED).fit(X[rest], y[rest])
-        outputs[:, i], residual[i] = without.predict(new), y[i] - without.predict(X[i : i + 1])[0]
+        outputs[:, i], residual[[i]], std[[i]] = without(X, y, np.arange(25) != i, [i], new)
     model = KernelRidgeRegressor(**FIXED).fit(X, y)
-    exact = jackknife_plus(outputs, residual, np.ones(25), coverage)
+    widths = relative_std(model, new)[:, None] * residual / std
+    exact = jackknife_plus(outputs, widths, np.ones(25), coverage)
     assert_allclose(model.predict_interval(new, coverage=coverage), exact, rtol=1e-8)
 
 
-def test_interval_of_folds_is_the_cross_validation_plus_of_refitting(curve):
+def test_interval_of_folds_is_the_scaled_cross_validation_plus_of_refitting(curve):
     X, y = curve
-    new = np.linspace(-3, 3, 7)[:, None]
-    outputs, residual = np.empty((7, 50)), np.empty(50)
+    new = np.linspace(-6, 6, 7)[:, None]
+    outputs, residual, std = np.empty((7, 50)), np.empty(50), np.empty(50)
     for rest, away in KFold(5).split(X):
-        without = KernelRidgeRegressor(**FIXED).fit(X[rest], y[rest])
-        outputs[:, away], residual[away] = without.predict(new)[:, None], y[away] - without.predict(X[away])
+        f, residual[away], std[away] = without(X, y, rest, away, new)
+        outputs[:, away] = f[:, None]
     model = KernelRidgeRegressor(cv=KFold(5), **FIXED).fit(X, y)
-    exact = jackknife_plus(outputs, residual, np.ones(50), 0.8)
+    widths = relative_std(model, new)[:, None] * residual / std
+    exact = jackknife_plus(outputs, widths, np.ones(50), 0.8)
     assert_allclose(model.predict_interval(new, coverage=0.8), exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weight", [None, np.resize([1.0, 2.0, 1.0], 50)], ids=["ones", "counts"])
+def test_interval_with_centers_is_the_scaled_jackknife_of_refitting(curve, weight):
+    X, y = curve
+    new, Z, one = np.linspace(-6, 6, 7)[:, None], np.linspace(-2, 2, 9)[:, None], np.ones(50)
+    weight = one if weight is None else weight
+    chosen = FIXED | {"centers": Z, "weights": "counts"}
+    sizes = np.empty(50)
+    for i in range(50):
+        rest = np.flatnonzero(weight - (np.arange(50) == i) > 0)
+        model = KernelRidgeRegressor(**chosen).fit(X[rest], y[rest], (weight - (np.arange(50) == i))[rest])
+        sizes[i] = abs(y[i] - model.predict(X[[i]])[0]) / relative_std(model, X[[i]])[0]
+    model = KernelRidgeRegressor(**chosen).fit(X, y, weight)
+    size = jackknife_plus(np.zeros((1, 50)), sizes, weight, 0.8)[0, 1]
+    half = size * relative_std(model, new)
+    expected = model.predict(new)[:, None] + np.outer(half, [-1.0, 1.0])
+    assert_allclose(model.predict_interval(new, coverage=0.8), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("centers", ["all", 30])
+def test_intervals_widen_away_from_the_data(rng, centers):
+    X = rng.uniform(-3, 3, size=(200, 1))
+    X = X[(X[:, 0] < -0.5) | (X[:, 0] > 1.0)]
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=len(X))
+    model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=centers, random_state=0).fit(X, y)
+    inside, gap, far = np.diff(model.predict_interval([[2.0], [0.25], [30.0]]))[:, 0]
+    assert 1.2 * inside < gap < far
+    # Of a row far away nothing is known but the prior: the width is in proportion to the standard deviation.
+    std = model.predict_std([[2.0], [30.0]])
+    assert_allclose(far / inside, std[1] / std[0], rtol=0.15)
+
+
+@pytest.mark.parametrize("centers", ["all", 30])
+def test_intervals_are_wide_where_the_noise_is_large(rng, centers):
+    X = rng.uniform(0, 3, size=(400, 1))
+    y = np.sin(2 * X[:, 0]) + (0.05 + 0.3 * X[:, 0]) * rng.normal(size=400)
+    model = KernelRidgeRegressor(centers=centers, random_state=0).fit(X, y)
+    small, large = np.diff(model.predict_interval([[0.3], [2.7]]))[:, 0]
+    # The deviations of the noise are 0.14 and 0.86.
+    assert 3.0 < large / small < 9.0
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
@@ -175,8 +227,21 @@ def test_higher_coverage_contains_lower(curve):
 
 def test_interval_asks_for_no_more_than_the_rows_can_say(curve):
     X, y = curve
+    model = KernelRidgeRegressor(**FIXED).fit(X, y)
     # Fifty residuals know nothing of one row in a hundred.
-    assert np.isinf(KernelRidgeRegressor(**FIXED).fit(X, y).predict_interval(X, coverage=0.99)).all()
+    with pytest.warns(
+        IntervalWarning, match=r"50 rows .* coverage=0.9803; ask for less, or fit to at least 99 rows"
+    ):
+        assert np.isinf(model.predict_interval(X, coverage=0.99)).all()
+    assert np.isfinite(model.predict_interval(X, coverage=0.9803)).all()
+
+
+def test_intervals_of_precomputed_kernels_with_centers_have_one_width(curve):
+    X, y = curve
+    K = RBF(gamma=0.5).block(X, X)
+    model = KernelRidgeRegressor("precomputed", alpha=0.3, centers=np.array([3, 11, 40])).fit(K, y)
+    widths = np.diff(model.predict_interval(K))[:, 0]
+    assert_allclose(widths, widths[0], rtol=1e-12)
 
 
 def test_sum_of_kernels_is_a_kernel(curve):
@@ -239,8 +304,10 @@ def test_uncertainty_is_that_of_the_fit_whatever_is_set_afterwards(curve, center
     assert_allclose(model.predict_interval(X), interval, rtol=1e-12)
 
 
-def test_standard_deviations_of_a_lean_copy_without_moments_are_refused(curve):
+def test_uncertainty_of_a_lean_copy_without_moments_is_refused(curve):
     X, y = curve
     lean = KernelRidgeRegressor(RBF(gamma=1.0), alpha=0.1, centers=20, random_state=0).fit(X, y).lean()
     with pytest.raises(ValueError, match=r"lean copy .* use the model it is a copy of"):
         lean.predict_std(X)
+    with pytest.raises(ValueError, match=r"lean copy .* use the model it is a copy of"):
+        lean.predict_interval(X)

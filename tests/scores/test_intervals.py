@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows
-from mercer.scores import LeftOut, jackknife_plus, prediction_intervals
-from mercer.solvers import Observations, decompose, leave_out, make_smoother, solve
+from mercer.scores import LeftOut, jackknife_plus, prediction_intervals, price_of_choice
+from mercer.scores.intervals import least_rows
+from mercer.solvers import HeldOut, Observations, decompose, leave_out, make_smoother, solve
 
 
 def by_sorting(outputs, residual, coverage):
@@ -79,18 +80,69 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
     )
     leaving = unit if fold is None else weight
     share = leaving / observations.point_weight[rows.point]
-    found = LeftOut(y[:, None] - loo, weight, np.ones(14), rows.point, share, fold).outputs_without(F[:, 0], L, 0)
+    left_out = LeftOut(y[:, None] - loo, weight, np.ones(14), leaving, rows.point, share, fold)
+    found = left_out.outputs_without(F[:, 0], L, 0)
     for i in range(14):
         away = unit * (np.arange(14) == i) if fold is None else weight * (fold == fold[i])
         coef, intercept = refit(rbf(X, X), y, weight - away, alpha)
         assert_allclose(found[:, i], rbf(Z, X) @ coef + intercept, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("fold", [None, np.arange(14) % 4], ids=["rows", "folds"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_variance_without_a_row_is_that_of_refitting(rng, fold, intercept):
+    # The last two rows are copies of the first two.
+    X, alpha = rng.normal(size=(12, 1)), 0.1
+    X = np.vstack([X, X[:2]])
+    weight = rng.uniform(0.3, 2.0, 14)
+    rows, unit = distinct_rows(X), np.minimum(weight, 1.0)
+    point_weight, points = np.bincount(rows.point, weight), X[rows.first]
+    share = (unit if fold is None else weight) / point_weight[rows.point]
+    smoother = make_smoother(rbf(points, points), point_weight, alpha, intercept=intercept)
+    found = smoother.variance_without(HeldOut(rows.point, share, fold, point_weight))
+    for i in range(14):
+        away = unit * (np.arange(14) == i) if fold is None else weight * (fold == fold[i])
+        rest = np.flatnonzero(weight - away > 1e-12)
+        without = make_smoother(rbf(X[rest], X[rest]), (weight - away)[rest], alpha, intercept=intercept)
+        expected = without.variance(rbf(X[[i]], X[rest]), np.ones(1))
+        assert_allclose(found[i], expected[0], rtol=1e-9)
+
+
+def test_variance_without_a_row_is_exact_where_the_fit_interpolates(rng):
+    # One minus the leverage is 1e-9 here: computed as a difference it would have seven digits.
+    X, alpha = rng.normal(size=(8, 1)), 1e-9
+    K = np.exp(-0.5 * np.abs(X - X.T))
+    smoother = make_smoother(K, np.ones(8), alpha, intercept=True)
+    found = smoother.variance_without(HeldOut(np.arange(8), np.ones(8), None, np.ones(8)))
+    for i in range(8):
+        rest = np.arange(8) != i
+        without = make_smoother(K[np.ix_(rest, rest)], np.ones(7), alpha, intercept=True)
+        assert_allclose(found[i], without.variance(K[[i]][:, rest], np.ones(1))[0], rtol=1e-10)
+
+
 def test_intervals_of_several_targets_are_those_of_each(rng):
     F, L = rng.normal(size=(4, 2)), rng.normal(size=(4, 9))
     residual, weight = rng.normal(size=(9, 2)), rng.uniform(0.5, 2.0, 9)
-    left_out = LeftOut(residual, weight, np.ones(9), np.arange(9), np.full(9, 0.5), None)
-    both = prediction_intervals(F, L, left_out, 0.8)
+    size, scale = rng.uniform(size=(9, 2)), rng.uniform(size=(4, 2))
+    ones, half = np.ones(9), np.full(9, 0.5)
+    left_out = LeftOut(residual, weight, ones, half, np.arange(9), half, None)
+    both = prediction_intervals(F, L, left_out, size, scale, 0.8)
     for q in (0, 1):
-        alone = LeftOut(residual[:, [q]], weight, np.ones(9), np.arange(9), np.full(9, 0.5), None)
-        assert_allclose(both[:, [q]], prediction_intervals(F[:, [q]], L, alone, 0.8))
+        alone = LeftOut(residual[:, [q]], weight, ones, half, np.arange(9), half, None)
+        found = prediction_intervals(F[:, [q]], L, alone, size[:, [q]], scale[:, [q]], 0.8)
+        assert_allclose(both[:, [q]], found)
+
+
+def test_price_of_choice_is_a_quotient_of_medians_and_never_below_one():
+    residual = np.array([[1.0, 2.0, 0.0], [-2.0, 3.0, 0.0], [3.0, -4.0, 0.0]])
+    honest = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
+    # Targets that are predicted exactly have no residuals that could be too small.
+    assert_array_equal(price_of_choice(residual, honest), [1.5, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])
+def test_least_number_of_rows_has_finite_intervals(coverage, least):
+    assert least_rows(coverage) == least
+    for n, finite in ((least, True), (least - 1, False)):
+        ends = jackknife_plus(np.zeros((1, n)), np.ones(n), np.ones(n), coverage)
+        assert np.isfinite(ends).all() == finite

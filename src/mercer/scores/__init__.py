@@ -6,7 +6,8 @@ from mercer.scores.intervals import (
     jackknife_plus,
     noise_std,
     prediction_intervals,
-    predictive_std,
+    price_of_choice,
+    relative_std,
     residual_intervals,
 )
 from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
@@ -29,7 +30,8 @@ __all__ = [
     "noise_std",
     "odds_shift",
     "prediction_intervals",
-    "predictive_std",
+    "price_of_choice",
+    "relative_std",
     "residual_intervals",
     "squared_criterion",
     "threshold_at",

@@ -1,9 +1,10 @@
-"""Prediction intervals from leave-one-out residuals, without a model of the noise."""
+"""Prediction intervals from leave-one-out residuals and their scale, without a model of the noise."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.errors import IntervalWarning, warn
 from mercer.scores.evidence import Training
 from mercer.solvers import Observations
 from mercer.types import Array, Indices
@@ -19,13 +20,13 @@ def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: floa
     return std
 
 
-def predictive_std(noise: Array, variance: Array, left_out: "LeftOut") -> Array:
-    """Standard deviation (n, q) of a new row of mean weight: its noise (q,), and the variance (n,) of f.
+def relative_std(variance: Array, left_out: "LeftOut") -> Array:
+    """Standard deviation (n,) of a new row of mean weight in units of its noise, from the variance (n,) of f.
 
     ``variance`` is in units of the noise of a row of weight one.
     """
     mean_weight = left_out.weight.sum() / left_out.count.sum()
-    std: Array = np.sqrt(1.0 + mean_weight * variance)[:, None] * noise
+    std: Array = np.sqrt(1.0 + mean_weight * variance)
     return std
 
 
@@ -33,13 +34,15 @@ def predictive_std(noise: Array, variance: Array, left_out: "LeftOut") -> Array:
 class LeftOut:
     """Leave-one-out results: residual (n, q), weight (n,), fold (n,) or None.
 
-    ``count`` (n,) is the number of rows that a row represents, ``point`` (n,) its center, ``share`` (n,) the part
-    of the center's weight that is held out with it; both are None if rows are not centers.
+    ``count`` (n,) is the number of rows that a row represents, ``unit`` (n,) the weight that is held out with it,
+    ``point`` (n,) its center, ``share`` (n,) the part of the center's weight that is held out with it; point and
+    share are None if rows are not centers.
     """
 
     residual: Array
     weight: Array
     count: Array
+    unit: Array
     point: Indices | None
     share: Array | None
     fold: Indices | None
@@ -50,13 +53,13 @@ class LeftOut:
         used, faded = training.weight > 0, training.faded
         weight = training.weight if faded is None else training.weight / faded * training.rows
         residual, weight, count = (training.Y - loo)[used], weight[used], training.rows[used]
-        if observations is None:
-            return cls(residual, weight, count, None, None, None)
-        fold = None if training.fold is None else training.fold[used]
         # All of its weight leaves with a row when folds do.
-        leaving = observations.unit if fold is None else observations.weight
+        unit = (training.unit if training.fold is None else training.weight)[used]
+        if observations is None:
+            return cls(residual, weight, count, unit, None, None, None)
+        fold = None if training.fold is None else training.fold[used]
         point = observations.rows.point
-        return cls(residual, weight, count, point, leaving / observations.point_weight[point], fold)
+        return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold)
 
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
         """Outputs (n, r) at n rows of the models without each of r rows, from f (n,) and weights L (n, u).
@@ -73,22 +76,53 @@ class LeftOut:
         return f[:, None] - change
 
 
-def prediction_intervals(F: Array, L: Array, left_out: LeftOut, coverage: float) -> Array:
-    """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u)."""
+def prediction_intervals(
+    F: Array, L: Array, left_out: LeftOut, size: Array, scale: Array, coverage: float
+) -> Array:
+    """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u), where residuals are of ``scale`` (n, q).
+
+    ``size`` (r, q) is that of each left-out residual in units of the scale at its row.
+    """
     ends = np.empty((*F.shape, 2))
-    for q, residual in enumerate(left_out.residual.T):
+    for q in range(F.shape[1]):
         without = left_out.outputs_without(F[:, q], L, q)
-        ends[:, q] = jackknife_plus(without, residual, left_out.count, coverage)
+        ends[:, q] = jackknife_plus(without, scale[:, [q]] * size[:, q], left_out.count, coverage)
     return ends
 
 
-def residual_intervals(F: Array, left_out: LeftOut, coverage: float) -> Array:
-    """Ends (n, q, 2) for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
-    width = np.stack(
-        [jackknife_plus(np.zeros((1, len(e))), e, left_out.count, coverage)[0] for e in left_out.residual.T]
-    )
-    ends: Array = F[:, :, None] + width
+def residual_intervals(F: Array, left_out: LeftOut, size: Array, scale: Array, coverage: float) -> Array:
+    """The same for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
+    width = np.stack([jackknife_plus(np.zeros((1, len(e))), e, left_out.count, coverage)[0] for e in size.T])
+    ends: Array = F[:, :, None] + scale[:, :, None] * width
     return ends
+
+
+def price_of_choice(residual: Array, honest: Array) -> Array:
+    """Factor (q,) of the left-out residuals (n, q) of models that were chosen by them, at least one.
+
+    ``honest`` (n, q) are residuals of rows for models that were chosen without them. Quotients of medians: models
+    chosen from few rows may fail for single rows.
+    """
+    usual, true = (np.median(np.abs(e), axis=0) for e in (residual, honest))
+    price: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
+    return price
+
+
+def least_rows(coverage: float) -> int:
+    """The fewest rows for which intervals of this coverage are finite: 1 / (1 - coverage) - 1, rounded up."""
+    return int(np.ceil(1.0 / (1.0 - coverage) - 1.0 - 1e-9))
+
+
+def warn_of_few_rows(left_out: LeftOut, coverage: float) -> None:
+    """Warn if intervals are infinite: the rows show no residual that is exceeded so rarely."""
+    n = float(left_out.count.sum())
+    if _rank(n, coverage) == 0:
+        possible, least = np.floor(1e4 * n / (n + 1.0)) / 1e4, least_rows(coverage)
+        warn(
+            f"intervals with coverage={coverage:g} are infinite: {n:.4g} rows have residuals for at most "
+            f"coverage={possible:g}; ask for less, or fit to at least {least} rows",
+            IntervalWarning,
+        )
 
 
 def jackknife_plus(outputs: Array, loo_residual: Array, count: Array, coverage: float) -> Array:
@@ -96,13 +130,19 @@ def jackknife_plus(outputs: Array, loo_residual: Array, count: Array, coverage: 
 
     Barber, Candès, Ramdas and Tibshirani (2021): [q_lo(f_-i(x) - |e_i|), q_hi(f_-i(x) + |e_i|)]
     with the miss rate m = 1 - coverage; covers at least 1 - 2 m of exchangeable rows, and in
-    practice 1 - m. ``count`` (r,) is the number of rows that each represents.
+    practice 1 - m. ``loo_residual`` is (r,), or (n, r) if it depends on the row; ``count`` (r,) is the number of
+    rows that each represents. Ranks are rounded so that few rows cover rather more.
     """
     width = np.abs(loo_residual)
-    rank = int((1.0 - coverage) * (count.sum() + 1.0) + 1e-9)
+    rank = _rank(float(count.sum()), coverage)
     upper = _from_above(outputs + width, count, rank)
     lower = -_from_above(width - outputs, count, rank)
     return np.column_stack([lower, upper])
+
+
+def _rank(n: float, coverage: float) -> int:
+    """How many of n residuals may be exceeded."""
+    return int((1.0 - coverage) * (n + 1.0) + 1e-9)
 
 
 def _from_above(V: Array, count: Array, rank: int) -> Array:

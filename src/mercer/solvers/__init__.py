@@ -2,7 +2,7 @@
 
 from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
 from mercer.solvers.left_out import leave_out
-from mercer.solvers.smoother import CenterVariance, Smoother, center_variance, make_smoother
+from mercer.solvers.smoother import CenterVariance, HeldOut, Smoother, center_variance, make_smoother
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
@@ -18,6 +18,7 @@ __all__ = [
     "CenterVariance",
     "Coefficients",
     "Directions",
+    "HeldOut",
     "Observations",
     "Smoother",
     "Spectrum",

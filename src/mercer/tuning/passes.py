@@ -19,6 +19,7 @@ from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
 from mercer.rows.repeated import RepeatedRows
+from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
@@ -165,6 +166,12 @@ class PassState:
             self.gather.precision.words,
             self.moments,
         )
+
+    def rows_of(self, index: Indices) -> Any:
+        """Rows of the sample with these numbers, of those with weight."""
+        sample = self.drawn.least().sample()
+        weight = np.ones(len(sample.index)) if sample.weight is None else sample.weight
+        return take(sample.X, np.flatnonzero(np.isin(sample.index, index) & (weight > 0)))
 
     def _held_out(self) -> Drawn:
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
