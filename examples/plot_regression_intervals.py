@@ -2,13 +2,14 @@
 Intervals for predictions
 =========================
 
-Two measures of how far a new observation may lie from its prediction.
+Where a new observation is expected: wide intervals where there are no rows, and where the noise is large.
 
-``predict_std`` of ``KernelRidgeRegressor`` is the standard deviation under a Gaussian process with the same
-kernel: it grows where there are no rows. ``predict_interval`` is the jackknife+ of Barber, Candès, Ramdas and
-Tibshirani (2021): it assumes nothing about the distribution of the noise, only that rows are exchangeable.
+``predict_interval`` of ``KernelRidgeRegressor`` is the jackknife+ of Barber, Candès, Ramdas and Tibshirani (2021)
+with a local scale: it assumes no distribution of the noise, only that rows are exchangeable.
 
-The rows are a noisy sinc function, without those between 2 and 5.
+On the left, rows of a noisy sinc function, of which those between 1 and 6 are missing: intervals are wide where
+there are no rows. On the right, noise that grows with x: intervals are wide where the residuals of neighbors are
+large. Dashed lines have the width that covers nine tenths of all left-out rows, the same everywhere.
 """
 
 import matplotlib.pyplot as plt
@@ -18,32 +19,45 @@ from mercer import KernelRidgeRegressor
 from mercer.datasets import make_sinc
 
 X, y = make_sinc(120, random_state=0)
-seen = (X[:, 0] < 2) | (X[:, 0] > 5)
-model = KernelRidgeRegressor().fit(X[seen], y[seen])
+seen = (X[:, 0] < 1) | (X[:, 0] > 6)
+gap = KernelRidgeRegressor(random_state=0).fit(X[seen], y[seen])
 
-grid = np.linspace(-11, 11, 400)[:, None]
-mean, std = model.predict(grid), model.predict_std(grid)
-low, high = model.predict_interval(grid, coverage=0.9).T
-half = 1.645 * std
+rng = np.random.default_rng(0)
+Z = rng.uniform(0, 3, size=(200, 1))
+t = np.sin(2 * Z[:, 0]) + (0.05 + 0.25 * Z[:, 0]) * rng.normal(size=200)
+fan = KernelRidgeRegressor(random_state=0).fit(Z, t)
 
-fig, ax = plt.subplots(figsize=(9, 5), layout="constrained")
-x = grid[:, 0]
-ax.fill_between(x, low, high, color="#56B4E9", alpha=0.4, lw=0, label="90 % interval (jackknife+)")
-ax.plot(x, mean - half, color="#D55E00", ls="--", lw=1, label="mean ± 1.645 std")
-ax.plot(x, mean + half, color="#D55E00", ls="--", lw=1)
-ax.plot(x, mean, color="#0072B2", label="prediction")
-ax.plot(x, np.sinc(x / np.pi), color="black", lw=1, ls=":", label="sin(x)/x")
-ax.scatter(X[seen], y[seen], s=12, color="black", label="rows")
-ax.axvspan(2, 5, color="0.93", zorder=-1)
-ax.text(3.5, ax.get_ylim()[0] + 0.05, "no rows here", ha="center")
-ax.set(xlabel="x", ylabel="y")
-ax.legend(ncols=2)
+
+def show(ax, model, X, y, grid):
+    mean = model.predict(grid[:, None])
+    low, high = model.predict_interval(grid[:, None], coverage=0.9).T
+    half = np.quantile(np.abs(y - model.loo_prediction_), 0.9)
+    ax.fill_between(grid, low, high, color="#56B4E9", alpha=0.4, lw=0, label="90 % interval")
+    ax.plot(grid, mean - half, color="#D55E00", ls="--", lw=1, label="same width everywhere")
+    ax.plot(grid, mean + half, color="#D55E00", ls="--", lw=1)
+    ax.plot(grid, mean, color="#0072B2", label="prediction")
+    ax.scatter(X, y, s=10, color="black", label="rows")
+    ax.set(xlabel="x", ylabel="y")
+
+
+fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+show(axes[0], gap, X[seen], y[seen], np.linspace(-12, 12, 400))
+show(axes[1], fan, Z, t, np.linspace(0, 3, 400))
+axes[0].set_title("no rows between 1 and 6, and beyond 10")
+axes[1].set_title("noise that grows with x")
+axes[1].legend(loc="lower left")
 plt.show()
 
 # %%
-# The share of new observations inside the interval, where there were training rows:
+# The share of new observations inside the interval, in each third of the line of the second problem, and with the
+# same width everywhere:
 
-X_new, y_new = make_sinc(5000, random_state=1)
-seen = (X_new[:, 0] < 2) | (X_new[:, 0] > 5)
-low, high = model.predict_interval(X_new[seen], coverage=0.9).T
-print(f"covered: {np.mean((low <= y_new[seen]) & (y_new[seen] <= high)):.3f}")
+Z_new = rng.uniform(0, 3, size=(6000, 1))
+t_new = np.sin(2 * Z_new[:, 0]) + (0.05 + 0.25 * Z_new[:, 0]) * rng.normal(size=6000)
+low, high = fan.predict_interval(Z_new, coverage=0.9).T
+half = np.quantile(np.abs(t - fan.loo_prediction_), 0.9)
+for third in range(3):
+    part = (Z_new[:, 0] >= third) & (Z_new[:, 0] < third + 1)
+    local = np.mean((low <= t_new)[part] & (t_new <= high)[part])
+    same = np.mean(np.abs(t_new - fan.predict(Z_new))[part] <= half)
+    print(f"x from {third} to {third + 1}: covered {local:.2f}, with the same width {same:.2f}")

@@ -52,6 +52,12 @@ def test_digits_says_how_many_rows_were_used(tmp_path, rng):
     assert last.startswith("optdigits    100 of 3823")
 
 
+def test_coverage_prints_shares_and_widths():
+    lines = run("coverage.py", "--rows", 30, "--draws", 1, "--problems", "sinc", "funnel").splitlines()
+    assert lines[-1].startswith("30 rows: mean: ")
+    assert [line.split()[:2] for line in lines[-4:-2]] == [["sinc", "30"], ["funnel", "30"]]
+
+
 def test_rounding_prints_what_is_lost_and_kept():
     lines = run("rounding.py", "--rows", 2000).splitlines()
     assert sum(line.startswith("other blocks") for line in lines) == 4

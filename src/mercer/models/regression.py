@@ -187,10 +187,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         The jackknife+ of leave-one-out residuals with a local scale: each is divided by its standard deviation for
         the model without its row, and multiplied by that of the new row, so that intervals widen away from the
         data; where the residuals of neighbors are larger or smaller than others, so are intervals. Whatever the
-        noise, they cover close to ``coverage`` of exchangeable rows. If kernel or alpha were chosen, residuals are
-        too small by the price of the choice; for up to 300 rows it is found by choosing anew without each tenth of
-        the rows, at the first call. Ranks of residuals are rounded so that few rows cover rather more, and with
-        fewer than 1 / (1 - coverage) - 1 rows the ends are infinite, with an
+        noise, they cover close to ``coverage`` of exchangeable rows. Ranks of residuals are rounded so that few
+        rows cover rather more, and with fewer than 1 / (1 - coverage) - 1 rows the ends are infinite, with an
         :class:`~mercer.errors.IntervalWarning`.
 
         Costs O(n³) once per call and O(n²) per row. With m centers the jackknife, because one of many rows hardly

@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.errors import IntervalWarning, warn
 from mercer.scores.evidence import Training
-from mercer.solvers import Observations
+from mercer.solvers import HeldOut, Observations
 from mercer.types import Array, Indices
 
 
@@ -61,14 +61,21 @@ class LeftOut:
         point = observations.rows.point
         return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold)
 
+    @property
+    def held_out(self) -> HeldOut:
+        """What is held out with each row, where rows are centers."""
+        if self.point is None or self.share is None:
+            raise ValueError("rows that are not centers have no weights in the smoother; use residual_intervals")
+        weight = np.bincount(self.point, self.weight).astype(np.float64)
+        return HeldOut(self.point, self.share, self.fold, weight)
+
     def outputs_without(self, f: Array, L: Array, target: int) -> Array:
         """Outputs (n, r) at n rows of the models without each of r rows, from f (n,) and weights L (n, u).
 
         Holding out a row is replacing its target by y_i - share_i e_i: f_-i(x) = f(x) - l_i(x) share_i e_i.
         """
-        if self.point is None or self.share is None:
-            raise ValueError("rows that are not centers have no weights in the smoother; use residual_intervals")
-        change = L[:, self.point] * (self.share * self.residual[:, target])
+        held = self.held_out
+        change = L[:, held.point] * (held.share * self.residual[:, target])
         if self.fold is not None:
             total = np.zeros((len(f), self.fold.max() + 1))
             np.add.at(total.T, self.fold, change.T)

@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import NumericalWarning, warn
-from mercer.gram import Budget, gram, kernel_blocks, self_similarity
+from mercer.gram import Budget, gram, kernel_blocks
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.rows.table import n_rows, take
 from mercer.scores.intervals import LeftOut, prediction_intervals, relative_std, residual_intervals
-from mercer.scores.scale import LocalScale, choose_scale
-from mercer.solvers import CenterVariance, HeldOut, Smoother, center_variance, make_smoother
+from mercer.scores.nearby import NearbyResiduals, own_values
+from mercer.solvers import CenterVariance, Smoother, center_variance, make_smoother
 from mercer.solvers.spectrum import Penalty
-from mercer.types import Array, Indices
-
-# The scale of residuals near a row is that of at most so many left-out rows.
-MOST_NEIGHBORS = 1000
+from mercer.types import Array
 
 
 @dataclass(frozen=True)
@@ -65,90 +62,34 @@ class Uncertainty:
         """The scale (n, q) of residuals at new rows; one if kernel values of the left-out rows are not known."""
         if self._unknown:
             return np.ones((len(K), self.left_out.residual.shape[1]))
-        std = self._relative_std(X, K)[:, None]
-        return std * (1.0 if self._local.constant else self._local(self._distances(X)))
+        return self._relative_std(X, K)[:, None] * self._nearby.scale(X)
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """Left-out residuals (r, q) in units of the scale at their rows, which was found without them."""
+        sizes = np.abs(self.left_out.residual) if self._unknown else self._nearby.sizes
+        return sizes * self.price()
 
     @property
     def _unknown(self) -> bool:
         return self.left_out.point is None and self.kernel.takes_values
 
     @cached_property
-    def _sizes(self) -> Array:
-        """Left-out residuals (r, q) in units of the scale at their rows, which was found without them."""
-        size = np.abs(self.left_out.residual) * self.price()
-        if self._unknown:
-            return size
-        size /= self._left_out_std[:, None]
-        if self._local.constant:
-            return size
-        for rows, D in self._distance_blocks(self._left_out_rows):
-            size[rows] /= self._local(D, self._held(np.arange(n_rows(self._left_out_rows))[rows]))
-        return size
-
-    @cached_property
-    def _local(self) -> LocalScale:
-        """The scale of residuals near a row, from some of the left-out rows."""
-        chosen, left_out = self._neighbors, self.left_out
-        size = np.abs(left_out.residual[chosen]) / self._left_out_std[chosen, None]
-        D = self._distances(take(self._left_out_rows, chosen))
-        return choose_scale(D, self._held(chosen), size, left_out.count[chosen])
-
-    @cached_property
-    def _left_out_std(self) -> Array:
-        """Standard deviation (r,) of each left-out row for the model without it, in units of its noise."""
-        if self.left_out.point is not None:
-            return relative_std(self._smoother.variance_without(self._held_out), self.left_out)
-        X, unit = self._left_out_rows, self.left_out.unit
-        parts = [self._center_variance(K, self._own(take(X, rows)), unit[rows]) for rows, K in self._blocks(X)]
-        return relative_std(np.concatenate(parts), self.left_out)
-
-    @cached_property
-    def _neighbors(self) -> Indices:
-        """Some of the left-out rows, evenly spaced."""
-        r = len(self.left_out.residual)
-        return np.arange(r)[:: -(-r // MOST_NEIGHBORS)]
-
-    @cached_property
-    def _left_out_rows(self) -> Any:
-        point = self.left_out.point
-        return self.rows() if point is None else take(self.centers, point)
-
-    def _held(self, rows: Indices) -> Array:
-        """What each neighbor counts for (n, h) when one of these left-out rows, or its fold, is held out."""
-        count, fold, chosen = self.left_out.count, self.left_out.fold, self._neighbors
-        held = np.repeat(count[None, chosen], len(rows), axis=0)
-        if fold is not None:
-            held[fold[rows][:, None] == fold[chosen]] = 0.0
-            return held
-        same = rows[:, None] == chosen
-        held[same] = np.maximum(held[same] - 1.0, 0.0)
-        return held
-
-    def _distances(self, X: Any) -> Array:
-        """Squared distances (n, h) of the kernel to the neighbors."""
-        return np.concatenate([D for _, D in self._distance_blocks(X)])
-
-    def _distance_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        Z = take(self._left_out_rows, self._neighbors)
-        own = self._own(Z)
-        for rows, K in kernel_blocks(self.kernel, X, Z, len(own)):
-            D = self._own(take(X, rows))[:, None] + own - 2.0 * K
-            yield rows, np.maximum(D, 0.0)
+    def _nearby(self) -> NearbyResiduals:
+        """The left-out rows with their standard deviation for the model without them, in units of the noise."""
+        left_out = self.left_out
+        if left_out.point is not None:
+            variance, X = self._smoother.variance_without(left_out.held_out), take(self.centers, left_out.point)
+        else:
+            X, unit, of = self.rows(), left_out.unit, self._center_variance
+            variance = np.concatenate(
+                [of(K, own_values(self.kernel, take(X, rows)), unit[rows]) for rows, K in self._blocks(X)]
+            )
+        return NearbyResiduals(self.kernel, X, left_out, relative_std(variance, left_out))
 
     def _relative_std(self, X: Any, K: Array) -> Array:
         """Standard deviation (n,) of a new observation at rows X, in units of its noise."""
-        return relative_std(self._variance(K, self._own(X)), self.left_out)
-
-    def _own(self, X: Any) -> Array:
-        return np.asarray(self_similarity(self.kernel, X), np.float64)
-
-    @property
-    def _held_out(self) -> HeldOut:
-        left_out = self.left_out
-        assert left_out.point is not None
-        assert left_out.share is not None
-        weight = np.bincount(left_out.point, left_out.weight).astype(np.float64)
-        return HeldOut(left_out.point, left_out.share, left_out.fold, weight)
+        return relative_std(self._variance(K, own_values(self.kernel, X)), self.left_out)
 
     def _variance(self, K: Array, own: Array) -> Array:
         """Variance of f (n,) for kernel rows K (n, m) and k(x, x) (n,), in units of that of the noise."""
@@ -177,7 +118,7 @@ class Uncertainty:
         centers = self.centers.astype(np.float64) if single else self.centers
         K = np.asarray(gram(self.kernel, centers, budget=self.budget), dtype=np.float64)
         smoother = make_smoother(
-            K, self._held_out.point_weight, self.alpha, penalty=self.penalty, intercept=self.intercept
+            K, self.left_out.held_out.point_weight, self.alpha, penalty=self.penalty, intercept=self.intercept
         )
         _warn_of_shift(smoother.factor.shift)
         return smoother
