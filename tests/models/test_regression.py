@@ -2,6 +2,7 @@
 
 import warnings
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -194,6 +195,19 @@ def test_intervals_widen_away_from_the_data(rng, centers):
     # Of a row far away nothing is known but the prior: the width is in proportion to the standard deviation.
     std = model.predict_std([[2.0], [30.0]])
     assert_allclose(far / inside, std[1] / std[0], rtol=0.15)
+
+
+def test_intervals_count_the_price_of_choosing(curve):
+    X, y = curve
+    model = KernelRidgeRegressor(centers=np.linspace(-2, 2, 9)[:, None], **FIXED).fit(X, y)
+    width = np.diff(model.predict_interval(X))
+    # Residuals of models chosen without the rows are twice as large.
+    honest = y - 2.0 * (y - model.loo_prediction_)
+    model._anew = SimpleNamespace(y=y, predicted=honest, outer=np.zeros(50, dtype=int))
+    assert_allclose(np.diff(model.predict_interval(X)), 2.0 * width, rtol=1e-10)
+    # Of many rows nothing is chosen anew.
+    model._anew = SimpleNamespace(y=np.zeros(301))
+    assert_allclose(np.diff(model.predict_interval(X)), width, rtol=1e-12)
 
 
 @pytest.mark.parametrize("centers", ["all", 30])

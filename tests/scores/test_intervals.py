@@ -134,10 +134,12 @@ def test_intervals_of_several_targets_are_those_of_each(rng):
 
 
 def test_price_of_choice_is_a_quotient_of_medians_and_never_below_one():
-    residual = np.array([[1.0, 2.0, 0.0], [-2.0, 3.0, 0.0], [3.0, -4.0, 0.0]])
+    residual = np.array([[1.0, 2.0, 0.0], [-2.0, 3.0, 0.0]])
     honest = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
+    count = np.array([1.0, 2.0])
+    left_out = LeftOut(residual, count, count, np.ones(2), np.arange(2), 1.0 / count, None)
     # Targets that are predicted exactly have no residuals that could be too small.
-    assert_array_equal(price_of_choice(residual, honest), [1.5, 1.0, 1.0])
+    assert_array_equal(price_of_choice(left_out, honest), [1.5, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])

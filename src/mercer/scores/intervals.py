@@ -104,12 +104,13 @@ def residual_intervals(F: Array, left_out: LeftOut, size: Array, scale: Array, c
     return ends
 
 
-def price_of_choice(residual: Array, honest: Array) -> Array:
-    """Factor (q,) of the left-out residuals (n, q) of models that were chosen by them, at least one.
+def price_of_choice(left_out: LeftOut, honest: Array) -> Array:
+    """Factor (q,) of the left-out residuals of a model that was chosen by them, at least one.
 
-    ``honest`` (n, q) are residuals of rows for models that were chosen without them. Quotients of medians: models
-    chosen from few rows may fail for single rows.
+    ``honest`` (n, q) are residuals of the same rows for models that were chosen without them. A quotient of
+    medians: a model chosen from few rows may fail for single rows.
     """
+    residual = np.repeat(left_out.residual, left_out.count.astype(np.intp), axis=0)
     usual, true = (np.median(np.abs(e), axis=0) for e in (residual, honest))
     price: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
     return price
