@@ -2,8 +2,14 @@
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
+
+# Whether warnings of the library are issued; by thread.
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class MercerError(Exception):
@@ -40,7 +46,19 @@ class ScaleWarning(UserWarning):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Issue a warning that points to the calling line outside the library."""
+    if _QUIET.get():
+        return
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mercer":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Issue no warnings of the library in this thread: those of a fit that is repeated have been seen."""
+    token = _QUIET.set(True)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)

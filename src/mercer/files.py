@@ -17,12 +17,14 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer.models.anew import Anew
 from mercer.models.base import Columns
 from mercer.models.report import FitReport, SparseReport
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
 from mercer.scores import LeftOut, Posterior, Rule
+from mercer.scores.knowledge import Knowledge
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
@@ -46,7 +48,7 @@ _MODELS = (
 _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
-_PASSES = (PassState, Settings, Kept, Gatherer, Choice, Encoder, Columns, *_ROWS)
+_PASSES = (PassState, Settings, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
     FitReport,
@@ -57,6 +59,7 @@ _PARTS = (
     Directions,
     LeftOut,
     Pairwise,
+    Knowledge,
     *_ONLINE,
     *_TARGETS,
     *_PASSES,

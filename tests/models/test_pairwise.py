@@ -42,7 +42,7 @@ def test_odds_are_coupled_by_the_formula(three_classes):
 
 def test_logarithms_of_coupled_odds_do_not_underflow(three_classes):
     X, y = three_classes
-    model = PairwiseClassifier(KernelFisherClassifier("linear", alpha=1.0), coupling="odds").fit(X, y)
+    model = PairwiseClassifier(OnlineFisherClassifier("linear", alpha=1.0), coupling="odds").fit(X, y)
     far = np.array([[1e4, -1e4]])
     assert model.predict_proba(far).min() == 0.0
     assert np.isfinite(model.predict_log_proba(far)).all()

@@ -28,7 +28,7 @@ def test_left_out_predictions_are_those_of_refitting(curve, choice):
     model = KernelRidgeRegressor(**FIXED, **choice).fit(X, y)
     exact = cross_val_predict(KernelRidgeRegressor(**FIXED, **choice), X, y, cv=LeaveOneOut())
     assert_allclose(model.loo_prediction_, exact, rtol=1e-9, atol=1e-12)
-    assert_allclose(model.loo_score_, r2_score(y, exact), rtol=1e-9)
+    assert_allclose(model.loo_best_score_, r2_score(y, exact), rtol=1e-9)
 
 
 def test_left_out_predictions_of_the_chosen_model_are_those_of_refitting(curve):
@@ -275,7 +275,7 @@ def test_constant_target_is_predicted(curve):
 
 def test_report_tells_r2(curve):
     model = KernelRidgeRegressor().fit(*curve)
-    assert f"R² {model.loo_score_:.4f}" in str(model.report_)
+    assert f"R² {model.loo_best_score_:.4f}" in str(model.report_)
     assert "leaving out each row" in str(model.report_)
 
 

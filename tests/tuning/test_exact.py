@@ -70,7 +70,7 @@ def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used,
     assert_allclose(coef, expected.dual_coef_, atol=1e-11 * np.abs(coef).max())
     assert_allclose(found["loo_prediction_"], expected.loo_prediction_, atol=1e-11)
     assert found["degrees_of_freedom_"] == pytest.approx(expected.degrees_of_freedom_, rel=1e-11)
-    assert found["loo_score_"] == pytest.approx(expected.loo_score_, rel=1e-11)
+    assert found["loo_best_score_"] == pytest.approx(expected.loo_best_score_, rel=1e-11)
 
 
 @options
@@ -147,7 +147,7 @@ def test_kernels_that_are_not_positive_semidefinite_are_compared_too(used, rows,
             model.fit(*rows)
     else:
         model.fit(*rows)
-    assert model.loo_score_ > 0
+    assert model.loo_best_score_ > 0
 
 
 def test_a_given_alpha_near_the_rounding_errors_of_the_kernel_is_fitted_by_the_spectrum(monkeypatch, used, rows):
@@ -203,7 +203,7 @@ def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matte
     X, y = checkerboard(rng, 500, 8)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
     monkeypatch.setattr(exact, "SMALL", 10**6)
-    assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
+    assert model.loo_best_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_best_score_ * 1.01
 
 
 def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatch):
@@ -231,8 +231,8 @@ def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_w
         warnings.simplefilter("ignore", NumericalWarning)
         single, double = (KernelRidgeRegressor(RBF(gamma=1e-6)).fit(X.astype(t), y) for t in ("f4", "f8"))
     # The fit is linear, and the noise has a hundredth of the variance.
-    assert single.loo_score_ > 0.98
-    assert single.loo_score_ == pytest.approx(double.loo_score_, abs=1e-3)
+    assert single.loo_best_score_ > 0.98
+    assert single.loo_best_score_ == pytest.approx(double.loo_best_score_, abs=1e-3)
 
 
 def test_kernels_are_chosen_alike_in_single_and_double_precision():

@@ -21,7 +21,9 @@ def to_c(model: Any, *, name: str = "model") -> str:
     * ``name_label(int number)``: its label, a UTF-8 string, ``long long`` or ``double``.
 
     Only numbers, ``name`` and escaped labels become source text. x must contain the features on which the model
-    was fitted, as finite numbers in the same order: nothing is checked at run time.
+    was fitted, as finite numbers in the same order: nothing is checked at run time. Probabilities are those of
+    rows of which as much is known as usual: the novelty of a row, which ``KernelFisherClassifier`` takes into
+    account, is not exported.
 
     Parameters
     ----------
@@ -69,7 +71,9 @@ def _outputs(f: Formula, name: str) -> str:
     m, q = f.coef.shape
     steps = "".join(_step(step, number, name) for number, step in enumerate(f.steps, start=1))
     d, last = f.centers.shape[1], f"u{len(f.steps)}" if f.steps else "x"
-    return _OUTPUTS.format(name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value)
+    how = f.moderation
+    end = "" if how is None else _MODERATION.format(name=name, q=q, limit=how.limit, counted=how.counted)
+    return _OUTPUTS.format(name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value, end=end)
 
 
 def _step(step: Step, number: int, name: str) -> str:
@@ -118,9 +122,19 @@ static inline void {name}_outputs(const double *x, double *f) {{{steps}
         s *= {name}_width[i];
         const double k = {value};
         for (int c = 0; c < {q}; c++) f[c] += {name}_coef[i][c] * k;
-    }}
+    }}{end}
 }}
 """
+
+_MODERATION = """
+    double low = 0.0, high = 0.0;
+    for (int c = 0; c < {q}; c++) {{
+        if (f[c] < low) low = f[c];
+        if (f[c] > high) high = f[c];
+    }}
+    const double spread = high - low, limit = {limit!r};
+    const double share = {counted!r} * (spread > limit ? (limit + log1p(spread - limit)) / spread : 1.0);
+    for (int c = 0; c < {q}; c++) f[c] = {name}_base[c] + share * f[c];"""
 
 _CLASSES = """
 static inline void {name}_probabilities(const double *x, double *p) {{

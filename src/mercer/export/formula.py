@@ -33,10 +33,21 @@ MATERN = {
 
 
 @dataclass(frozen=True)
+class Moderation:
+    """From evidence e (q,) of classes against the first one to log-odds: base + counted e, with e shortened if its
+    spread is beyond the limit.
+    """
+
+    base: Array
+    limit: float
+    counted: float
+
+
+@dataclass(frozen=True)
 class Formula:
     """The outputs a(u) (q,) of a model: sum_i coef_i value(w_i sum_j term_j) + intercept; ``classes`` or None.
 
-    u are the features x after the steps.
+    u are the features x after the steps. With ``moderation`` the outputs are evidence that becomes log-odds by it.
     """
 
     steps: list[Step]
@@ -48,6 +59,7 @@ class Formula:
     coef: Array
     intercept: Array
     classes: list[Label] | None
+    moderation: Moderation | None = None
 
     @property
     def n_features(self) -> int:
@@ -60,6 +72,8 @@ class Formula:
         for number, step in enumerate(self.steps, start=1):
             tables |= {f"{name}_{number}": values for name, values in step.tables().items()}
         tables |= {name: getattr(self, name) for name in ("feature", "width", "centers", "coef", "intercept")}
+        if self.moderation is not None:
+            tables["base"] = self.moderation.base
         return {name: finite(name, values) for name, values in tables.items()}
 
 
@@ -80,12 +94,13 @@ def formula_of(model: Any) -> Formula:
     expansion = _expansion(model)
     if not is_classifier(model):
         return expansion
-    A, b = _logits(model.rule_, expansion.coef.shape[1])
+    A, b, moderation = _logits(model.rule_, expansion.coef.shape[1])
     return replace(
         expansion,
         coef=expansion.coef @ A,
         intercept=expansion.intercept @ A + b,
         classes=plain_labels(model.classes_),
+        moderation=moderation,
     )
 
 
@@ -121,14 +136,21 @@ def _some(rows: Array) -> Array:
     return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
 
 
-def _logits(rule: Any, q: int) -> tuple[Array, Array]:
-    """A (q, k - 1) and b (k - 1,) with logits F A + b of outputs F."""
-    if rule.posterior.curves:
+def _logits(rule: Any, q: int) -> tuple[Array, Array, Moderation | None]:
+    """A (q, k - 1) and b (k - 1,) with logits F A + b of outputs F, or evidence that is moderated."""
+    posterior = rule.posterior
+    if posterior.curves:
         raise ValueError('a model with isotonic probabilities cannot be exported; fit with calibration="logistic"')
+    moderation = None
+    if posterior.limit < np.inf or posterior.counted < 1.0:
+        base = np.broadcast_to(posterior.odds + posterior.shift, posterior.offset.shape)
+        moderation = Moderation(np.array(base), posterior.limit, posterior.counted)
+        plain = replace(posterior, limit=np.inf, counted=1.0, shift=-posterior.odds)
+        rule = replace(rule, posterior=plain)
     F = np.vstack([np.zeros(q), np.eye(q)])
     log_p = rule.log_probabilities(F)
     logits = log_p[:, 1:] - log_p[:, :1]
-    return logits[1:] - logits[0], logits[0]
+    return logits[1:] - logits[0], logits[0], moderation
 
 
 def _kernel_formula(kernels: tuple[Kernel, ...]) -> tuple[str, str, Array, Array]:

@@ -27,7 +27,7 @@ def to_python(model: Any) -> str:
     True
     """
     f = formula_of(model)
-    lines = ['"""A kernel model."""\n', "from math import exp, fabs, sqrt\n"]
+    lines = ['"""A kernel model."""\n', "from math import exp, fabs, log1p, sqrt\n"]
     lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
     lines.append(_outputs(f))
     if f.classes is not None:
@@ -39,7 +39,9 @@ def _outputs(f: Formula) -> str:
     steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
     # All functions of math.h but this one have the same name in Python.
     value = f.value.replace("fmin(", "min(")
-    return _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value)
+    how = f.moderation
+    end = "" if how is None else _MODERATION.format(limit=how.limit, counted=how.counted)
+    return _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value, end=end)
 
 
 def _step(step: Step, number: int) -> str:
@@ -67,10 +69,15 @@ def outputs(x):
         s = w * sum({term} for j in range(len(g)))
         k = {value}
         for c, value in enumerate(coef):
-            f[c] += value * k
+            f[c] += value * k{end}
     return f
 
 '''
+
+_MODERATION = """
+    spread, limit = max(0.0, *f) - min(0.0, *f), {limit!r}
+    share = {counted!r} * ((limit + log1p(spread - limit)) / spread if spread > limit else 1.0)
+    f = [base + share * value for base, value in zip(BASE, f)]"""
 
 _CLASSES = '''
 

@@ -2,7 +2,7 @@
 
 from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
-from mercer.linalg.pivoted import rejection_cholesky, supervised_pivots
+from mercer.linalg.pivoted import largest_pivots, rejection_cholesky, supervised_pivots
 from mercer.linalg.reflect import Reflector
 from mercer.linalg.threads import blas_threads, limit_threads, map_in_threads
 
@@ -13,6 +13,7 @@ __all__ = [
     "blas_threads",
     "eigen_psd",
     "factor_spd",
+    "largest_pivots",
     "limit_threads",
     "map_in_threads",
     "rejection_cholesky",

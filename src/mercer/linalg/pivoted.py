@@ -1,4 +1,4 @@
-"""Partial Cholesky factorizations with pivots chosen during the elimination: by targets, or at random."""
+"""Partial Cholesky factorizations with pivots chosen during the elimination: by size, by targets, or at random."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,29 @@ from mercer.types import Array, Indices
 # Pivots that are eliminated from the whole matrix at a time, and rows from which they are.
 PANEL = 256
 STRIP = 256
+
+# Pivots that differ by less than this share are equal.
+NEARLY = 1e-3
+
+
+def largest_pivots(H: Array, first: int, m: int, floor: float) -> Indices:
+    """At most m pivots of symmetric H (c, c): the ``first``, then always the largest of the remaining diagonal.
+
+    Of elements that are as large, up to a share NEARLY, the first one: rounding errors must not decide. Ends when
+    no diagonal element is above ``floor``; O(c m²).
+    """
+    L, d = np.empty((m, len(H))), H.diagonal().copy()
+    chosen: list[int] = []
+    p = first
+    while len(chosen) < m and d[p] > floor:
+        above = L[: len(chosen)]
+        row = L[len(chosen)]
+        row[:] = (H[p] - above[:, p] @ above) / np.sqrt(d[p])
+        d -= row**2
+        chosen.append(p)
+        d[p] = -np.inf
+        p = int((d >= (1.0 - NEARLY) * d.max()).argmax())
+    return np.array(chosen, dtype=np.intp)
 
 
 def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:

@@ -20,7 +20,7 @@ from mercer.models.validation import class_targets_of
 from mercer.rows import Labels
 from mercer.scores import Rule
 from mercer.scores.targets import ClassTargets, RealTargets
-from mercer.types import Floats
+from mercer.types import Array, Floats
 
 
 class LabelAnswers(ClassifierMixin):
@@ -42,6 +42,8 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
 
     rule_: Rule
     scalings_: Any
+    # Whether probabilities are no surer than left-out rows justify.
+    moderates: ClassVar[bool] = False
     # Types of numbers that outputs keep.
     _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
 
@@ -55,22 +57,22 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
     @from_one_state
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on held-out rows."""
-        F = self._outputs(X)
-        return self.rule_.probabilities(F)
+        F, trust = self._evidence(X)
+        return self.rule_.probabilities(F, trust)
 
     @lazily
     @from_one_state
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.log_probabilities(F)
+        F, trust = self._evidence(X)
+        return self.rule_.log_probabilities(F, trust)
 
     @lazily
     @from_one_state
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three or more classes (n, n_classes)."""
-        F = self._outputs(X)
-        return self.rule_.decision(F)
+        F, trust = self._evidence(X)
+        return self.rule_.decision(F, trust)
 
     @lazily
     @from_one_state
@@ -83,6 +85,10 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
         """
         F = self._outputs(X)
         return self.rule_.variates(F)
+
+    def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
+        """Outputs (n, q), and the share (n,) of their evidence that counts; None: all of it."""
+        return self._outputs(X), None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -91,7 +91,10 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
-        Its R².
+        The R² to expect. Up to 1000 rows in memory: that of folds predicted by models for which everything was
+        chosen anew without them, computed when it is first asked for; see :class:`KernelFisherClassifier`.
+    loo_best_score_ : float
+        R² of ``loo_prediction_``: too high, since kernel and alpha are the best of many.
     loo_path_ : TuningPath
         The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
         for a given kernel, the alphas tried in the final fit.

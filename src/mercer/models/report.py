@@ -18,6 +18,9 @@ from mercer.types import Indices
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+# What the score of a choice is.
+BEST = ", the best of those compared"
+
 
 @dataclass(frozen=True)
 class FitReport:
@@ -112,7 +115,7 @@ class SparseReport:
             criterion_value=fit.criterion_value,
             n_kernels=max((len(path.kernels) for path in fit.trials), default=1),
             searched=_tried(fit.trials) or "nothing: there is only one kernel",
-            loo=targets.score_words(score),
+            loo=targets.score_words(score) + BEST,
         )
 
 
@@ -129,7 +132,7 @@ def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
         criterion_value=float(tuned.paths[-1].scores.min()),
         searched=_searched(tuned.paths),
         leaving=_leaving(fit.training.fold, len(tuned.loo), fit.n_rows),
-        loo=targets.score_words(score),
+        loo=targets.score_words(score) + (BEST if sum(path.scores.size for path in tuned.paths) > 1 else ""),
         degrees_of_freedom=tuned.degrees_of_freedom,
         rank=tuned.rank,
         negative=tuned.negative,

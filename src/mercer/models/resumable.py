@@ -1,6 +1,7 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -8,9 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.centers import CenterSelector
 from mercer.centers.resolve import EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
+from mercer.models.anew import ANEW, Anew, Honest, choose_anew, known_score, scores
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
 from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
@@ -32,6 +35,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows, take
+from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
@@ -87,7 +91,8 @@ class ResumableModel(KernelModel):
     degrees_of_freedom_: Any = Awaited()
     loo_index_: Any = Awaited()
     loo_path_: Any = Awaited()
-    loo_score_: Any = Awaited()
+    loo_score_: Any = Honest()
+    loo_best_score_: Any = Awaited()
     report_: Any = Awaited()
 
     @told
@@ -124,8 +129,7 @@ class ResumableModel(KernelModel):
         if _in_passes(settings, len(y)):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
-            self.__dict__ |= self._solution(rows)
-            return self
+            return self._concluded(self._state.solved(rows), self._state.targets, rows)
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
@@ -133,16 +137,14 @@ class ResumableModel(KernelModel):
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
-            self.__dict__ |= self._solution(rows)
-            return self
+            return self._concluded(self._state.solved(rows), self._state.targets, rows)
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
             used = weight > 0
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        self.__dict__ |= attributes_of(targets, fit)
-        return self
+        return self._concluded(fit, targets, rows)
 
     @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -176,6 +178,7 @@ class ResumableModel(KernelModel):
         model: Self = aside(self)
         for name in ("_state", "_kept"):
             model.__dict__.pop(name, None)
+        model.__dict__ |= known_score(model.__dict__.pop(ANEW, None))
         model._lean = True
         return model
 
@@ -207,7 +210,7 @@ class ResumableModel(KernelModel):
     def _start_anew(self) -> None:
         """Discard any earlier fit."""
         fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*fitted, "_state", "_kept", PENDING, "_lean", "_begun_with"):
+        for name in (*fitted, "_state", "_kept", ANEW, PENDING, "_lean", "_begun_with"):
             self.__dict__.pop(name, None)
 
     def _begin(
@@ -281,6 +284,7 @@ class ResumableModel(KernelModel):
 
     def _await_solution(self) -> Self:
         """Keep what was chosen; the rest is solved when it is needed."""
+        self.__dict__.pop(ANEW, None)
         chosen = {"n_features_in_", "feature_names_in_", "classes_"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in chosen]:
             delattr(self, name)
@@ -290,9 +294,24 @@ class ResumableModel(KernelModel):
         self._pending = Pending()
         return self
 
-    def _solution(self, rows: MemoryRows | None = None) -> dict[str, Any]:
-        """The fitted attributes that follow from the state; ``rows`` are all rows, if folds are held out."""
-        return attributes_of(self._state.targets, self._state.solved(rows))
+    def _solution(self) -> dict[str, Any]:
+        """The fitted attributes that follow from the state."""
+        return attributes_of(self._state.targets, self._state.solved(None))
+
+    def _concluded(self, fit: Fit, targets: Targets, rows: MemoryRows) -> Self:
+        """Store the attributes of a fit to rows in memory."""
+        anew = None
+        if _chooses(settings_of(self)) and len(fit.index) == len(rows.y):
+            given = None if rows.weight is None else rows.weight[fit.index]
+            anew = choose_anew(self, as_kernel(self.kernel), fit.training, rows.y[fit.index], given)
+        self.__dict__ |= attributes_of(targets, fit, anew)
+        return self
+
+
+def _chooses(settings: Settings) -> bool:
+    """Whether kernel, alpha or centers are chosen by the rows."""
+    selects = isinstance(settings.centers, Integral | CenterSelector)
+    return settings.alpha is None or not settings.kernel.settled or selects
 
 
 def _in_passes(settings: Settings, n: int) -> bool:
@@ -354,21 +373,38 @@ def settings_of(model: ResumableModel) -> Settings:
     )
 
 
-def attributes_of(targets: Targets, fit: Fit) -> dict[str, Any]:
-    """The fitted attributes of a model, by name."""
-    tuned = fit.tuned
+def attributes_of(targets: Targets, fit: Fit, anew: Anew | None = None) -> dict[str, Any]:
+    """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
+    tuned, learned = fit.tuned, _learned(fit) if targets.has_classes else None
+    training = fit.training if learned is None else replace(fit.training, trust=learned[1])
     dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
-    concluded = targets.conclude(fit.training, tuned, moments=fit.moments, observations=fit.observations)
-    return concluded | {
-        "kernel_": tuned.kernel,
-        "gamma_": tuned.kernel.gamma,
-        "alpha_": tuned.alpha,
-        "X_fit_": fit.centers,
-        "support_": fit.support,
-        "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
-        "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
-        "degrees_of_freedom_": tuned.degrees_of_freedom,
-        "loo_index_": fit.index,
-        "loo_path_": tuned.paths[0],
-        "report_": fit_report(fit, targets, concluded["loo_score_"]),
-    }
+    concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
+    if targets.has_classes:
+        concluded["knowledge_"] = None if learned is None else learned[0]
+    best = concluded.pop("loo_best_score_")
+    return (
+        concluded
+        | scores(best, anew)
+        | {
+            "kernel_": tuned.kernel,
+            "gamma_": tuned.kernel.gamma,
+            "alpha_": tuned.alpha,
+            "X_fit_": fit.centers,
+            "support_": fit.support,
+            "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
+            "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
+            "degrees_of_freedom_": tuned.degrees_of_freedom,
+            "loo_index_": fit.index,
+            "loo_path_": tuned.paths[0],
+            "report_": fit_report(fit, targets, best),
+        }
+    )
+
+
+def _learned(fit: Fit) -> tuple[Knowledge, Array] | None:
+    """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
+    if fit.tuned.negative > 0 and not fit.tuned.kernel.positive_semidefinite:
+        return None
+    weight = fit.training.weight.sum()
+    total = weight if fit.moments is None else fit.moments.n
+    return learn(fit.tuned.kernel, fit.training, fit.tuned.alpha * weight / total)

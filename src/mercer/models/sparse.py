@@ -12,6 +12,7 @@ from mercer import gate
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
+from mercer.models.anew import ANEW, Anew, Honest, choose_anew, scores
 from mercer.models.answers import ClassAnswers, ValueAnswers
 from mercer.models.base import KernelModel, read_blocks
 from mercer.models.report import SparseReport
@@ -54,6 +55,7 @@ class SparseModel(KernelModel):
     kernels_: tuple[Kernel, ...]
     center_kernel_: Indices
     stages_: tuple[SparseStage, ...]
+    loo_score_: Any = Honest()
 
     @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -76,7 +78,10 @@ class SparseModel(KernelModel):
         used = X if (weight > 0).all() else kernel.subset(X, np.flatnonzero(weight > 0))
         settings, meaning = self._settings(len(kernel.distinct(used).first)), meaning_of(self.weights)
         fit = fit_few_rows(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
-        self.__dict__ |= self._attributes(targets, fit)
+        self.__dict__.pop(ANEW, None)
+        given = None if sample_weight is None else weight
+        anew = choose_anew(self, kernel, fit.training, y, given)
+        self.__dict__ |= self._attributes(targets, fit, anew)
         return self
 
     def _settings(self, n_points: int) -> SparseSettings:
@@ -146,25 +151,30 @@ class SparseModel(KernelModel):
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
         return None, cast(ChosenBy, self.alpha)
 
-    def _attributes(self, targets: Targets, fit: FewRows) -> dict[str, Any]:
+    def _attributes(self, targets: Targets, fit: FewRows, anew: Anew | None) -> dict[str, Any]:
         dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
         concluded = targets.conclude(fit.training, fit)
-        return concluded | {
-            "kernels_": fit.kernels,
-            "kernel_": fit.kernels[0],
-            "gamma_": fit.kernels[0].gamma,
-            "center_kernel_": fit.number,
-            "alpha_": fit.alpha,
-            "support_": fit.support,
-            "X_fit_": fit.centers,
-            "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
-            "intercept_": targets.shaped(fit.intercept.astype(dtype)),
-            "stages_": fit.stages,
-            "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
-            "trials_": fit.trials,
-            "degrees_of_freedom_": fit.degrees_of_freedom,
-            "report_": SparseReport.of(fit, targets, self.selection, concluded["loo_score_"]),
-        }
+        best = concluded.pop("loo_best_score_")
+        return (
+            concluded
+            | scores(best, anew)
+            | {
+                "kernels_": fit.kernels,
+                "kernel_": fit.kernels[0],
+                "gamma_": fit.kernels[0].gamma,
+                "center_kernel_": fit.number,
+                "alpha_": fit.alpha,
+                "support_": fit.support,
+                "X_fit_": fit.centers,
+                "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
+                "intercept_": targets.shaped(fit.intercept.astype(dtype)),
+                "stages_": fit.stages,
+                "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
+                "trials_": fit.trials,
+                "degrees_of_freedom_": fit.degrees_of_freedom,
+                "report_": SparseReport.of(fit, targets, self.selection, best),
+            }
+        )
 
     def _expansion(self) -> Callable[[Any], Floats]:
         intercept = np.atleast_1d(self.intercept_)
@@ -266,8 +276,11 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         The chosen values.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
         Kernels of ``widths``, and the kernel of each center.
-    loo_decision_, loo_proba_, loo_outputs_, loo_score_
+    loo_decision_, loo_proba_, loo_outputs_, loo_best_score_
         Leave-one-out results, with the center of the row removed as well, as in :class:`KernelFisherClassifier`.
+    loo_score_ : float
+        The accuracy to expect; up to 1000 rows by choosing everything anew, as in
+        :class:`KernelFisherClassifier`.
     rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
         As in :class:`KernelFisherClassifier`.
     degrees_of_freedom_ : float
@@ -289,6 +302,8 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     >>> len(model.support_) < 60
     True
     """
+
+    moderates = True
 
     def __init__(
         self,
@@ -375,8 +390,10 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
         As in :class:`KernelRidgeRegressor`; in ``left_out_`` a row is held out with its center.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it and without its center.
+    loo_best_score_ : float
+        Its R²: too high, since kernel, alpha and centers are the best of many.
     loo_score_ : float
-        Its R².
+        The R² to expect; up to 1000 rows by choosing everything anew, as in :class:`KernelRidgeRegressor`.
 
     Examples
     --------

@@ -203,3 +203,8 @@ def weights(weight: Any) -> Array | None:
 def _plain(part: Any) -> Any:
     """The content of a data frame or series as an array."""
     return part.to_numpy() if hasattr(part, "to_numpy") else part
+
+
+def in_double(X: Any) -> Any:
+    """Rows in float32, as an array or a CSR matrix, in float64; others unchanged."""
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X

@@ -15,7 +15,8 @@ class Training:
     """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.
 
     ``reading`` is the meaning of the given weights. ``represents`` (n,) are factors of the weights if the rows are
-    a nonuniform sample, ``faded`` (n,) the decay factor of each row.
+    a nonuniform sample, ``faded`` (n,) the decay factor of each row. ``trust`` (n,) is the share of the evidence
+    that counts for each row when it is left out, None: all of it.
     """
 
     X: Any
@@ -26,6 +27,7 @@ class Training:
     fold: Indices | None
     represents: Array | None = None
     faded: Array | None = None
+    trust: Array | None = None
 
     @property
     def count(self) -> Array:

@@ -17,6 +17,13 @@ from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "isotonic")
 
+# Share of the left-out rows whose evidence is beyond the limit.
+OUTSIDE = 0.1
+# Gain in log-likelihood for a class, in nats, that noise reaches by choice, and that it hardly ever exceeds.
+NO_GAIN, SURE_GAIN = 1.0, 5.0
+# The least share of the evidence that is used: enough to rank rows.
+LEAST_COUNTED = 0.02
+
 
 @dataclass(frozen=True)
 class StepCurve:
@@ -34,7 +41,9 @@ class Posterior:
     """logits(R) = R @ slope + offset, mixed with isotonic ``curves`` (one per class) if there are any.
 
     The linear logits have the weight ``smooth`` in the mixture: probabilities stay away from 0 and 1, and rows on
-    one step keep their order.
+    one step keep their order. The evidence is the difference to the log-odds ``odds`` (k - 1,) of the classes. Its
+    spread over the classes grows beyond ``limit`` only with the logarithm; of it the share ``counted`` is used,
+    and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits.
     """
 
     slope: Array
@@ -42,18 +51,24 @@ class Posterior:
     curves: tuple[StepCurve, ...] = ()
     smooth: float = 1.0
     shift: Array = field(default_factory=lambda: np.zeros(1))
+    odds: Array = field(default_factory=lambda: np.zeros(1))
+    limit: float = np.inf
+    counted: float = 1.0
 
-    def logits(self, R: Array) -> Array:
-        """(n, k - 1) log-odds against the first class."""
-        linear = R @ self.slope + self.offset
+    def logits(self, R: Array, trust: Array | None = None) -> Array:
+        """(n, k - 1) log-odds against the first class; ``trust`` (n,) is the share of the evidence that counts."""
+        logits: Array = R @ self.slope + self.offset
         if self.curves:
-            linear = _log_odds(self._mixture(R, linear))
-        logits: Array = linear + self.shift
-        return logits
+            logits = _log_odds(self._mixture(R, logits))
+        if trust is not None or self.counted < 1.0 or self.limit < np.inf:
+            evidence = logits - self.odds
+            share = self.counted * _shortened(_spread_of(evidence), self.limit)
+            logits = self.odds + (share if trust is None else share * trust)[:, None] * evidence
+        return logits + self.shift
 
-    def probabilities(self, R: Array) -> Array:
+    def probabilities(self, R: Array, trust: Array | None = None) -> Array:
         """(n, k) probabilities, rows summing to one."""
-        return softmax(self.logits(R))
+        return softmax(self.logits(R, trust))
 
     def shifted(self, shift: Array) -> "Posterior":
         """The same evidence under other odds: ``shift`` (k - 1,) is added to the logits."""
@@ -61,7 +76,9 @@ class Posterior:
 
     def threshold(self) -> float:
         """The score at which two classes are equally probable."""
-        linear = -float((self.offset + self.shift)[0] / self.slope[0, 0])
+        needed = -float((self.odds + self.shift)[0]) / self.counted
+        evidence = np.sign(needed) * _lengthened(abs(needed), self.limit)
+        linear = float((self.odds - self.offset)[0] + evidence) / float(self.slope[0, 0])
         if not self.curves:
             return linear
         knots = self.curves[1].knots
@@ -82,6 +99,51 @@ class Posterior:
         return mixture
 
 
+def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> Posterior:
+    """The posterior that is no surer than leave-one-out scores R (n, k - 1) justify.
+
+    Most left-out rows have evidence within its limit. If these rows are too few to show that the scores say
+    more than the shares of the classes, since kernel and penalty were chosen as the best of many for the same
+    rows, only a part of the evidence counts: it grows with the log-likelihood that is gained for each class.
+    """
+    plain = replace(posterior, shift=np.zeros(1))
+    plain = replace(plain, limit=_quantile(_spread_of(plain.logits(R) - plain.odds), weight))
+    share = np.bincount(label, weight, minlength=R.shape[1] + 1) / weight.sum()
+    found = np.maximum(plain.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
+    gained = np.log(found / share[label])
+    gain = float(weight @ gained) / R.shape[1]
+    counted = float(np.clip((gain - NO_GAIN) / (SURE_GAIN - NO_GAIN), LEAST_COUNTED, 1.0))
+    return replace(posterior, limit=plain.limit, counted=counted)
+
+
+def _spread_of(evidence: Array) -> Array:
+    """The largest difference (n,) between classes of evidence (n, k - 1) against the first one."""
+    spread: Array = np.maximum(evidence.max(axis=1), 0.0) - np.minimum(evidence.min(axis=1), 0.0)
+    return spread
+
+
+def _shortened(spread: Array, limit: float) -> Array:
+    """The factor (n,) by which evidence of a spread (n,) is shortened: beyond the limit it grows like log."""
+    beyond = np.maximum(spread - limit, 0.0) if limit < np.inf else np.zeros(len(spread))
+    within = np.minimum(spread, limit)
+    factor: Array = (within + np.log1p(beyond)) / np.where(spread > 0.0, spread, 1.0)
+    return np.where(spread > 0.0, factor, 1.0)
+
+
+def _lengthened(evidence: float, limit: float) -> float:
+    """The evidence that becomes this one when it is shortened; infinite where it would be too large."""
+    if evidence <= limit:
+        return evidence
+    return limit + float(np.expm1(min(evidence - limit, 700.0)))
+
+
+def _quantile(values: Array, weight: Array) -> float:
+    """The least value with at least the share 1 - OUTSIDE of the weight at or below it."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) >= (1.0 - OUTSIDE) * weight.sum() * (1.0 - 1e-12)
+    return float(values[order][reached.argmax()])
+
+
 def odds_shift(share: Array, priors: Array) -> Array:
     """Shift of the logits of classes 1 … k - 1 if the class shares (k,) are replaced by the priors (k,)."""
     ratio = np.log(priors / share)
@@ -94,6 +156,12 @@ def calibrate(method: str, R: Array, label: Indices, weight: Array, basis: Array
 
     If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
     """
+    count = np.bincount(label, weight, minlength=R.shape[1] + 1)
+    odds = np.log(np.maximum(count, np.finfo(float).tiny))
+    return replace(_calibrated(method, R, label, weight, basis), odds=odds[1:] - odds[0])
+
+
+def _calibrated(method: str, R: Array, label: Indices, weight: Array, basis: Array | None) -> Posterior:
     if method == "gaussian":
         return _gaussian(R, label, weight, np.eye(R.shape[1]) if basis is None else basis)
     logistic = _logistic(R, label, weight)

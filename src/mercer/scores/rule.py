@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.gram.moments import Moments
 from mercer.linalg import eigen_psd
-from mercer.scores.probabilities import Posterior, calibrate
+from mercer.scores.probabilities import Posterior, calibrate, moderated
 from mercer.scores.relative import relative
 from mercer.scores.thresholds import threshold_at
 from mercer.solvers import Directions, discriminant_directions
@@ -40,19 +40,19 @@ class Rule:
             )
         return F
 
-    def probabilities(self, F: Outputs) -> Outputs:
-        """(n, k)."""
-        return self.posterior.probabilities(scores_in(self.reliable, F))
+    def probabilities(self, F: Outputs, trust: Array | None = None) -> Outputs:
+        """(n, k); ``trust`` (n,) is the share of the evidence that counts, None: all of it."""
+        return self.posterior.probabilities(scores_in(self.reliable, F), trust)
 
-    def decision(self, F: Outputs) -> Outputs:
+    def decision(self, F: Outputs, trust: Array | None = None) -> Outputs:
         """Log-odds of the second of two classes (n,), or log-probabilities of all (n, k)."""
         if F.shape[1] == 1:
-            return np.asarray(self.posterior.logits(scores_in(None, F))[:, 0])
-        return self.log_probabilities(F)
+            return np.asarray(self.posterior.logits(scores_in(None, F), trust)[:, 0])
+        return self.log_probabilities(F, trust)
 
-    def log_probabilities(self, F: Outputs) -> Outputs:
+    def log_probabilities(self, F: Outputs, trust: Array | None = None) -> Outputs:
         """(n, k), exact even if a probability rounds to one or zero."""
-        logits = self.posterior.logits(scores_in(self.reliable, F))
+        logits = self.posterior.logits(scores_in(self.reliable, F), trust)
         logits = np.column_stack([np.zeros(len(logits)), logits])
         top = logits.max(axis=1, keepdims=True)
         log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
@@ -128,10 +128,12 @@ def make_rule(
     threshold: str,
     prior_shift: Array,
     only_reliable: bool = True,
+    moderate: bool = False,
 ) -> Rule:
     """Directions from the fit, posterior and threshold from held-out rows.
 
     ``only_reliable`` False: the posterior uses all outputs, those of rows predicted before they were learned.
+    ``moderate``: it is no surer than these rows justify.
     """
     fit = fit.used()
     directions = reliable = None
@@ -142,6 +144,8 @@ def make_rule(
     R = scores_in(reliable, fit.loo)
     basis = None if reliable is None else reliable.of_relative()
     posterior = calibrate(calibration, R, fit.label, fit.weight, basis)
+    if moderate:
+        posterior = moderated(posterior, R, fit.label, fit.weight)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)
     return Rule(directions, reliable, posterior.shifted(shift))
 

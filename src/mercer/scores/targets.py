@@ -60,7 +60,7 @@ class Outputs(Protocol):
 @dataclass(frozen=True)
 class Decision:
     """From outputs to decisions: the criterion of leave-one-out, calibration, threshold, the number of directions,
-    and class priors (k,), None: the shares of the classes.
+    class priors (k,), None: the shares of the classes, and whether probabilities are moderated.
     """
 
     criterion: str
@@ -68,6 +68,7 @@ class Decision:
     threshold: str
     n_components: int
     priors: Array | None
+    moderate: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,23 +135,23 @@ class ClassTargets:
         observations: Observations | None = None,
     ) -> dict[str, Any]:
         """The rule, its geometry, and its held-out predictions; ``moments`` of all rows, if these are a sample."""
-        label = class_numbers(training.Y)
+        label, trust = class_numbers(training.Y), training.trust
         share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
         rule = self.rule(fit, share)
-        proba = rule.probabilities(outputs.loo)
+        proba = rule.probabilities(outputs.loo, trust)
         score = accuracy(proba, label, fit.weight)
         if outputs.otherwise is not None:
-            other = self.rule(replace(fit, loo=outputs.otherwise), share).probabilities(outputs.otherwise)
+            other = self.rule(replace(fit, loo=outputs.otherwise), share).probabilities(outputs.otherwise, trust)
             warn_of_weights(training.reading, score, accuracy(other, label, fit.weight))
         return (
             self.known
             | self.attributes(rule, share, scatter)
             | {
                 "loo_outputs_": outputs.loo,
-                "loo_decision_": rule.decision(outputs.loo),
+                "loo_decision_": rule.decision(outputs.loo, trust),
                 "loo_proba_": proba,
-                "loo_score_": score,
+                "loo_best_score_": score,
             }
         )
 
@@ -164,6 +165,7 @@ class ClassTargets:
             threshold=how.threshold,
             prior_shift=odds_shift(share, share if how.priors is None else how.priors),
             only_reliable=only_reliable,
+            moderate=how.moderate,
         )
 
     def attributes(self, rule: Rule, share: Array, scatter: Scatter) -> dict[str, Any]:
@@ -255,7 +257,7 @@ class RealTargets:
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
             "loo_prediction_": self.shaped(outputs.loo),
-            "loo_score_": score,
+            "loo_best_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
             "left_out_": LeftOut.of(training, outputs.loo, observations),
         }

@@ -18,7 +18,7 @@ from mercer.gram.blocks import check_finite, cuts
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
-from mercer.rows.table import n_rows
+from mercer.rows.table import in_double, n_rows
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
 from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
@@ -100,8 +100,7 @@ class Setting:
 
     def values(self, kernel: Kernel) -> Callable[[Kernel], Floats]:
         """kernel -> kernel values (u, m) of the points against the centers, in float64."""
-        X = self.problem.X
-        X = X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+        X = in_double(self.problem.X)
         return kernel.relatives(X, kernel.centers(X, self.centers))
 
     def nested(self, kernel: Kernel, K: Floats) -> NestedCenters:

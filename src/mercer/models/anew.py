@@ -1,0 +1,163 @@
+"""Scores that count the price of choosing: rows predicted by models that were chosen without them.
+
+Kernel, penalty and centers are the best of many for the left-out rows, so the score of the best one is too high,
+most where rows are few and say little. Here each of some folds is predicted by a model for which everything was
+chosen anew without it: nested cross-validation (Varma and Simon 2006).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score
+
+from mercer.errors import without_warnings
+from mercer.kernels import Kernel
+from mercer.models.state import Awaited
+from mercer.rows.progress import progress
+from mercer.rows.table import take
+from mercer.scores.criteria import r_squared
+from mercer.scores.evidence import Training
+from mercer.types import Array, Indices
+
+# Where a model keeps what it needs to be chosen anew.
+ANEW = "_anew"
+# With more rows hardly anything is gained by the choice, and choosing anew takes long.
+MOST_ROWS = 1000
+# Tenths up to this number of rows, fifths beyond.
+TENTHS = 300
+# Fewer rows, or groups of rows, cannot be chosen by.
+FEWEST = 4
+
+
+@dataclass(frozen=True)
+class Anew:
+    """A model that is not fitted, and rows to choose it by: X, y, weights or None, what each counts for in the
+    score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together.
+    """
+
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    weight: Array | None
+    standing: Array
+    outer: Indices
+    groups: Indices | None
+
+    @cached_property
+    def score(self) -> float:
+        """Accuracy or R² of the predicted rows."""
+        held = np.flatnonzero(self.outer >= 0)
+        y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
+        if is_classifier(self.model):
+            return float(accuracy_score(y, predicted, sample_weight=standing))
+        n = len(held)
+        return r_squared(y.reshape(n, -1), predicted.reshape(n, -1), standing)
+
+    @cached_property
+    def predicted(self) -> NDArray[Any]:
+        """Predictions, like y, of models that were chosen without the fold of the row."""
+        predicted, folds = self.y.copy(), np.unique(self.outer[self.outer >= 0])
+        verbose = getattr(self.model, "verbose", 0)
+        with without_warnings(), progress("choosing anew", len(folds), verbose=verbose, unit="folds") as advance:
+            for fold in folds:
+                rows = np.flatnonzero(self.outer == fold)
+                predicted[rows] = self._chosen_without(fold).predict(take(self.X, rows))
+                advance(1)
+        return predicted
+
+    def _chosen_without(self, fold: int) -> Any:
+        """The model, chosen and fitted without a fold."""
+        rows = np.flatnonzero(self.outer != fold)
+        more = {} if self.groups is None else {"groups": self.groups[rows]}
+        weight = None if self.weight is None else self.weight[rows]
+        model = clone(self.model)
+        if hasattr(model, "verbose"):
+            model.set_params(verbose=0)
+        return model.fit(take(self.X, rows), self.y[rows], sample_weight=weight, **more)
+
+
+class Honest(Awaited):
+    """The score of rows predicted by models that were chosen without them, computed on first access."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        anew = None if model is None else vars(model).get(ANEW)
+        return super().__get__(model, owner) if anew is None else anew.score
+
+
+def scores(best: float, anew: Anew | None) -> dict[str, Any]:
+    """The attributes of a fit whose best choice has this leave-one-out score."""
+    return {"loo_best_score_": best} | ({"loo_score_": best} if anew is None else {ANEW: anew})
+
+
+def known_score(anew: Anew | None) -> dict[str, Any]:
+    """The score for a copy without rows, if it was computed."""
+    return {"loo_score_": anew.score} if anew is not None and "score" in vars(anew) else {}
+
+
+def choose_anew(
+    model: Any, kernel: Kernel, training: Training, y: NDArray[Any], given: Array | None
+) -> Anew | None:
+    """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
+
+    None if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts
+    are so many rows. Neither order nor copies of rows matter: folds are drawn from the distinct rows and targets.
+    """
+    rows = np.repeat(np.arange(len(y)), np.where(training.weight > 0, training.count, 0.0).astype(np.intp))
+    if kernel.takes_values or not FEWEST <= len(rows) <= MOST_ROWS:
+        return None
+    label = y[rows] if is_classifier(model) else None
+    groups = None if training.fold is None else training.fold[rows]
+    outer = _outer_folds(label, groups, _in_order(kernel.distinct(take(training.X, rows)).point, y[rows]))
+    if outer is None:
+        return None
+    return Anew(
+        _to_be_fitted(model, groups is not None),
+        take(training.X, rows),
+        y[rows],
+        None if given is None or training.reading.counts else given[rows],
+        (training.weight / training.count)[rows],
+        outer,
+        groups,
+    )
+
+
+def _to_be_fitted(model: Any, grouped: bool) -> Any:
+    """The model without a fit, for which the same rows give the same results."""
+    twin = clone(model)
+    if twin.random_state is None:
+        twin.set_params(random_state=0)
+    return twin.set_params(cv=None) if grouped else twin
+
+
+def _in_order(point: Indices, y: NDArray[Any]) -> Indices:
+    """Rows (n,) in the order of their points and targets, then shuffled."""
+    keys = np.unique(y, axis=0, return_inverse=True)[1].reshape(len(y))
+    return np.lexsort((keys, point))[np.random.default_rng(0).permutation(len(y))]
+
+
+def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indices) -> Indices | None:
+    """The fold (n,) of each row, -1 for the only row of a class. None: there are too few.
+
+    Folds do not have the shares of all rows: if they had, the larger class would be known in advance, and noise
+    would be predicted too well.
+    """
+    n = len(order)
+    most = 10 if n <= TENTHS else 5
+    if groups is not None:
+        number = np.unique(groups, return_inverse=True)[1]
+        return number % most if number.max() + 1 >= FEWEST else None
+    outer = np.empty(n, dtype=np.intp)
+    outer[order] = np.arange(n) % most
+    if label is None:
+        return outer
+    found, number = np.unique(label, return_inverse=True)
+    rows_of = [order[number[order] == c] for c in range(len(found))]
+    for rows in rows_of:
+        # A class that is in one fold only would be unknown without it.
+        if (outer[rows] == outer[rows[0]]).all():
+            outer[rows[0]] = -1 if len(rows) == 1 else (outer[rows[0]] + 1) % min(most, n)
+    return outer if sum(len(rows) > 1 for rows in rows_of) > 1 else None

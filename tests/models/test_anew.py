@@ -1,0 +1,145 @@
+"""Scores that count the price of choosing."""
+
+import pickle
+
+import numpy as np
+import pytest
+import skops.io
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, r2_score
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier, SparseKernelRegressor
+from mercer.datasets import make_banana
+from mercer.errors import WeightWarning
+from mercer.files import TRUSTED_TYPES
+from mercer.kernels import RBF
+from mercer.models.anew import MOST_ROWS, choose_anew
+from mercer.rows import Tally, reading_of
+from mercer.scores.evidence import Training
+
+MODELS = [KernelFisherClassifier(), SparseFisherClassifier(), KernelRidgeRegressor(), SparseKernelRegressor()]
+
+
+def training_of(X, y):
+    n, ones = len(y), np.ones(len(y))
+    return Training(X, np.zeros((n, 1)), ones, ones, reading_of("counts", Tally.of(ones, n)), None)
+
+
+def rows_for(model, n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = make_banana(n, random_state=seed)
+    return X, y if hasattr(model, "predict_proba") else X[:, 0] + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_each_fold_is_predicted_by_a_model_chosen_without_it(model):
+    X, y = rows_for(model)
+    fitted = clone(model).set_params(random_state=0).fit(X, y)
+    outer, predicted = fitted._anew.outer, y.copy()
+    assert len(np.unique(outer)) == 10
+    for fold in range(10):
+        without = clone(model).set_params(random_state=0).fit(X[outer != fold], y[outer != fold])
+        predicted[outer == fold] = without.predict(X[outer == fold])
+    score = accuracy_score if hasattr(model, "predict_proba") else r2_score
+    assert fitted.loo_score_ == pytest.approx(score(y, predicted), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])
+def test_where_nothing_is_chosen_the_score_is_that_of_leave_one_out(model):
+    model = model(RBF(gamma=0.5), alpha=0.1)
+    fitted = model.fit(*rows_for(model))
+    assert "_anew" not in vars(fitted)
+    assert fitted.loo_score_ == fitted.loo_best_score_
+
+
+def test_on_noise_the_best_score_is_too_high_and_the_honest_one_is_not():
+    best, honest = [], []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 3)), rng.integers(2, size=40)
+        model = KernelFisherClassifier(random_state=0).fit(X, y)
+        best.append(model.loo_best_score_)
+        honest.append(model.loo_score_)
+    # Without signal an accuracy of 40 rows has the standard deviation 0.08, the mean of 15 draws 0.02.
+    assert np.mean(best) > 0.5 + 0.06
+    assert abs(np.mean(honest) - 0.5) < 0.06
+
+
+@pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: type(model).__name__)
+def test_counts_are_repeated_rows(model):
+    X, y = rows_for(model)
+    count = np.random.default_rng(1).integers(1, 3, 40)
+    model.set_params(weights="counts", random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=count).loo_score_
+    first = np.r_[np.arange(40), np.repeat(np.arange(40), count - 1)]
+    assert clone(model).set_params(weights="auto").fit(X[first], y[first]).loo_score_ == weighted
+
+
+def test_rows_of_a_group_are_predicted_together():
+    X, y = make_banana(60, random_state=0)
+    group = np.arange(60) // 4
+    model = KernelFisherClassifier(random_state=0).fit(X, y, groups=group)
+    outer = model._anew.outer
+    assert all(len(np.unique(outer[group == g])) == 1 for g in range(15))
+    assert 0.5 < model.loo_score_ <= 1.0
+
+
+def test_the_only_row_of_a_class_stays():
+    X, y = make_banana(40, random_state=0)
+    y[7] = 5
+    model = KernelFisherClassifier(random_state=0, priors=[0.4, 0.4, 0.2]).fit(X, y)
+    assert_array_equal(np.flatnonzero(model._anew.outer < 0), [7])
+    assert model.loo_score_ > 0.7
+
+
+def test_every_class_is_known_without_any_fold():
+    X, y = make_banana(40, random_state=0)
+    for seed in range(20):
+        labels = y.copy()
+        labels[np.random.default_rng(seed).permutation(40)[:2]] = 5
+        outer = choose_anew(KernelFisherClassifier(), RBF(), training_of(X, labels), labels, None).outer
+        assert len(np.unique(outer[labels == 5])) == 2
+
+
+def test_what_happens_after_the_fit_does_not_change_the_score():
+    X, y = make_banana(40, random_state=0)
+    model, other = KernelFisherClassifier().fit(X, y), KernelFisherClassifier().fit(X, y)
+    other.set_params(alpha=1e3)
+    expected = model.loo_score_
+    X[:] = 0.0
+    assert other.loo_score_ == expected
+
+
+def test_the_score_is_stored_with_the_model():
+    X, y = make_banana(40, random_state=0)
+    model = KernelFisherClassifier(random_state=0).fit(X, y)
+    later = skops.io.loads(skops.io.dumps(model), trusted=TRUSTED_TYPES)
+    assert not hasattr(model.lean(), "loo_score_")
+    expected = model.loo_score_
+    assert later.loo_score_ == pickle.loads(pickle.dumps(model)).loo_score_ == expected
+    assert model.lean().loo_score_ == expected
+
+
+def test_rows_that_are_added_are_not_chosen_by():
+    X, y = make_banana(80, random_state=0)
+    model = KernelFisherClassifier(centers=20, random_state=0).fit(X[:60], y[:60])
+    assert "_anew" in vars(model)
+    model.partial_fit(X[60:], y[60:])
+    assert model.loo_score_ == model.loo_best_score_
+
+
+def test_many_rows_are_not_chosen_anew():
+    X, y = make_banana(MOST_ROWS + 1, random_state=0)
+    model = KernelFisherClassifier(random_state=0).fit(X, y)
+    assert model.loo_score_ == model.loo_best_score_
+
+
+def test_warnings_of_the_fit_are_not_repeated():
+    X, y = make_banana(40, random_state=0)
+    weight = np.where(np.arange(40) < 20, 9, 1)
+    with pytest.warns(WeightWarning):
+        model = KernelFisherClassifier(random_state=0).fit(
+            X, y * (-1) ** (np.arange(40) % 3), sample_weight=weight
+        )
+    assert 0.0 <= model.loo_score_ <= 1.0
