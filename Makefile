@@ -35,6 +35,8 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/first_fit.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/coverage.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/honesty.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/novelty.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/memory.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/threads.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/one_pass.py --data $(DATA)

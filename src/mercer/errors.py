@@ -1,15 +1,15 @@
 """Every exception and warning of the library."""
 
+import collections.abc
+import contextlib
+import contextvars
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 import numpy as np
 
 # Whether warnings of the library are issued; by thread.
-_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+_QUIET: contextvars.ContextVar[bool] = contextvars.ContextVar("quiet", default=False)
 
 
 class MercerError(Exception):
@@ -54,8 +54,8 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
+@contextlib.contextmanager
+def without_warnings() -> collections.abc.Iterator[None]:
     """Issue no warnings of the library in this thread: those of a fit that is repeated have been seen."""
     token = _QUIET.set(True)
     try:

@@ -9,6 +9,7 @@ from mercer import gate
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
+from mercer.models.anew import ANEW
 from mercer.models.answers import ValueAnswers
 from mercer.models.lazy import lazily_whole
 from mercer.models.resumable import ResumableModel
@@ -17,8 +18,6 @@ from mercer.scores.intervals import price_of_choice, warn_of_few_rows
 from mercer.scores.uncertainty import Uncertainty
 from mercer.types import Array, Floats
 
-# Where a model keeps rows predicted by models that were chosen without them, if it does.
-ANEW = "_anew"
 # Up to so many rows it matters for intervals that kernel and alpha were chosen by their residuals.
 PRICED_ROWS = 300
 

@@ -129,7 +129,9 @@ class ResumableModel(KernelModel):
         if _in_passes(settings, len(y)):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
-            return self._concluded(self._state.solved(rows), self._state.targets, rows)
+            fit = self._state.solved(rows)
+            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, fit, rows))
+            return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
@@ -137,14 +139,17 @@ class ResumableModel(KernelModel):
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
-            return self._concluded(self._state.solved(rows), self._state.targets, rows)
+            fit = self._state.solved(rows)
+            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, fit, rows))
+            return self
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
             used = weight > 0
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        return self._concluded(fit, targets, rows)
+        self.__dict__ |= attributes_of(targets, fit, _anew(self, fit, rows))
+        return self
 
     @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -298,14 +303,13 @@ class ResumableModel(KernelModel):
         """The fitted attributes that follow from the state."""
         return attributes_of(self._state.targets, self._state.solved(None))
 
-    def _concluded(self, fit: Fit, targets: Targets, rows: MemoryRows) -> Self:
-        """Store the attributes of a fit to rows in memory."""
-        anew = None
-        if _chooses(settings_of(self)) and len(fit.index) == len(rows.y):
-            given = None if rows.weight is None else rows.weight[fit.index]
-            anew = choose_anew(self, as_kernel(self.kernel), fit.training, rows.y[fit.index], given)
-        self.__dict__ |= attributes_of(targets, fit, anew)
-        return self
+
+def _anew(model: ResumableModel, fit: Fit, rows: MemoryRows) -> Anew | None:
+    """How a fit to all of these rows is scored, if something was chosen."""
+    if not _chooses(settings_of(model)) or len(fit.index) < len(rows.y):
+        return None
+    given = None if rows.weight is None else rows.weight[fit.index]
+    return choose_anew(model, as_kernel(model.kernel), fit.training, rows.y[fit.index], given)
 
 
 def _chooses(settings: Settings) -> bool:

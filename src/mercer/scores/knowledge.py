@@ -69,7 +69,7 @@ class Knowledge:
         """The share (n,) of the evidence of f that counts: one where as much is known as usual, zero far away."""
         return _trust(self.novelty(X))
 
-    def known(self, parts: "Parts") -> Array:
+    def known(self, parts: "VarianceParts") -> Array:
         """g / v (n,): the explained share of the prior variance, prior / alpha, over the variance of f.
 
         Rows near the mean have hardly any prior variance: that of a typical row counts then.
@@ -81,7 +81,7 @@ class Knowledge:
         known: Array = np.maximum(explained, 0.0) / np.maximum(variance, LEAST_VARIANCE)
         return known
 
-    def parts(self, X: Any) -> "Parts":
+    def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
         X = in_double(X)
         vectors = self.kernel.takes_vectors
@@ -93,11 +93,11 @@ class Knowledge:
             phi -= self.mean
             prior[rows] = _squares(phi) + unspanned[rows]
             leverage[rows] = _squares(phi @ self.half) + self.constant
-        return Parts(leverage, unspanned, prior)
+        return VarianceParts(leverage, unspanned, prior)
 
 
 @dataclass(frozen=True)
-class Parts:
+class VarianceParts:
     """Of rows: the ``leverage`` (n,), the part of k(x, x) that no landmark expresses (n,), and alpha times the
     prior variance (n,).
     """
@@ -106,13 +106,13 @@ class Parts:
     unspanned: Array
     prior: Array
 
-    def without(self, used: Indices, unit: Array) -> "Parts":
+    def without(self, used: Indices, unit: Array) -> "VarianceParts":
         """If rows ``used`` (u,) of weights ``unit`` (u,) are left out: their leverage h becomes h / (1 - w h)."""
         leverage = self.leverage.copy()
         leverage[used] /= np.maximum(1.0 - unit * leverage[used], LEAST_LEFT)
         return replace(self, leverage=leverage)
 
-    def replaced(self, rows: Indices, variance: Array) -> "Parts":
+    def replaced(self, rows: Indices, variance: Array) -> "VarianceParts":
         """With another variance (r,) of some rows (r,)."""
         leverage, unspanned = self.leverage.copy(), self.unspanned.copy()
         leverage[rows], unspanned[rows] = variance, 0.0
