@@ -164,6 +164,18 @@ def test_isotonic_probabilities_are_refused(model):
         to_c(isotonic)
 
 
+def test_quadratic_probabilities_are_refused():
+    quadratic = SparseFisherClassifier(RBF1, max_centers=5, calibration="quadratic").fit(*BANANA)
+    with pytest.raises(ValueError, match='calibration="logistic"'):
+        to_python(quadratic)
+
+
+def test_models_with_bent_scores_and_with_matrices_are_among_those_exported():
+    posteriors = [model.rule_.posterior for model in MODELS if is_classifier(model)]
+    assert any(posterior.bend < np.inf for posterior in posteriors)
+    assert any(len(p.slope) > 1 and p.bend < np.inf and p.slope[0, 1] != 0.0 for p in posteriors)
+
+
 def test_other_kernels_are_refused_by_name():
     model = SparseKernelRegressor(InverseMultiquadric(gamma=1.0), max_centers=3).fit(
         *make_sinc(30, random_state=0)

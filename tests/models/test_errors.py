@@ -34,7 +34,7 @@ FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
         ({"alpha": np.inf}, ["alpha=inf"]),
         ({"alpha": None}, ["alpha=None"]),
         ({"criterion": "accuracy"}, ["criterion='accuracy'", "'brier', 'log_loss', 'error', 'squared'"]),
-        ({"calibration": "platt"}, ["calibration='platt'", "'logistic', 'gaussian', 'isotonic'"]),
+        ({"calibration": "platt"}, ["calibration='platt'", "'logistic', 'gaussian', 'quadratic', 'isotonic'"]),
         ({"threshold": "half"}, ["threshold='half'", "'bayes'", "'soft_margin'"]),
         ({"penalty": "l2"}, ["penalty='l2'", "'rkhs', 'coef'"]),
         ({"kernel": "gaussian"}, ["'gaussian'", "rbf"]),

@@ -28,7 +28,7 @@ def test_balanced_row_weights_are_balanced_class_weights(rare):
     assert_allclose(by_row.loo_decision_, by_class.loo_decision_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "isotonic"])
+@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("factor", [1e-6, 1 / 120, 2.5])
 def test_unit_of_weights_does_not_matter(rare, rng, factor, calibration):
     X, y = rare
@@ -63,7 +63,7 @@ def test_new_rows_are_predicted_for_every_alpha(exponent, dtype):
     assert model.score(X_new, y_new) > 0.8
 
 
-@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "isotonic"])
+@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_noise_is_not_taken_for_certainty(rng, n_classes, calibration):
     X, y = rng.normal(size=(150, 3)), np.arange(150) % n_classes

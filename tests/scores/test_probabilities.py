@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.isotonic import IsotonicRegression
 
@@ -35,7 +37,7 @@ def test_gaussian_is_linear_discriminant_analysis(rng, k):
     assert_allclose(found.probabilities(R), exact.predict_proba(R), rtol=1e-7)
 
 
-@pytest.mark.parametrize("method", CALIBRATIONS)
+@pytest.mark.parametrize("method", ["logistic", "gaussian", "isotonic"])
 def test_map_of_two_classes_is_strictly_increasing(rng, method):
     R, label = scored(rng, 60, 2)
     posterior = calibrate(method, R, label, np.ones(60))
@@ -128,3 +130,47 @@ def test_scores_without_coordinates_give_the_shares(rng):
     label = np.repeat([0, 1, 2], [10, 20, 30])
     found = calibrate("gaussian", np.zeros((60, 2)), label, np.ones(60), np.zeros((2, 0)))
     assert_allclose(found.probabilities(np.zeros((1, 2)))[0], [1 / 6, 1 / 3, 1 / 2])
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_quadratic_is_quadratic_discriminant_analysis_with_shrunk_covariances(rng, k):
+    R, label = scored(rng, 200, k)
+    R *= np.linspace(0.5, 2.0, k)[label][:, None]
+    means = np.stack([R[label == c].mean(axis=0) for c in range(k)])
+    common = np.cov((R - means[label]).T, bias=True).reshape(k - 1, k - 1)
+    densities = []
+    for c in range(k):
+        own = R[label == c]
+        shrunk = (len(own) * np.cov(own.T, bias=True).reshape(k - 1, k - 1) + k * common) / (len(own) + k)
+        densities.append(np.log(len(own)) + multivariate_normal(means[c], shrunk).logpdf(R))
+    found = calibrate("quadratic", R, label, np.ones(200)).probabilities(R)
+    # The common covariance has 1e-10 of the scores' variance added.
+    assert_allclose(found, softmax(np.stack(densities, axis=1), axis=1), rtol=1e-6)
+
+
+def test_quadratic_ranking_turns_around_far_out(rng):
+    """One class is wider than the other, so both ends belong to it."""
+    label = np.arange(200) % 2
+    R = (np.where(label == 1, 1.0, -1.0) + np.where(label == 1, 0.3, 1.0) * rng.normal(size=200))[:, None]
+    posterior = calibrate("quadratic", R, label, np.ones(200))
+    assert_array_equal(posterior.probabilities(np.array([[-5.0], [1.0], [9.0]])).argmax(axis=1), [0, 1, 0])
+    assert -1.0 < posterior.threshold() < 1.0
+
+
+def test_threshold_is_infinite_where_one_class_is_always_more_probable(rng):
+    label = np.arange(200) % 2
+    R = (0.1 * label + np.where(label == 1, 0.5, 1.0) * rng.normal(size=200))[:, None]
+    never = calibrate("quadratic", R, label, np.ones(200)).shifted(np.array([-50.0]))
+    assert never.threshold() == np.inf
+    R = (0.1 * label + np.where(label == 1, 1.0, 0.5) * rng.normal(size=200))[:, None]
+    always = calibrate("quadratic", R, label, np.ones(200)).shifted(np.array([50.0]))
+    assert always.threshold() == -np.inf
+
+
+@pytest.mark.parametrize("n_first", [1, 2])
+@pytest.mark.parametrize("method", CALIBRATIONS)
+def test_classes_of_one_or_two_rows_have_probabilities(rng, method, n_first):
+    R, label = scored(rng, 60, 3)
+    some = np.flatnonzero((label != 0) | (np.cumsum(label == 0) <= n_first))
+    P = calibrate(method, R[some], label[some], np.ones(len(some))).probabilities(R)
+    assert ((P > 0) & (P < 1)).all()

@@ -40,7 +40,7 @@ def to_c(model: Any, *, name: str = "model") -> str:
     NotFittedError
         If the model or a step is not fitted.
     ValueError, TypeError, KernelError
-        If a step, a kernel, isotonic probabilities, a label (dates, objects, null characters) or ``name``
+        If a step, a kernel, isotonic or quadratic probabilities, a label (dates, objects, null characters) or ``name``
         cannot be exported; the message suggests what to do instead.
 
     Examples
@@ -71,9 +71,12 @@ def _outputs(f: Formula, name: str) -> str:
     m, q = f.coef.shape
     steps = "".join(_step(step, number, name) for number, step in enumerate(f.steps, start=1))
     d, last = f.centers.shape[1], f"u{len(f.steps)}" if f.steps else "x"
-    how = f.moderation
-    end = "" if how is None else _MODERATION.format(name=name, q=q, limit=how.limit, counted=how.counted)
-    return _OUTPUTS.format(name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value, end=end)
+    bending, how = f.bending, f.moderation
+    first = "" if bending is None else _BENT.format(name=name)
+    end = "" if bending is None else _BENDING.format(name=name, q=q, k=q + 1, bend=bending.bend)
+    end += "" if how is None else _MODERATION.format(name=name, q=q, limit=how.limit, counted=how.counted)
+    body = dict(name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value, end=end)
+    return first + _OUTPUTS.format(**body)
 
 
 def _step(step: Step, number: int, name: str) -> str:
@@ -125,6 +128,23 @@ static inline void {name}_outputs(const double *x, double *f) {{{steps}
     }}{end}
 }}
 """
+
+_BENT = """
+static inline double {name}_bent(double x) {{
+    return x < -40.0 ? x : log((x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))));
+}}
+"""
+
+_BENDING = """
+    double r[{q}], first = 1.0;
+    for (int c = 0; c < {q}; c++) first -= f[c];
+    first /= {k}.0;
+    const double s0 = {name}_bent(first / {bend!r});
+    for (int c = 0; c < {q}; c++) r[c] = {name}_bent((f[c] + first) / {bend!r}) - s0;
+    for (int c = 0; c < {q}; c++) {{
+        f[c] = {name}_offset[c];
+        for (int j = 0; j < {q}; j++) f[c] += r[j] * {name}_slope[j][c];
+    }}"""
 
 _MODERATION = """
     double low = 0.0, high = 0.0;

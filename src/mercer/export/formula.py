@@ -16,6 +16,7 @@ from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, W
 from mercer.models.base import KernelModel
 from mercer.models.state import snapshot
 from mercer.rows.table import dense
+from mercer.scores.rule import scores_in
 from mercer.types import Array
 
 # The term added to s, and the kernel value as a function of s, in the common syntax of C and Python.
@@ -44,10 +45,22 @@ class Moderation:
 
 
 @dataclass(frozen=True)
+class Bending:
+    """From scores (q,) of classes relative to the first one to log-odds: scores that sum to one are divided by
+    ``bend``, become log log(1 + exp(.)), and their differences times ``slope`` (q, q) are added to ``offset`` (q,).
+    """
+
+    bend: float
+    slope: Array
+    offset: Array
+
+
+@dataclass(frozen=True)
 class Formula:
     """The outputs a(u) (q,) of a model: sum_i coef_i value(w_i sum_j term_j) + intercept; ``classes`` or None.
 
-    u are the features x after the steps. With ``moderation`` the outputs are evidence that becomes log-odds by it.
+    u are the features x after the steps. With ``bending`` the outputs are scores that become log-odds by it, with
+    ``moderation`` evidence that becomes log-odds by it, after the bending.
     """
 
     steps: list[Step]
@@ -59,6 +72,7 @@ class Formula:
     coef: Array
     intercept: Array
     classes: list[Label] | None
+    bending: Bending | None = None
     moderation: Moderation | None = None
 
     @property
@@ -72,6 +86,8 @@ class Formula:
         for number, step in enumerate(self.steps, start=1):
             tables |= {f"{name}_{number}": values for name, values in step.tables().items()}
         tables |= {name: getattr(self, name) for name in ("feature", "width", "centers", "coef", "intercept")}
+        if self.bending is not None:
+            tables |= {"slope": self.bending.slope, "offset": self.bending.offset}
         if self.moderation is not None:
             tables["base"] = self.moderation.base
         return {name: finite(name, values) for name, values in tables.items()}
@@ -94,13 +110,20 @@ def formula_of(model: Any) -> Formula:
     expansion = _expansion(model)
     if not is_classifier(model):
         return expansion
-    A, b, moderation = _logits(model.rule_, expansion.coef.shape[1])
+    posterior = model.rule_.posterior
+    if posterior.curves or posterior.curvature is not None:
+        raise ValueError(
+            'a model with isotonic or quadratic probabilities cannot be exported; fit with calibration="logistic"'
+        )
+    moderation = _moderation(posterior)
+    offset = posterior.offset + (posterior.shift if moderation is None else -posterior.odds)
+    scores = replace(
+        _relative(expansion, model.rule_), classes=plain_labels(model.classes_), moderation=moderation
+    )
+    if posterior.bend < np.inf:
+        return replace(scores, bending=Bending(posterior.bend, posterior.slope, offset))
     return replace(
-        expansion,
-        coef=expansion.coef @ A,
-        intercept=expansion.intercept @ A + b,
-        classes=plain_labels(model.classes_),
-        moderation=moderation,
+        scores, coef=scores.coef @ posterior.slope, intercept=scores.intercept @ posterior.slope + offset
     )
 
 
@@ -136,21 +159,20 @@ def _some(rows: Array) -> Array:
     return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
 
 
-def _logits(rule: Any, q: int) -> tuple[Array, Array, Moderation | None]:
-    """A (q, k - 1) and b (k - 1,) with logits F A + b of outputs F, or evidence that is moderated."""
-    posterior = rule.posterior
-    if posterior.curves:
-        raise ValueError('a model with isotonic probabilities cannot be exported; fit with calibration="logistic"')
-    moderation = None
-    if posterior.limit < np.inf or posterior.counted < 1.0:
-        base = np.broadcast_to(posterior.odds + posterior.shift, posterior.offset.shape)
-        moderation = Moderation(np.array(base), posterior.limit, posterior.counted)
-        plain = replace(posterior, limit=np.inf, counted=1.0, shift=-posterior.odds)
-        rule = replace(rule, posterior=plain)
-    F = np.vstack([np.zeros(q), np.eye(q)])
-    log_p = rule.log_probabilities(F)
-    logits = log_p[:, 1:] - log_p[:, :1]
-    return logits[1:] - logits[0], logits[0], moderation
+def _relative(expansion: Formula, rule: Any) -> Formula:
+    """The scores of classes relative to the first one, an affine function of the outputs."""
+    q = expansion.coef.shape[1]
+    R = scores_in(rule.reliable, np.vstack([np.zeros(q), np.eye(q)]))
+    A = R[1:] - R[0]
+    return replace(expansion, coef=expansion.coef @ A, intercept=expansion.intercept @ A + R[0])
+
+
+def _moderation(posterior: Any) -> Moderation | None:
+    """How evidence becomes log-odds; None: unchanged."""
+    if posterior.limit == np.inf and posterior.counted == 1.0:
+        return None
+    base = np.broadcast_to(posterior.odds + posterior.shift, posterior.offset.shape)
+    return Moderation(np.array(base), posterior.limit, posterior.counted)
 
 
 def _kernel_formula(kernels: tuple[Kernel, ...]) -> tuple[str, str, Array, Array]:

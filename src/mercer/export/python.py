@@ -27,7 +27,7 @@ def to_python(model: Any) -> str:
     True
     """
     f = formula_of(model)
-    lines = ['"""A kernel model."""\n', "from math import exp, fabs, log1p, sqrt\n"]
+    lines = ['"""A kernel model."""\n', "from math import exp, fabs, log, log1p, sqrt\n"]
     lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
     lines.append(_outputs(f))
     if f.classes is not None:
@@ -39,9 +39,11 @@ def _outputs(f: Formula) -> str:
     steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
     # All functions of math.h but this one have the same name in Python.
     value = f.value.replace("fmin(", "min(")
-    how = f.moderation
-    end = "" if how is None else _MODERATION.format(limit=how.limit, counted=how.counted)
-    return _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value, end=end)
+    bending, how = f.bending, f.moderation
+    first = "" if bending is None else _BENT
+    end = "" if bending is None else _BENDING.format(bend=bending.bend)
+    end += "" if how is None else _MODERATION.format(limit=how.limit, counted=how.counted)
+    return first + _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value, end=end)
 
 
 def _step(step: Step, number: int) -> str:
@@ -73,6 +75,19 @@ def outputs(x):
     return f
 
 '''
+
+_BENT = '''
+
+def bent(x):
+    """log log(1 + exp(x))."""
+    return x if x < -40.0 else log(max(x, 0.0) + log1p(exp(-fabs(x))))
+
+'''
+
+_BENDING = """
+    first = (1.0 - sum(f)) / (len(f) + 1)
+    r = [bent((value + first) / {bend!r}) - bent(first / {bend!r}) for value in f]
+    f = [b + sum(s * a[c] for s, a in zip(r, SLOPE)) for c, b in enumerate(OFFSET)]"""
 
 _MODERATION = """
     spread, limit = max(0.0, *f) - min(0.0, *f), {limit!r}

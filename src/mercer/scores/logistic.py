@@ -150,18 +150,20 @@ class LogitProblem:
 def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
     """Log-odds (k - 1,) of mean smoothed targets, equal to the last digit for classes of equal weight."""
     count = np.bincount(label, weight, minlength=n_classes)
-    wrong = count / (count + 2.0)
+    extra = 2.0 / n_classes
+    wrong = extra * count / (count + 2.0 * extra)
     others = np.array([np.sort(np.delete(wrong, c)).sum() for c in range(n_classes)]) / (n_classes - 1)
-    odds = np.log(count * (count + 1.0) / (count + 2.0) + others)
+    odds = np.log(count * (count + extra) / (count + 2.0 * extra) + others)
     relative: Array = odds[1:] - odds[0]
     return relative
 
 
 def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
-    """(n, k) target probabilities: (n_c + 1)/(n_c + 2) for the row's class, the rest divided among the others."""
+    """(n, k) target probabilities: (n_c + e)/(n_c + 2 e) for the row's class, the rest divided among the others."""
+    extra = 2.0 / n_classes
     count = np.bincount(label, weight, minlength=n_classes)[label]
-    T = np.repeat(1.0 / ((count + 2.0) * (n_classes - 1)), n_classes).reshape(-1, n_classes)
-    T[np.arange(len(label)), label] = (count + 1.0) / (count + 2.0)
+    T = np.repeat(extra / ((count + 2.0 * extra) * (n_classes - 1)), n_classes).reshape(-1, n_classes)
+    T[np.arange(len(label)), label] = (count + extra) / (count + 2.0 * extra)
     return T
 
 

@@ -1,8 +1,8 @@
 r"""Posterior probabilities of classes from leave-one-out scores.
 
 A posterior turns scores R (n, k - 1), relative to the first class, into logits against the first
-class. Its map of a binary score is increasing: there is one threshold, and the ranking of the rows is kept. Labels
-are the class with the largest probability, so they cannot disagree with it.
+class. Its map of a binary score is increasing, unless it is quadratic: there is one threshold, and the ranking of
+the rows is kept. Labels are the class with the largest probability, so they cannot disagree with it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax
+from mercer.scores.maps import bent, choose_map
 from mercer.types import Array, Indices
 
-CALIBRATIONS = ("logistic", "gaussian", "isotonic")
+CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 
 # Share of the left-out rows whose evidence is beyond the limit.
 OUTSIDE = 0.1
@@ -38,12 +39,13 @@ class StepCurve:
 
 @dataclass(frozen=True)
 class Posterior:
-    """logits(R) = R @ slope + offset, mixed with isotonic ``curves`` (one per class) if there are any.
+    """logits(R) = bent(R, bend) @ slope + offset, mixed with isotonic ``curves`` (one per class) if there are any.
 
-    The linear logits have the weight ``smooth`` in the mixture: probabilities stay away from 0 and 1, and rows on
+    The smooth logits have the weight ``smooth`` in the mixture: probabilities stay away from 0 and 1, and rows on
     one step keep their order. The evidence is the difference to the log-odds ``odds`` (k - 1,) of the classes. Its
     spread over the classes grows beyond ``limit`` only with the logarithm; of it the share ``counted`` is used,
-    and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits.
+    and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits. With ``curvature``
+    (k - 1, k - 1, k - 1), the logit of class c has the term R curvature_c R', too.
     """
 
     slope: Array
@@ -54,10 +56,14 @@ class Posterior:
     odds: Array = field(default_factory=lambda: np.zeros(1))
     limit: float = np.inf
     counted: float = 1.0
+    bend: float = np.inf
+    curvature: Array | None = None
 
     def logits(self, R: Array, trust: Array | None = None) -> Array:
         """(n, k - 1) log-odds against the first class; ``trust`` (n,) is the share of the evidence that counts."""
-        logits: Array = R @ self.slope + self.offset
+        logits: Array = bent(R, self.bend) @ self.slope + self.offset
+        if self.curvature is not None:
+            logits += np.einsum("cni,ni->nc", R @ self.curvature, R)
         if self.curves:
             logits = _log_odds(self._mixture(R, logits))
         if trust is not None or self.counted < 1.0 or self.limit < np.inf:
@@ -75,10 +81,16 @@ class Posterior:
         return replace(self, shift=self.shift + shift)
 
     def threshold(self) -> float:
-        """The score at which two classes are equally probable."""
+        """The score at which two classes are equally probable, and above which the second one is more probable.
+
+        Where none is, -inf if the second class always is, inf if the first one is.
+        """
         needed = -float((self.odds + self.shift)[0]) / self.counted
         evidence = np.sign(needed) * _lengthened(abs(needed), self.limit)
-        linear = float((self.odds - self.offset)[0] + evidence) / float(self.slope[0, 0])
+        wanted = float((self.odds - self.offset)[0] + evidence)
+        if self.curvature is not None:
+            return _rising_root(float(self.curvature[0, 0, 0]), float(self.slope[0, 0]), wanted)
+        linear = wanted / float(self.slope[0, 0])
         if not self.curves:
             return linear
         knots = self.curves[1].knots
@@ -144,6 +156,15 @@ def _quantile(values: Array, weight: Array) -> float:
     return float(values[order][reached.argmax()])
 
 
+def _rising_root(curvature: float, slope: float, value: float) -> float:
+    """Where curvature r² + slope r rises through this value; -inf if it is always above it, inf if below."""
+    square = slope**2 + 4.0 * curvature * value
+    if square < 0.0 or (curvature == 0.0 and slope <= 0.0):
+        return np.inf if value > 0.0 else -np.inf
+    root = np.sqrt(square)
+    return 2.0 * value / (slope + root) if slope > 0.0 else (root - slope) / (2.0 * curvature)
+
+
 def odds_shift(share: Array, priors: Array) -> Array:
     """Shift of the logits of classes 1 … k - 1 if the class shares (k,) are replaced by the priors (k,)."""
     ratio = np.log(priors / share)
@@ -151,23 +172,38 @@ def odds_shift(share: Array, priors: Array) -> Array:
     return shift
 
 
-def calibrate(method: str, R: Array, label: Indices, weight: Array, basis: Array | None = None) -> Posterior:
+def calibrate(
+    method: str,
+    R: Array,
+    label: Indices,
+    weight: Array,
+    basis: Array | None = None,
+    *,
+    one_slope: bool = False,
+) -> Posterior:
     """The posterior by the given method from leave-one-out scores R (n, k - 1).
 
-    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r).
+    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``one_slope``:
+    logistic probabilities of several classes come in the order of the scores, but for offsets.
     """
     count = np.bincount(label, weight, minlength=R.shape[1] + 1)
     odds = np.log(np.maximum(count, np.finfo(float).tiny))
-    return replace(_calibrated(method, R, label, weight, basis), odds=odds[1:] - odds[0])
+    if method in ("gaussian", "quadratic"):
+        basis = np.eye(R.shape[1]) if basis is None else basis
+        posterior = _densities(R, label, weight, basis, own=method == "quadratic")
+    elif method == "isotonic":
+        posterior = _isotonic(R, label, weight)
+    elif one_slope or R.shape[1] == 1:
+        posterior = _logistic(R, label, weight)
+    else:
+        posterior = _mapped(R, label, weight)
+    return replace(posterior, odds=odds[1:] - odds[0])
 
 
-def _calibrated(method: str, R: Array, label: Indices, weight: Array, basis: Array | None) -> Posterior:
-    if method == "gaussian":
-        return _gaussian(R, label, weight, np.eye(R.shape[1]) if basis is None else basis)
-    logistic = _logistic(R, label, weight)
-    if method == "logistic":
-        return logistic
-    return _isotonic(R, label, weight, logistic)
+def _mapped(R: Array, label: Indices, weight: Array) -> Posterior:
+    """The map of several classes that has the least log-loss on rows without which it was fitted."""
+    best = choose_map(R, label, weight)
+    return Posterior(best.slope, best.offset, bend=best.bend)
 
 
 def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:
@@ -176,10 +212,11 @@ def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:
     return Posterior(fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
 
 
-def _gaussian(R: Array, label: Indices, weight: Array, basis: Array) -> Posterior:
+def _densities(R: Array, label: Indices, weight: Array, basis: Array, *, own: bool) -> Posterior:
     """Generative: one normal distribution per class with a common covariance, Mika (2002), Eqs. (3.17)-(3.19).
 
-    Separate variances for the classes would reverse the rule far from the data.
+    ``own``: each class has its own covariance, shrunk to the common one as by r + 1 more rows in r coordinates.
+    Quadratic logits reverse the rule far from the data.
     """
     indicator = np.eye(R.shape[1] + 1)[label] * weight[:, None]
     count = indicator.sum(axis=0)
@@ -192,9 +229,30 @@ def _gaussian(R: Array, label: Indices, weight: Array, basis: Array) -> Posterio
     covariance = (within * weight[:, None]).T @ within / weight.sum()
     # A variance far below that of the scores: within classes the variance may be zero.
     covariance += 1e-10 * np.eye(len(covariance))
+    if own:
+        return _own_densities(_own_covariances(within, indicator, covariance), means, count, basis)
     direction = scipy.linalg.solve(covariance, means.T, assume_a="pos")
     constant = np.log(count) - 0.5 * (means * direction.T).sum(axis=1)
     return Posterior(basis @ (direction[:, 1:] - direction[:, :1]), constant[1:] - constant[0])
+
+
+def _own_covariances(within: Array, indicator: Array, covariance: Array) -> Array:
+    """(k, r, r) for coordinates within classes (n, r) and weighted indicators (n, k), shrunk to the common one."""
+    extra, count = len(covariance) + 1.0, indicator.sum(axis=0)
+    scatter = np.stack([(within * w[:, None]).T @ within for w in indicator.T])
+    covariances: Array = (scatter + extra * covariance) / (count + extra)[:, None, None]
+    return covariances
+
+
+def _own_densities(covariances: Array, means: Array, count: Array, basis: Array) -> Posterior:
+    """Quadratic logits of normal densities in coordinates R @ basis."""
+    precision = np.linalg.inv(covariances)
+    precision = (precision + precision.transpose(0, 2, 1)) / 2.0
+    direction = np.einsum("cij,cj->ci", precision, means)
+    constant = np.log(count) - 0.5 * (means * direction).sum(axis=1) - 0.5 * np.linalg.slogdet(covariances)[1]
+    curvature = -0.5 * (basis @ (precision[1:] - precision[0]) @ basis.T)
+    slope = basis @ (direction[1:] - direction[0]).T
+    return Posterior(slope, constant[1:] - constant[0], curvature=curvature)
 
 
 def _own_score_gain(means: Array, count: Array) -> float:
@@ -211,12 +269,12 @@ def _spread(Z: Array, weight: Array) -> Array:
     return np.where(std > 0.0, std, 1.0)
 
 
-def _isotonic(R: Array, label: Indices, weight: Array, logistic: Posterior) -> Posterior:
-    """Increasing steps for each class against the rest, mixed with the logistic posterior."""
+def _isotonic(R: Array, label: Indices, weight: Array) -> Posterior:
+    """Increasing steps for each class against the rest, mixed with one slope and offsets."""
     own = _one_against_rest(R)
     curves = tuple(_steps(own[:, c], label == c, weight) for c in range(own.shape[1]))
     smooth = 1.0 / (1.0 + np.sqrt(weight.sum()))
-    return replace(logistic, curves=curves, smooth=float(smooth))
+    return replace(_logistic(R, label, weight), curves=curves, smooth=float(smooth))
 
 
 def _steps(r: Array, hit: NDArray[np.bool_], weight: Array) -> StepCurve:

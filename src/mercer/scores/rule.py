@@ -127,12 +127,12 @@ def make_rule(
     calibration: str,
     threshold: str,
     prior_shift: Array,
-    only_reliable: bool = True,
+    streamed: bool = False,
     moderate: bool = False,
 ) -> Rule:
     """Directions from the fit, posterior and threshold from held-out rows.
 
-    ``only_reliable`` False: the posterior uses all outputs, those of rows predicted before they were learned.
+    ``streamed``: rows were predicted before they were learned; the posterior uses all outputs and one slope.
     ``moderate``: it is no surer than these rows justify.
     """
     fit = fit.used()
@@ -140,10 +140,12 @@ def make_rule(
     if fit.Y.shape[1] > 1 and fit.scatter.Y.all():
         scatter = fit.scatter
         directions = discriminant_directions(scatter.FY, scatter.Y, scatter.error).first(n_components)
-        reliable = reliable_directions(directions, fit) if only_reliable else None
+        reliable = None if streamed else reliable_directions(directions, fit)
     R = scores_in(reliable, fit.loo)
     basis = None if reliable is None else reliable.of_relative()
-    posterior = calibrate(calibration, R, fit.label, fit.weight, basis)
+    # Other thresholds than Bayes' belong to the order of the scores.
+    one_slope = streamed or threshold != "bayes"
+    posterior = calibrate(calibration, R, fit.label, fit.weight, basis, one_slope=one_slope)
     if moderate:
         posterior = moderated(posterior, R, fit.label, fit.weight)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)

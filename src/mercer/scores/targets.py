@@ -155,7 +155,7 @@ class ClassTargets:
             }
         )
 
-    def rule(self, fit: ClassFit, share: Array, *, only_reliable: bool = True) -> Rule:
+    def rule(self, fit: ClassFit, share: Array, *, streamed: bool = False) -> Rule:
         """The decision rule from held-out rows, for classes of these shares (k,)."""
         how = self.decision
         return make_rule(
@@ -164,7 +164,7 @@ class ClassTargets:
             calibration=how.calibration,
             threshold=how.threshold,
             prior_shift=odds_shift(share, share if how.priors is None else how.priors),
-            only_reliable=only_reliable,
+            streamed=streamed,
             moderate=how.moderate,
         )
 

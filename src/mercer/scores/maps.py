@@ -1,0 +1,237 @@
+r"""The map from scores of several classes to logits, chosen by cross-fitted log-loss.
+
+Scores F (n, k) that sum to one are least-squares fits to indicators of the classes: noisy estimates of probabilities,
+whose logarithm is nearer to a logit than they are themselves. With a bend tau,
+
+    S_c = log log(1 + exp(F_c / tau)),        logits = S M + b,        M = a I + D,
+
+exp(S) is proportional to a score far above tau and exponential in one far below; tau = inf stands for S = F. M is one
+slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix scaling,
+Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must have a lower
+log-loss, by more than a standard error, on rows that were not used to fit the map.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.scores.logistic import fit_logits, smoothed_targets, softmax
+from mercer.types import Array, Indices
+
+# Bends that are compared with straight scores.
+BENDS = (0.4, 0.2, 0.1, 0.05)
+# k times the standard deviations of entries of a matrix, in units of the slope.
+SPREADS = (0.6, 2.0)
+# Parts of the rows: a map is fitted without one part and evaluated on it.
+FOLDS = 5
+# Standard errors by which a map with more parameters must be better.
+SURE = 1.0
+# Newton's decrement for a row of weight one below which its step is the last, for maps that are kept and for those
+# that are compared, and the most steps.
+TOLERANCE, ROUGH, MAX_ITER = 1e-12, 1e-6, 100
+# A penalty far below the curvature of rows of weight one: one of the offsets is free.
+RIDGE = 1e-10
+
+
+@dataclass(frozen=True)
+class Map:
+    """logits = bent(R, bend) @ slope + offset against the first class, for scores R (n, k - 1) relative to it."""
+
+    bend: float
+    slope: Array
+    offset: Array
+
+    def logits(self, R: Array) -> Array:
+        """(n, k - 1) for scores of the same shape."""
+        logits: Array = bent(R, self.bend) @ self.slope + self.offset
+        return logits
+
+
+def bent(R: Array, bend: float) -> Array:
+    """Bent scores (n, k - 1) relative to the first class, from differences R of scores that sum to one."""
+    if bend == np.inf:
+        return R
+    X = summing_to_one(R) / bend
+    # Below -40, log(1 + exp(x)) is exp(x) to the last digit; far below it would be zero.
+    S = np.where(X < -40.0, X, np.log(np.logaddexp(0.0, np.maximum(X, -40.0))))
+    relative: Array = S[:, 1:] - S[:, :1]
+    return relative
+
+
+def summing_to_one(R: Array) -> Array:
+    """Scores (n, k) that sum to one, from differences (n, k - 1) to the first class."""
+    first = (1.0 - R.sum(axis=1, keepdims=True)) / (R.shape[1] + 1)
+    return np.hstack([first, R + first])
+
+
+def choose_map(R: Array, label: Indices, weight: Array) -> Map:
+    """The map for leave-one-out scores R (n, k - 1) of three or more classes.
+
+    25 fits of one slope and ten of a matrix, O(n k²) for each of some dozens of products.
+    """
+    rows = _Judged(R, label, weight, parts(R, label))
+    bend, losses = rows.chosen(np.inf, rows.losses(np.inf), {bend: rows.losses(bend) for bend in BENDS})
+    spreads = [size / (R.shape[1] + 1) for size in SPREADS]
+    spread, _ = rows.chosen(0.0, losses, {spread: rows.losses(bend, spread) for spread in spreads})
+    return fit_map(R, label, weight, bend, spread)
+
+
+def parts(R: Array, label: Indices) -> Indices:
+    """Which part (n,) a row belongs to: the rows of a class in turn, in the order of margins, equal ones together.
+
+    -1 for rows of a class with too few different margins, which are in no part.
+    """
+    scores, every = summing_to_one(R), np.arange(len(label))
+    own = scores[every, label]
+    scores[every, label] = -np.inf
+    margin = own - scores.max(axis=1)
+    part = np.full(len(label), -1, dtype=np.intp)
+    for c in range(R.shape[1] + 1):
+        rows = np.flatnonzero(label == c)
+        place = np.unique(margin[rows], return_inverse=True)[1]
+        if place.max(initial=0) >= FOLDS - 1:
+            part[rows] = place % FOLDS
+    return part
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Scores R (n, k - 1), class numbers, weights and parts of rows (n,) on which maps are compared."""
+
+    R: Array
+    label: Indices
+    weight: Array
+    part: Indices
+
+    def losses(self, bend: float, spread: float = 0.0) -> Array:
+        """Log-loss (n,) of each row under the map fitted without its part; zero for rows that are in no part."""
+        losses = np.zeros(len(self.label))
+        for fold in range(self.part.max(initial=-1) + 1):
+            held, rest = self.part == fold, self.part != fold
+            fit = fit_map(self.R[rest], self.label[rest], self.weight[rest], bend, spread, tolerance=ROUGH)
+            P = softmax(fit.logits(self.R[held]))[np.arange(held.sum()), self.label[held]]
+            losses[held] = -np.log(np.maximum(P, np.finfo(np.float64).tiny))
+        return losses
+
+    def chosen(self, simple: float, simpler: Array, others: dict[float, Array]) -> tuple[float, Array]:
+        """Key and losses (n,) of the others with the least mean, or of the simpler map unless they are surely less."""
+        weight = self.weight * (self.part >= 0)
+        best = min(others, key=lambda key: float(weight @ others[key]))
+        gain, total = simpler - others[best], max(float(weight.sum()), 1.0)
+        mean = float(weight @ gain) / total
+        error = float(np.sqrt(weight @ (gain - mean) ** 2)) / total
+        return (best, others[best]) if mean > SURE * error else (simple, simpler)
+
+
+def fit_map(
+    R: Array, label: Indices, weight: Array, bend: float, spread: float = 0.0, tolerance: float = TOLERANCE
+) -> Map:
+    """The map with this bend, and a matrix whose deviations from one slope have this spread."""
+    S = bent(R, bend)
+    fit = fit_logits(S[None], label, weight)
+    plain = Map(bend, fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
+    if spread == 0.0:
+        return plain
+    return _with_matrix(plain, S, label, weight, spread, tolerance)
+
+
+def _with_matrix(plain: Map, S: Array, label: Indices, weight: Array, spread: float, tolerance: float) -> Map:
+    """The map with a matrix, fitted from bent scores S (n, k - 1) and a map of one slope."""
+    k = S.shape[1] + 1
+    center = np.eye(k) - 1.0 / k
+    X = np.column_stack([S @ center[1:], np.ones(len(S))])
+    slope = plain.slope[0, 0]
+    problem = _MatrixProblem(X, smoothed_targets(label, weight, k), weight, 1.0 / (spread * slope) ** 2)
+    theta = np.vstack([slope * np.eye(k), np.append(0.0, plain.offset)])
+    theta = problem.minimum(theta, tolerance)
+    theta = theta[:, 1:] - theta[:, :1]
+    return Map(plain.bend, center[1:] @ theta[:-1], theta[-1])
+
+
+@dataclass(frozen=True)
+class _MatrixProblem:
+    """min over theta = (M, b) (k + 1, k) of the log-loss of logits X theta plus penalty / 2 |M - tr(M) I / k|².
+
+    X (n, k + 1) are scores with a column of ones, T (n, k) targets.
+    """
+
+    X: Array
+    T: Array
+    weight: Array
+    penalty: float
+
+    def minimum(self, theta: Array, tolerance: float) -> Array:
+        """Newton's method; steps by conjugate gradients."""
+        value, P = self._at(theta)
+        for _ in range(MAX_ITER):
+            gradient = self.X.T @ (self.weight[:, None] * (P - self.T)) + self._penalized(theta)
+            step = self._step(gradient, P)
+            theta, value, P = self._shortened(theta, value, step)
+            if float((gradient * step).sum()) <= tolerance * self.weight.sum():
+                break
+        return theta
+
+    def _shortened(self, theta: Array, value: float, step: Array) -> tuple[Array, float, Array]:
+        """The point after a step, or after a part of it that does not raise the objective."""
+        new, P = self._at(theta - step)
+        for _ in range(20):
+            if new <= value + 1e-12 * abs(value):
+                break
+            step = step / 2.0
+            new, P = self._at(theta - step)
+        return theta - step, new, P
+
+    def _at(self, theta: Array) -> tuple[float, Array]:
+        """The objective, and probabilities (n, k)."""
+        L = self.X @ theta
+        L -= L.max(axis=1, keepdims=True)
+        P = np.exp(L)
+        total = P.sum(axis=1, keepdims=True)
+        loss = np.log(total[:, 0]) - np.einsum("ij,ij->i", self.T, L)
+        P /= total
+        return float(self.weight @ loss) + 0.5 * float((theta * self._penalized(theta)).sum()), P
+
+    def _penalized(self, theta: Array) -> Array:
+        """The gradient (k + 1, k) of the penalty; offsets have a tiny one, because one of them is free."""
+        k = theta.shape[1]
+        G = self.penalty * theta
+        G[np.arange(k), np.arange(k)] -= self.penalty * np.trace(theta[:-1]) / k
+        G[-1] = RIDGE * self.weight.sum() * theta[-1]
+        return G
+
+    def _product(self, D: Array, P: Array) -> Array:
+        """The Hessian times a direction D (k + 1, k)."""
+        L = self.X @ D
+        L -= np.einsum("ij,ij->i", P, L)[:, None]
+        L *= P
+        L *= self.weight[:, None]
+        return self.X.T @ L + self._penalized(D)
+
+    def _blocks(self, P: Array) -> Array:
+        """Inverses (k, k + 1, k + 1) of the Hessian's blocks on the diagonal."""
+        V = self.weight[:, None] * P * (1.0 - P)
+        H = np.stack([(self.X * v[:, None]).T @ self.X for v in V.T])
+        diagonal = np.arange(H.shape[1])
+        H[:, diagonal, diagonal] += np.append(np.full(H.shape[1] - 1, self.penalty), RIDGE * self.weight.sum())
+        return np.linalg.inv(H)
+
+    def _step(self, gradient: Array, P: Array) -> Array:
+        """Newton's step (k + 1, k), to be subtracted, with a residual of a thousandth of the gradient."""
+        blocks = self._blocks(P)
+
+        def solved(G: Array) -> Array:
+            return np.ascontiguousarray((blocks @ G.T[..., None])[..., 0].T)
+
+        step, residual = np.zeros_like(gradient), gradient
+        direction = scaled = solved(residual)
+        size = first = float((residual * scaled).sum())
+        for _ in range(gradient.size):
+            if not size > 1e-6 * first:
+                break
+            product = self._product(direction, P)
+            length = size / float((direction * product).sum())
+            step, residual = step + length * direction, residual - length * product
+            scaled, before = solved(residual), size
+            size = float((residual * scaled).sum())
+            direction = scaled + size / before * direction
+        return step

@@ -1,0 +1,188 @@
+"""Maps from scores of several classes to logits: what they compute, and which one is chosen."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from mercer.scores import calibrate
+from mercer.scores.logistic import fit_logits, smoothed_targets
+from mercer.scores.maps import FOLDS, bent, choose_map, fit_map, parts, summing_to_one
+
+
+def noisy(rng, n, k, noise=0.4):
+    """Scores (n, k - 1) relative to the first class: indicators and noise, in a sum of one."""
+    label = rng.permutation(np.arange(n) % k)
+    F = np.eye(k)[label] + noise * rng.normal(size=(n, k))
+    F -= (F.sum(axis=1, keepdims=True) - 1.0) / k
+    return F[:, 1:] - F[:, :1], label
+
+
+def true_probabilities(rng, n, k):
+    """Scores that are the probabilities by which the labels were drawn, and the labels."""
+    P = rng.dirichlet(np.full(k, 0.3), n)
+    label = (P.cumsum(axis=1) > rng.uniform(size=(n, 1))).argmax(axis=1)
+    return P[:, 1:] - P[:, :1], label
+
+
+def uneven(rng, n):
+    """Scores of four classes of which one is much less noisy than the others."""
+    label = rng.integers(0, 4, n)
+    F = np.eye(4)[label] + np.array([0.1, 0.6, 0.6, 0.6]) * rng.normal(size=(n, 4))
+    return F[:, 1:] - F[:, :1], label
+
+
+def log_loss(logits, label):
+    full = np.column_stack([np.zeros(len(logits)), logits])
+    return -log_softmax(full, axis=1)[np.arange(len(label)), label].mean()
+
+
+def one_slope(R, label):
+    return calibrate("logistic", R, label, np.ones(len(label)), one_slope=True)
+
+
+def test_scores_are_restored_from_their_differences(rng):
+    F = rng.dirichlet(np.ones(4), 10)
+    assert_allclose(summing_to_one(F[:, 1:] - F[:, :1]), F, atol=1e-15)
+
+
+def test_bent_scores_are_logarithms_of_softplus(rng):
+    F = 2.0 * rng.dirichlet(np.ones(4), 10) - 0.25
+    S = np.log(np.log1p(np.exp(F / 0.2)))
+    assert_allclose(bent(F[:, 1:] - F[:, :1], 0.2), S[:, 1:] - S[:, :1], atol=1e-12)
+
+
+def test_a_wide_bend_is_a_straight_line(rng):
+    R, _ = noisy(rng, 20, 3)
+    # The derivative of log log(1 + exp(x)) at zero is 1 / (2 log 2), the next term is smaller by F / bend.
+    assert_allclose(bent(R, 1e6) * 1e6 * 2 * np.log(2), R, rtol=1e-4, atol=1e-6)
+
+
+def test_bent_scores_are_finite_and_ordered_wherever_scores_are():
+    first = np.concatenate([-np.logspace(6, -6, 50), np.logspace(-6, 6, 50)])
+    S = bent(np.column_stack([first, np.zeros(100)]), 0.05)
+    assert np.isfinite(S).all()
+    assert (np.diff(S[:, 0]) > 0).all()
+
+
+@pytest.mark.parametrize("bend", [np.inf, 0.2])
+def test_matrix_minimizes_the_penalized_log_loss(rng, bend):
+    R, label = noisy(rng, 90, 3)
+    weight, spread = rng.uniform(0.5, 2.0, 90), 0.3
+    S, T = bent(R, bend), smoothed_targets(label, weight, 3)
+    slope = fit_logits(S[None], label, weight).slope[0]
+    X = np.column_stack([np.zeros(90), S])
+    X -= X.mean(axis=1, keepdims=True)
+
+    def loss(theta):
+        M, b = theta[:9].reshape(3, 3), theta[9:]
+        deviation = M - np.trace(M) / 3 * np.eye(3)
+        fit = -(weight[:, None] * T * log_softmax(X @ M + b, axis=1)).sum()
+        return fit + (deviation**2).sum() / (2 * (spread * slope) ** 2)
+
+    best = minimize(loss, np.r_[slope * np.eye(3).ravel(), np.zeros(3)], options={"gtol": 1e-7, "maxiter": 1000}).x
+    logits = X @ best[:9].reshape(3, 3) + best[9:]
+    # Derivatives by differences are known to 1e-8 of the loss, some hundreds of nats.
+    found = fit_map(R, label, weight, bend, spread).logits(R)
+    assert_allclose(found, logits[:, 1:] - logits[:, :1], atol=1e-4)
+
+
+def test_matrix_without_spread_is_one_slope(rng):
+    R, label = noisy(rng, 120, 4)
+    plain = fit_map(R, label, np.ones(120), 0.2)
+    assert_allclose(plain.slope, plain.slope[0, 0] * np.eye(3))
+    # Deviations are of the order of spread² times the gradient, at most n.
+    assert_allclose(fit_map(R, label, np.ones(120), 0.2, 1e-5).logits(R), plain.logits(R), atol=1e-5)
+
+
+def test_parts_hold_equal_rows_together_and_share_every_class(rng):
+    R, label = noisy(rng, 60, 3)
+    twice = np.r_[np.arange(60), np.arange(20)]
+    part = parts(R[twice], label[twice])
+    assert_array_equal(part[60:], part[:20])
+    for c in range(3):
+        assert set(part[label[twice] == c]) == set(range(FOLDS))
+
+
+def test_classes_of_few_rows_are_in_no_part(rng):
+    R, label = noisy(rng, 60, 3)
+    few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < FOLDS))
+    part = parts(R[few], label[few])
+    assert (part[label[few] == 2] == -1).all()
+    assert (part[label[few] != 2] >= 0).all()
+
+
+@pytest.mark.parametrize("n_each", [1, 2, FOLDS - 1])
+def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
+    R, label = noisy(rng, 4 * n_each, 4)
+    found = choose_map(R, label, np.ones(len(label)))
+    simple = one_slope(R, label)
+    assert found.bend == np.inf
+    assert_allclose(found.slope, simple.slope, rtol=1e-12)
+    assert_allclose(found.offset, simple.offset, rtol=1e-12)
+
+
+def test_map_of_constant_scores_is_one_straight_slope():
+    found = choose_map(np.full((60, 2), 0.3), np.arange(60) % 3, np.ones(60))
+    assert found.bend == np.inf
+    assert_allclose(found.slope, found.slope[0, 0] * np.eye(2))
+
+
+def test_scores_that_are_probabilities_are_bent(rng):
+    R, label = true_probabilities(rng, 2000, 4)
+    new, truth = true_probabilities(rng, 20000, 4)
+    found = choose_map(R, label, np.ones(2000))
+    F = summing_to_one(new)
+    best = -np.log(F[np.arange(len(truth)), truth]).mean()
+    straight = log_loss(one_slope(R, label).logits(new), truth)
+    assert found.bend < np.inf
+    # Two thirds of what one slope loses against the truth are gained.
+    assert log_loss(found.logits(new), truth) - best < (straight - best) / 3
+
+
+def test_matrix_tells_noisy_scores_from_others(rng):
+    R, label = uneven(rng, 600)
+    new, truth = uneven(rng, 5000)
+    found, simple = choose_map(R, label, np.ones(600)), one_slope(R, label)
+    assert np.abs(found.slope[0, 1]) > 0
+    assert log_loss(found.logits(new), truth) < 0.9 * log_loss(simple.logits(new), truth)
+
+
+def test_scores_that_fit_one_slope_keep_it(rng):
+    """Draws of softmax labels at logits of four times the scores: no map is truly better."""
+    kept = 0
+    for _ in range(20):
+        R = rng.normal(size=(300, 2)) / 2
+        logits = np.column_stack([np.zeros(300), 4 * R])
+        label = (logits + rng.gumbel(size=(300, 3))).argmax(axis=1)
+        found = choose_map(R, label, np.ones(300))
+        new = rng.normal(size=(5000, 2)) / 2
+        truth = (np.column_stack([np.zeros(5000), 4 * new]) + rng.gumbel(size=(5000, 3))).argmax(axis=1)
+        kept += log_loss(found.logits(new), truth) < 1.02 * log_loss(one_slope(R, label).logits(new), truth)
+    assert kept >= 18
+
+
+def test_chosen_map_does_not_depend_on_copies_or_on_the_order_of_classes(rng):
+    R, label = uneven(rng, 200)
+    twice = np.r_[np.arange(200), 3, 8, 8]
+    weighted = choose_map(R, label, np.bincount(twice).astype(float))
+    repeated = choose_map(R[twice], label[twice], np.ones(203))
+    assert weighted.bend == repeated.bend
+    # What is left of Newton's decrement, 1e-12 for a row, is its square in the logits.
+    assert_allclose(weighted.logits(R), repeated.logits(R), atol=1e-6)
+    F, order = summing_to_one(R), np.array([2, 3, 0, 1])
+    Q = F[:, order][:, 1:] - F[:, order][:, :1]
+    renamed = choose_map(Q, np.argsort(order)[label], np.ones(200))
+    P, plain = (
+        np.exp(log_softmax(np.column_stack([np.zeros(200), L]), axis=1))
+        for L in (renamed.logits(Q), choose_map(R, label, np.ones(200)).logits(R))
+    )
+    assert_allclose(P, plain[:, order], atol=1e-6)
+
+
+def test_separable_scores_have_finite_logits(rng):
+    R, label = noisy(rng, 100, 5, noise=0.001)
+    found = choose_map(R, label, np.ones(100))
+    assert np.isfinite(found.logits(R)).all()
+    assert (np.column_stack([np.zeros(100), found.logits(R)]).argmax(axis=1) == label).all()
