@@ -51,6 +51,7 @@ from mercer.kernels import (
 MODELS = [
     KernelFisherClassifier(),
     KernelFisherClassifier("laplacian", calibration="isotonic"),
+    KernelFisherClassifier(RBF(gamma=0.5), calibration="quadratic"),
     KernelFisherClassifier(2.0 * RBF(gamma=0.5) + Linear(), calibration="gaussian", threshold="error"),
     KernelFisherClassifier(Normalized(Polynomial(degree=2)) * Matern(gamma=0.3), penalty="coef"),
     KernelFisherClassifier((Linear() + Laplacian(gamma=1.0)) ** 2, cv=3, class_weight={0: 1.0, 1: 2.0}),

@@ -40,8 +40,8 @@ def to_c(model: Any, *, name: str = "model") -> str:
     NotFittedError
         If the model or a step is not fitted.
     ValueError, TypeError, KernelError
-        If a step, a kernel, isotonic or quadratic probabilities, a label (dates, objects, null characters) or ``name``
-        cannot be exported; the message suggests what to do instead.
+        If a step, a kernel, isotonic or quadratic probabilities, a label (dates, objects, null characters) or
+        ``name`` cannot be exported; the message suggests what to do instead.
 
     Examples
     --------
@@ -75,8 +75,10 @@ def _outputs(f: Formula, name: str) -> str:
     first = "" if bending is None else _BENT.format(name=name)
     end = "" if bending is None else _BENDING.format(name=name, q=q, k=q + 1, bend=bending.bend)
     end += "" if how is None else _MODERATION.format(name=name, q=q, limit=how.limit, counted=how.counted)
-    body = dict(name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value, end=end)
-    return first + _OUTPUTS.format(**body)
+    outputs = _OUTPUTS.format(
+        name=name, steps=steps, last=last, m=m, d=d, q=q, term=f.term, value=f.value, end=end
+    )
+    return first + outputs
 
 
 def _step(step: Step, number: int, name: str) -> str:

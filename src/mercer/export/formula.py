@@ -47,7 +47,7 @@ class Moderation:
 @dataclass(frozen=True)
 class Bending:
     """From scores (q,) of classes relative to the first one to log-odds: scores that sum to one are divided by
-    ``bend``, become log log(1 + exp(.)), and their differences times ``slope`` (q, q) are added to ``offset`` (q,).
+    ``bend`` and become log log(1 + exp(.)); their differences times ``slope`` (q, q) are added to ``offset``.
     """
 
     bend: float

@@ -78,9 +78,12 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
         have the same error rate, by a support vector machine on the projection, or at the minimum of the
         leave-one-out error. The odds are shifted so that the probability is one half there. With three or more
         classes only the first two are available.
-    calibration : {"logistic", "gaussian", "isotonic"}, default="logistic"
-        How leave-one-out scores become probabilities: Platt scaling, normal densities, or isotonic regression.
-        With three or more classes, only directions in which leave-one-out scores agree with the classes are used.
+    calibration : {"logistic", "gaussian", "quadratic", "isotonic"}, default="logistic"
+        How leave-one-out scores become probabilities: Platt scaling, normal densities with a common covariance or
+        one for each class, or isotonic regression. With three or more classes, "logistic" is Platt scaling, of
+        bent scores or with a matrix in place of the slope if that has a lower cross-fitted log-loss, and only
+        directions in which leave-one-out scores agree with the classes are used. "quadratic" probabilities may
+        turn around far from the training rows.
     cv : int, splitter or None, default=None
         Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
     loo_rows : int or None, default=10000

@@ -3,8 +3,9 @@ r"""Logits that are one slope times the scores plus an offset for each class, by
     min over a >= 0, b   - sum_i w_i sum_c t_ic log p_ic,    log p_ic / p_i0 = a R_ic + b_c
 
 R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a class of n_c
-rows counts as if it had one more row on the right side and one on the wrong side, so that the optimum is finite
-for separable scores and a class of two rows does no harm.
+rows counts as if it had 2/k more rows on the right side and as many on the wrong side, so that the optimum is
+finite for separable scores and a class of two rows does no harm. For two classes this is one row on each side; for
+many, one row in each class would count for more than all the errors that are made.
 
 Many sets of scores are fitted at once, with the rows as their last axis: (a, k - 1, n). Steps are made in float32
 until they are small, and then in float64: in general one.
@@ -159,7 +160,7 @@ def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
 
 
 def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
-    """(n, k) target probabilities: (n_c + e)/(n_c + 2 e) for the row's class, the rest divided among the others."""
+    """(n, k) target probabilities: (n_c + e)/(n_c + 2 e) for the row's class, e = 2/k; the rest for the others."""
     extra = 2.0 / n_classes
     count = np.bincount(label, weight, minlength=n_classes)[label]
     T = np.repeat(extra / ((count + 2.0 * extra) * (n_classes - 1)), n_classes).reshape(-1, n_classes)

@@ -1,14 +1,14 @@
 r"""The map from scores of several classes to logits, chosen by cross-fitted log-loss.
 
-Scores F (n, k) that sum to one are least-squares fits to indicators of the classes: noisy estimates of probabilities,
-whose logarithm is nearer to a logit than they are themselves. With a bend tau,
+Scores F (n, k) that sum to one are least-squares fits to indicators of the classes: noisy estimates of
+probabilities, whose logarithm is nearer to a logit than they are themselves. With a bend tau,
 
     S_c = log log(1 + exp(F_c / tau)),        logits = S M + b,        M = a I + D,
 
-exp(S) is proportional to a score far above tau and exponential in one far below; tau = inf stands for S = F. M is one
-slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix scaling,
-Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must have a lower
-log-loss, by more than a standard error, on rows that were not used to fit the map.
+exp(S) is proportional to a score far above tau and exponential in one far below; tau = inf stands for S = F. M is
+one slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix
+scaling, Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must
+have a lower log-loss, by more than a standard error, on rows that were not used to fit the map.
 """
 
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class _Judged:
         return losses
 
     def chosen(self, simple: float, simpler: Array, others: dict[float, Array]) -> tuple[float, Array]:
-        """Key and losses (n,) of the others with the least mean, or of the simpler map unless they are surely less."""
+        """Key and losses (n,) of the best of the others, or of the simpler map unless it is surely worse."""
         weight = self.weight * (self.part >= 0)
         best = min(others, key=lambda key: float(weight @ others[key]))
         gain, total = simpler - others[best], max(float(weight.sum()), 1.0)

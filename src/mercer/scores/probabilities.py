@@ -44,8 +44,8 @@ class Posterior:
     The smooth logits have the weight ``smooth`` in the mixture: probabilities stay away from 0 and 1, and rows on
     one step keep their order. The evidence is the difference to the log-odds ``odds`` (k - 1,) of the classes. Its
     spread over the classes grows beyond ``limit`` only with the logarithm; of it the share ``counted`` is used,
-    and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits. With ``curvature``
-    (k - 1, k - 1, k - 1), the logit of class c has the term R curvature_c R', too.
+    and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits. With
+    ``curvature`` (k - 1, k - 1, k - 1), the logit of class c has the term R curvature_c R', too.
     """
 
     slope: Array
@@ -161,7 +161,7 @@ def _rising_root(curvature: float, slope: float, value: float) -> float:
     square = slope**2 + 4.0 * curvature * value
     if square < 0.0 or (curvature == 0.0 and slope <= 0.0):
         return np.inf if value > 0.0 else -np.inf
-    root = np.sqrt(square)
+    root = float(np.sqrt(square))
     return 2.0 * value / (slope + root) if slope > 0.0 else (root - slope) / (2.0 * curvature)
 
 
