@@ -20,7 +20,7 @@ def case(request, rng):
 
 def probabilities(outputs, label, weight):
     R = relative(outputs)
-    return calibrate("logistic", R, label, weight, one_slope=True).probabilities(R)
+    return calibrate("logistic", R, label, weight, ordered=True).probabilities(R)
 
 
 def test_log_loss_is_that_of_the_logistic_probabilities(case):

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from mercer.scores import calibrate
+from mercer.scores import maps
 from mercer.scores.logistic import fit_logits, smoothed_targets
-from mercer.scores.maps import FOLDS, bent, choose_map, fit_map, parts, summing_to_one
+from mercer.scores.maps import FOLDS, bent, choose_map, one_slope, parts, summing_to_one, with_matrix
 
 
 def noisy(rng, n, k, noise=0.4):
@@ -36,10 +36,6 @@ def uneven(rng, n):
 def log_loss(logits, label):
     full = np.column_stack([np.zeros(len(logits)), logits])
     return -log_softmax(full, axis=1)[np.arange(len(label)), label].mean()
-
-
-def one_slope(R, label):
-    return calibrate("logistic", R, label, np.ones(len(label)), one_slope=True)
 
 
 def test_scores_are_restored_from_their_differences(rng):
@@ -84,16 +80,17 @@ def test_matrix_minimizes_the_penalized_log_loss(rng, bend):
     best = minimize(loss, np.r_[slope * np.eye(3).ravel(), np.zeros(3)], options={"gtol": 1e-7, "maxiter": 1000}).x
     logits = X @ best[:9].reshape(3, 3) + best[9:]
     # Derivatives by differences are known to 1e-8 of the loss, some hundreds of nats.
-    found = fit_map(R, label, weight, bend, spread).logits(R)
+    found = with_matrix(one_slope(R, label, weight, bend), R, label, weight, spread).logits(R)
     assert_allclose(found, logits[:, 1:] - logits[:, :1], atol=1e-4)
 
 
 def test_matrix_without_spread_is_one_slope(rng):
     R, label = noisy(rng, 120, 4)
-    plain = fit_map(R, label, np.ones(120), 0.2)
+    plain = one_slope(R, label, np.ones(120), 0.2)
     assert_allclose(plain.slope, plain.slope[0, 0] * np.eye(3))
     # Deviations are of the order of spread² times the gradient, at most n.
-    assert_allclose(fit_map(R, label, np.ones(120), 0.2, 1e-5).logits(R), plain.logits(R), atol=1e-5)
+    found = with_matrix(plain, R, label, np.ones(120), 1e-5)
+    assert_allclose(found.logits(R), plain.logits(R), atol=1e-5)
 
 
 def test_parts_hold_equal_rows_together_and_share_every_class(rng):
@@ -117,7 +114,7 @@ def test_classes_of_few_rows_are_in_no_part(rng):
 def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
     R, label = noisy(rng, 4 * n_each, 4)
     found = choose_map(R, label, np.ones(len(label)))
-    simple = one_slope(R, label)
+    simple = one_slope(R, label, np.ones(len(label)))
     assert found.bend == np.inf
     assert_allclose(found.slope, simple.slope, rtol=1e-12)
     assert_allclose(found.offset, simple.offset, rtol=1e-12)
@@ -135,7 +132,7 @@ def test_scores_that_are_probabilities_are_bent(rng):
     found = choose_map(R, label, np.ones(2000))
     F = summing_to_one(new)
     best = -np.log(F[np.arange(len(truth)), truth]).mean()
-    straight = log_loss(one_slope(R, label).logits(new), truth)
+    straight = log_loss(one_slope(R, label, np.ones(len(label))).logits(new), truth)
     assert found.bend < np.inf
     # Two thirds of what one slope loses against the truth are gained.
     assert log_loss(found.logits(new), truth) - best < (straight - best) / 3
@@ -144,7 +141,7 @@ def test_scores_that_are_probabilities_are_bent(rng):
 def test_matrix_tells_noisy_scores_from_others(rng):
     R, label = uneven(rng, 600)
     new, truth = uneven(rng, 5000)
-    found, simple = choose_map(R, label, np.ones(600)), one_slope(R, label)
+    found, simple = choose_map(R, label, np.ones(600)), one_slope(R, label, np.ones(len(label)))
     assert np.abs(found.slope[0, 1]) > 0
     assert log_loss(found.logits(new), truth) < 0.9 * log_loss(simple.logits(new), truth)
 
@@ -159,7 +156,9 @@ def test_scores_that_fit_one_slope_keep_it(rng):
         found = choose_map(R, label, np.ones(300))
         new = rng.normal(size=(5000, 2)) / 2
         truth = (np.column_stack([np.zeros(5000), 4 * new]) + rng.gumbel(size=(5000, 3))).argmax(axis=1)
-        kept += log_loss(found.logits(new), truth) < 1.02 * log_loss(one_slope(R, label).logits(new), truth)
+        kept += log_loss(found.logits(new), truth) < 1.02 * log_loss(
+            one_slope(R, label, np.ones(len(label))).logits(new), truth
+        )
     assert kept >= 18
 
 
@@ -186,3 +185,13 @@ def test_separable_scores_have_finite_logits(rng):
     found = choose_map(R, label, np.ones(100))
     assert np.isfinite(found.logits(R)).all()
     assert (np.column_stack([np.zeros(100), found.logits(R)]).argmax(axis=1) == label).all()
+
+
+def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, monkeypatch):
+    R, label = uneven(rng, 600)
+    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**3 - 1)
+    bends = choose_map(R, label, np.ones(600))
+    assert_allclose(bends.slope, bends.slope[0, 0] * np.eye(3))
+    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**2 - 1)
+    R, label = true_probabilities(rng, 600, 4)
+    assert choose_map(R, label, np.ones(600)).bend == np.inf

@@ -11,19 +11,21 @@ scaling, Guo et al. 2017). One slope of straight scores is the simplest map; ben
 have a lower log-loss, by more than a standard error, on rows that were not used to fit the map.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.scores.logistic import fit_logits, smoothed_targets, softmax
 from mercer.types import Array, Indices
 
-# Bends that are compared with straight scores.
-BENDS = (0.4, 0.2, 0.1, 0.05)
+# Straight scores, and bends that are compared with them.
+BENDS = (np.inf, 0.4, 0.2, 0.1, 0.05)
 # k times the standard deviations of entries of a matrix, in units of the slope.
 SPREADS = (0.6, 2.0)
 # Parts of the rows: a map is fitted without one part and evaluated on it.
 FOLDS = 5
+# Multiplications, n k² for one slope and n k³ for a matrix, above which maps are not compared.
+MOST_WORK = 4e8
 # Standard errors by which a map with more parameters must be better.
 SURE = 1.0
 # Newton's decrement for a row of weight one below which its step is the last, for maps that are kept and for those
@@ -67,13 +69,21 @@ def summing_to_one(R: Array) -> Array:
 def choose_map(R: Array, label: Indices, weight: Array) -> Map:
     """The map for leave-one-out scores R (n, k - 1) of three or more classes.
 
-    25 fits of one slope and ten of a matrix, O(n k²) for each of some dozens of products.
+    Thirty fits of one slope and eleven of a matrix, each of which takes some dozens of products O(n k²), and k
+    products O(n k²) for each Newton step.
     """
-    rows = _Judged(R, label, weight, parts(R, label))
-    bend, losses = rows.chosen(np.inf, rows.losses(np.inf), {bend: rows.losses(bend) for bend in BENDS})
-    spreads = [size / (R.shape[1] + 1) for size in SPREADS]
-    spread, _ = rows.chosen(0.0, losses, {spread: rows.losses(bend, spread) for spread in spreads})
-    return fit_map(R, label, weight, bend, spread)
+    n, k = len(R), R.shape[1] + 1
+    judged = _Judged.of(R, label, weight) if n * k**2 <= MOST_WORK else None
+    if judged is None:
+        return one_slope(R, label, weight)
+    straight, *others = BENDS
+    bend, losses = judged.chosen(straight, judged.bends[straight], {b: judged.bends[b] for b in others})
+    plain = one_slope(R, label, weight, bend)
+    if n * k**3 > MOST_WORK:
+        return plain
+    matrices = {size / k: judged.matrix_losses(bend, size / k) for size in SPREADS}
+    spread, _ = judged.chosen(0.0, losses, matrices)
+    return plain if spread == 0.0 else with_matrix(plain, R, label, weight, spread)
 
 
 def parts(R: Array, label: Indices) -> Indices:
@@ -96,20 +106,46 @@ def parts(R: Array, label: Indices) -> Indices:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Scores R (n, k - 1), class numbers, weights and parts of rows (n,) on which maps are compared."""
+    """Scores R (n, k - 1), class numbers, weights and parts of rows (n,) on which maps are compared.
+
+    ``plain`` are the maps of one slope for every part, fitted without it, by bend, and ``bends`` their losses (n,)
+    on the part itself; rows that are in no part have the loss zero.
+    """
 
     R: Array
     label: Indices
     weight: Array
     part: Indices
+    plain: list[dict[float, Map]]
+    bends: dict[float, Array]
 
-    def losses(self, bend: float, spread: float = 0.0) -> Array:
-        """Log-loss (n,) of each row under the map fitted without its part; zero for rows that are in no part."""
+    @classmethod
+    def of(cls, R: Array, label: Indices, weight: Array) -> "_Judged | None":
+        """None if no class has enough rows."""
+        part = parts(R, label)
+        if part.max(initial=-1) < 0:
+            return None
+        rests = [part != fold for fold in range(FOLDS)]
+        plain = [one_slopes(R[rest], label[rest], weight[rest]) for rest in rests]
+        judged = cls(R, label, weight, part, plain, {})
+        bends = {bend: judged._losses([maps[bend] for maps in plain]) for bend in BENDS}
+        return replace(judged, bends=bends)
+
+    def matrix_losses(self, bend: float, spread: float) -> Array:
+        """Losses (n,) of maps with a matrix, fitted without the part of the row."""
+        maps = []
+        for fold, plain in enumerate(self.plain):
+            rest = self.part != fold
+            R, label, weight = self.R[rest], self.label[rest], self.weight[rest]
+            maps.append(with_matrix(plain[bend], R, label, weight, spread, ROUGH))
+        return self._losses(maps)
+
+    def _losses(self, maps: list[Map]) -> Array:
+        """Log-loss (n,) of each row under the map of its part."""
         losses = np.zeros(len(self.label))
-        for fold in range(self.part.max(initial=-1) + 1):
-            held, rest = self.part == fold, self.part != fold
-            fit = fit_map(self.R[rest], self.label[rest], self.weight[rest], bend, spread, tolerance=ROUGH)
-            P = softmax(fit.logits(self.R[held]))[np.arange(held.sum()), self.label[held]]
+        for fold, fitted in enumerate(maps):
+            held = np.flatnonzero(self.part == fold)
+            P = softmax(fitted.logits(self.R[held]))[np.arange(len(held)), self.label[held]]
             losses[held] = -np.log(np.maximum(P, np.finfo(np.float64).tiny))
         return losses
 
@@ -123,27 +159,28 @@ class _Judged:
         return (best, others[best]) if mean > SURE * error else (simple, simpler)
 
 
-def fit_map(
-    R: Array, label: Indices, weight: Array, bend: float, spread: float = 0.0, tolerance: float = TOLERANCE
+def one_slopes(R: Array, label: Indices, weight: Array, bends: tuple[float, ...] = BENDS) -> dict[float, Map]:
+    """The maps of one slope for each of the bends."""
+    fit = fit_logits(np.stack([bent(R, bend) for bend in bends]), label, weight)
+    eye = np.eye(R.shape[1])
+    return {bend: Map(bend, a * eye, b) for bend, a, b in zip(bends, fit.slope, fit.offset)}
+
+
+def one_slope(R: Array, label: Indices, weight: Array, bend: float = np.inf) -> Map:
+    """The map of one slope for a bend."""
+    return one_slopes(R, label, weight, (bend,))[bend]
+
+
+def with_matrix(
+    plain: Map, R: Array, label: Indices, weight: Array, spread: float, tolerance: float = TOLERANCE
 ) -> Map:
-    """The map with this bend, and a matrix whose deviations from one slope have this spread."""
-    S = bent(R, bend)
-    fit = fit_logits(S[None], label, weight)
-    plain = Map(bend, fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
-    if spread == 0.0:
-        return plain
-    return _with_matrix(plain, S, label, weight, spread, tolerance)
-
-
-def _with_matrix(plain: Map, S: Array, label: Indices, weight: Array, spread: float, tolerance: float) -> Map:
-    """The map with a matrix, fitted from bent scores S (n, k - 1) and a map of one slope."""
-    k = S.shape[1] + 1
+    """The map with a matrix whose deviations from the slope of a plain map have this spread."""
+    k = R.shape[1] + 1
     center = np.eye(k) - 1.0 / k
-    X = np.column_stack([S @ center[1:], np.ones(len(S))])
+    X = np.column_stack([bent(R, plain.bend) @ center[1:], np.ones(len(R))])
     slope = plain.slope[0, 0]
     problem = _MatrixProblem(X, smoothed_targets(label, weight, k), weight, 1.0 / (spread * slope) ** 2)
-    theta = np.vstack([slope * np.eye(k), np.append(0.0, plain.offset)])
-    theta = problem.minimum(theta, tolerance)
+    theta = problem.minimum(np.vstack([slope * np.eye(k), np.append(0.0, plain.offset)]), tolerance)
     theta = theta[:, 1:] - theta[:, :1]
     return Map(plain.bend, center[1:] @ theta[:-1], theta[-1])
 

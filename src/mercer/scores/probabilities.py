@@ -12,8 +12,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from mercer.scores.logistic import LEAST_SLOPE, fit_logits, softmax
-from mercer.scores.maps import bent, choose_map
+from mercer.scores.logistic import LEAST_SLOPE, softmax
+from mercer.scores.maps import bent, choose_map, one_slope
 from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
@@ -179,12 +179,12 @@ def calibrate(
     weight: Array,
     basis: Array | None = None,
     *,
-    one_slope: bool = False,
+    ordered: bool = False,
 ) -> Posterior:
     """The posterior by the given method from leave-one-out scores R (n, k - 1).
 
-    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``one_slope``:
-    logistic probabilities of several classes come in the order of the scores, but for offsets.
+    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
+    logistic probabilities of several classes are in the order of the scores plus offsets.
     """
     count = np.bincount(label, weight, minlength=R.shape[1] + 1)
     odds = np.log(np.maximum(count, np.finfo(float).tiny))
@@ -193,7 +193,7 @@ def calibrate(
         posterior = _densities(R, label, weight, basis, own=method == "quadratic")
     elif method == "isotonic":
         posterior = _isotonic(R, label, weight)
-    elif one_slope or R.shape[1] == 1:
+    elif ordered or R.shape[1] == 1:
         posterior = _logistic(R, label, weight)
     else:
         posterior = _mapped(R, label, weight)
@@ -208,8 +208,8 @@ def _mapped(R: Array, label: Indices, weight: Array) -> Posterior:
 
 def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:
     """Discriminative: maximum likelihood of one slope and k - 1 offsets."""
-    fit = fit_logits(R[None], label, weight)
-    return Posterior(fit.slope[0] * np.eye(R.shape[1]), fit.offset[0])
+    fit = one_slope(R, label, weight)
+    return Posterior(fit.slope, fit.offset)
 
 
 def _densities(R: Array, label: Indices, weight: Array, basis: Array, *, own: bool) -> Posterior:

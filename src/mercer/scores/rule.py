@@ -144,8 +144,8 @@ def make_rule(
     R = scores_in(reliable, fit.loo)
     basis = None if reliable is None else reliable.of_relative()
     # Other thresholds than Bayes' belong to the order of the scores.
-    one_slope = streamed or threshold != "bayes"
-    posterior = calibrate(calibration, R, fit.label, fit.weight, basis, one_slope=one_slope)
+    ordered = streamed or threshold != "bayes"
+    posterior = calibrate(calibration, R, fit.label, fit.weight, basis, ordered=ordered)
     if moderate:
         posterior = moderated(posterior, R, fit.label, fit.weight)
     shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)
