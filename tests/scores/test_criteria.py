@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
-from mercer.scores import CLASSIFICATION_CRITERIA, calibrate, classification_criterion, squared_criterion
+from mercer.scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
+from mercer.scores.logistic import fit_logits, softmax
 from mercer.scores.relative import class_targets, relative
 
 
@@ -20,7 +21,7 @@ def case(request, rng):
 
 def probabilities(outputs, label, weight):
     R = relative(outputs)
-    return calibrate("logistic", R, label, weight, ordered=True).probabilities(R)
+    return softmax(fit_logits(R[None], label, weight).at(R[None])[0])
 
 
 def test_log_loss_is_that_of_the_logistic_probabilities(case):

@@ -24,12 +24,16 @@ def gradient(fit, R, label, weight):
     return np.r_[(E * R[0]).sum(), E.sum(axis=0)]
 
 
-def test_targets_count_two_more_rows_right_and_two_wrong_in_all_classes():
+def test_targets_count_one_more_row_right_and_one_wrong():
     label, weight = np.array([0, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0])
-    # Two thirds of a row in each of three classes: (3 + 2/3) / (3 + 4/3) of the first one are right.
-    assert_allclose(smoothed_targets(label, weight, 3)[1], [11 / 13, 1 / 13, 1 / 13])
+    assert_allclose(smoothed_targets(label, weight, 3)[1], [4 / 5, 1 / 10, 1 / 10])
     assert_allclose(smoothed_targets(label, weight, 3).sum(axis=1), 1.0)
-    assert_allclose(smoothed_targets(label[:3], weight[:3], 2)[0], [4 / 5, 1 / 5])
+
+
+def test_targets_count_as_many_more_rows_as_are_asked_for():
+    label, weight = np.array([0, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0])
+    # (3 + 2/3) / (3 + 4/3) of the first class are right.
+    assert_allclose(smoothed_targets(label, weight, 3, 2 / 3)[1], [11 / 13, 1 / 13, 1 / 13])
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])

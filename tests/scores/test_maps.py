@@ -66,8 +66,8 @@ def test_bent_scores_are_finite_and_ordered_wherever_scores_are():
 def test_matrix_minimizes_the_penalized_log_loss(rng, bend):
     R, label = noisy(rng, 90, 3)
     weight, spread = rng.uniform(0.5, 2.0, 90), 0.3
-    S, T = bent(R, bend), smoothed_targets(label, weight, 3)
-    slope = fit_logits(S[None], label, weight).slope[0]
+    S, T = bent(R, bend), smoothed_targets(label, weight, 3, 2 / 3)
+    slope = one_slope(R, label, weight, bend).slope[0, 0]
     X = np.column_stack([np.zeros(90), S])
     X -= X.mean(axis=1, keepdims=True)
 
@@ -195,3 +195,10 @@ def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, mo
     monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**2 - 1)
     R, label = true_probabilities(rng, 600, 4)
     assert choose_map(R, label, np.ones(600)).bend == np.inf
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_one_slope_has_two_more_rows_on_each_side_in_all_classes(rng, k):
+    R, label = noisy(rng, 20 * k, k)
+    found, fit = one_slope(R, label, np.ones(20 * k)), fit_logits(R[None], label, np.ones(20 * k), 2 / k)
+    assert_allclose(found.logits(R), fit.at(R[None])[0], rtol=1e-12)

@@ -3,9 +3,8 @@ r"""Logits that are one slope times the scores plus an offset for each class, by
     min over a >= 0, b   - sum_i w_i sum_c t_ic log p_ic,    log p_ic / p_i0 = a R_ic + b_c
 
 R (n, k - 1) are scores relative to the first class. The targets t are smoothed as in Platt (1999): a class of n_c
-rows counts as if it had 2/k more rows on the right side and as many on the wrong side, so that the optimum is
-finite for separable scores and a class of two rows does no harm. For two classes this is one row on each side; for
-many, one row in each class would count for more than all the errors that are made.
+rows counts as if it had ``extra`` more rows on the right side and as many on the wrong side, in general one, so
+that the optimum is finite for separable scores and a class of two rows does no harm.
 
 Many sets of scores are fitted at once, with the rows as their last axis: (a, k - 1, n). Steps are made in float32
 until they are small, and then in float64: in general one.
@@ -49,9 +48,9 @@ class Logits:
         return logits
 
 
-def fit_logits(R: Array, label: Indices, weight: Array) -> Logits:
+def fit_logits(R: Array, label: Indices, weight: Array, extra: float = 1.0) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about six passes over R."""
-    problem = LogitProblem.of(label, weight, R.shape[-1] + 1)
+    problem = LogitProblem.of(label, weight, R.shape[-1] + 1, extra)
     fits = [problem.fit(rows_last(R[some])) for some in sets_at_once(*R.shape)]
     return Logits(np.concatenate([fit.slope for fit in fits]), np.concatenate([fit.offset for fit in fits]))
 
@@ -77,10 +76,11 @@ class LogitProblem:
     odds: Array
 
     @classmethod
-    def of(cls, label: Indices, weight: Array, n_classes: int) -> "LogitProblem":
-        """For class numbers (n,) and weights (n,)."""
-        T = smoothed_targets(label, weight, n_classes)[:, 1:]
-        return cls(weight, np.ascontiguousarray((weight[:, None] * T).T), _share_odds(label, weight, n_classes))
+    def of(cls, label: Indices, weight: Array, n_classes: int, extra: float = 1.0) -> "LogitProblem":
+        """For class numbers (n,) and weights (n,), and so many extra rows on each side of a class."""
+        T = smoothed_targets(label, weight, n_classes, extra)[:, 1:]
+        odds = _share_odds(label, weight, n_classes, extra)
+        return cls(weight, np.ascontiguousarray((weight[:, None] * T).T), odds)
 
     def fit(self, R: Array) -> Logits:
         """Slope and offsets for each of a batch of scores R (a, k - 1, n)."""
@@ -148,10 +148,9 @@ class LogitProblem:
         )
 
 
-def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
+def _share_odds(label: Indices, weight: Array, n_classes: int, extra: float) -> Array:
     """Log-odds (k - 1,) of mean smoothed targets, equal to the last digit for classes of equal weight."""
     count = np.bincount(label, weight, minlength=n_classes)
-    extra = 2.0 / n_classes
     wrong = extra * count / (count + 2.0 * extra)
     others = np.array([np.sort(np.delete(wrong, c)).sum() for c in range(n_classes)]) / (n_classes - 1)
     odds = np.log(count * (count + extra) / (count + 2.0 * extra) + others)
@@ -159,9 +158,8 @@ def _share_odds(label: Indices, weight: Array, n_classes: int) -> Array:
     return relative
 
 
-def smoothed_targets(label: Indices, weight: Array, n_classes: int) -> Array:
-    """(n, k) target probabilities: (n_c + e)/(n_c + 2 e) for the row's class, e = 2/k; the rest for the others."""
-    extra = 2.0 / n_classes
+def smoothed_targets(label: Indices, weight: Array, n_classes: int, extra: float = 1.0) -> Array:
+    """(n, k) target probabilities: (n_c + extra)/(n_c + 2 extra) for the row's class, the rest for the others."""
     count = np.bincount(label, weight, minlength=n_classes)[label]
     T = np.repeat(extra / ((count + 2.0 * extra) * (n_classes - 1)), n_classes).reshape(-1, n_classes)
     T[np.arange(len(label)), label] = (count + extra) / (count + 2.0 * extra)

@@ -9,6 +9,9 @@ exp(S) is proportional to a score far above tau and exponential in one far below
 one slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix
 scaling, Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must
 have a lower log-loss, by more than a standard error, on rows that were not used to fit the map.
+
+Targets are smoothed as if there were two more rows on each side in all classes together. For two classes these are
+Platt's, one in each; for many, one row in each class would count for more than all the errors that are made.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +25,8 @@ from mercer.types import Array, Indices
 BENDS = (np.inf, 0.4, 0.2, 0.1, 0.05)
 # k times the standard deviations of entries of a matrix, in units of the slope.
 SPREADS = (0.6, 2.0)
+# Rows by which targets are smoothed on each side, in all classes together.
+EXTRA_ROWS = 2.0
 # Parts of the rows: a map is fitted without one part and evaluated on it.
 FOLDS = 5
 # Multiplications, n k² for one slope and n k³ for a matrix, above which maps are not compared.
@@ -161,7 +166,7 @@ class _Judged:
 
 def one_slopes(R: Array, label: Indices, weight: Array, bends: tuple[float, ...] = BENDS) -> dict[float, Map]:
     """The maps of one slope for each of the bends."""
-    fit = fit_logits(np.stack([bent(R, bend) for bend in bends]), label, weight)
+    fit = fit_logits(np.stack([bent(R, bend) for bend in bends]), label, weight, EXTRA_ROWS / (R.shape[1] + 1))
     eye = np.eye(R.shape[1])
     return {bend: Map(bend, a * eye, b) for bend, a, b in zip(bends, fit.slope, fit.offset)}
 
@@ -179,7 +184,8 @@ def with_matrix(
     center = np.eye(k) - 1.0 / k
     X = np.column_stack([bent(R, plain.bend) @ center[1:], np.ones(len(R))])
     slope = plain.slope[0, 0]
-    problem = _MatrixProblem(X, smoothed_targets(label, weight, k), weight, 1.0 / (spread * slope) ** 2)
+    T = smoothed_targets(label, weight, k, EXTRA_ROWS / k)
+    problem = _MatrixProblem(X, T, weight, 1.0 / (spread * slope) ** 2)
     theta = problem.minimum(np.vstack([slope * np.eye(k), np.append(0.0, plain.offset)]), tolerance)
     theta = theta[:, 1:] - theta[:, :1]
     return Map(plain.bend, center[1:] @ theta[:-1], theta[-1])
