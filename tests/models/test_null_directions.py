@@ -157,6 +157,9 @@ def test_logarithms_are_those_of_the_probabilities_also_of_tiny_ones(petals):
     for calibration in CALIBRATIONS:
         model = KernelFisherClassifier("linear", alpha=1.0, calibration=calibration).fit(X, y)
         assert_allclose(np.log(model.predict_proba(far)), model.predict_log_proba(far), rtol=1e-12, atol=1e-12)
+        if calibration == "quadratic":
+            # Logits that grow with the square: some probabilities are zero.
+            continue
         # Without a limit of the evidence.
         rule = replace(model.rule_, posterior=replace(model.rule_.posterior, limit=np.inf))
         P = rule.probabilities(model._outputs(far))
