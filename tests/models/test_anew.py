@@ -115,7 +115,8 @@ def test_the_score_is_stored_with_the_model():
     X, y = make_banana(40, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
     later = skops.io.loads(skops.io.dumps(model), trusted=TRUSTED_TYPES)
-    assert not hasattr(model.lean(), "loo_score_")
+    with pytest.raises(AttributeError, match="read loo_score_ before"):
+        model.lean().loo_score_
     expected = model.loo_score_
     assert later.loo_score_ == pickle.loads(pickle.dumps(model)).loo_score_ == expected
     assert model.lean().loo_score_ == expected

@@ -85,7 +85,13 @@ class Honest(Awaited):
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         anew = None if model is None else vars(model).get(ANEW)
-        return super().__get__(model, owner) if anew is None else anew.score
+        if anew is not None:
+            return anew.score
+        if model is not None and "_lean" in vars(model):
+            raise AttributeError(
+                "a lean copy has no rows to choose anew by; read loo_score_ before it is made, or loo_best_score_"
+            )
+        return super().__get__(model, owner)
 
 
 def scores(best: float, anew: Anew | None) -> dict[str, Any]:

@@ -174,6 +174,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         """
         return self._add(X, y, sample_weight, decay)
 
+    @from_one_state
     def lean(self) -> Self:
         """A copy that can only predict: without the moments and rows from which the fit could be continued.
 

@@ -26,7 +26,9 @@ from mercer.types import Array, Indices
 
 # Landmarks, and rows among which they are chosen.
 LANDMARKS = 200
-CANDIDATES = 500
+CANDIDATES = 400
+# Products of a block of rows take so many times less memory than the blocks of a fit.
+SMALLER = 32
 # Share of the training rows of which less is known than usual; of new rows half of that is enough.
 LEAST_KNOWN = 0.01
 ENOUGH = 0.5
@@ -86,8 +88,8 @@ class Knowledge:
         X = in_double(X)
         vectors = self.kernel.takes_vectors
         own = _own(self.kernel, X) if vectors else np.full(n_rows(X), self.diagonal)
-        leverage, unspanned, prior = np.empty_like(own), np.empty_like(own), np.empty_like(own)
-        for rows, K in kernel_blocks(self.kernel, X, self.landmarks, len(self.mean)):
+        leverage, unspanned, prior, r = np.empty_like(own), np.empty_like(own), np.empty_like(own), len(self.mean)
+        for rows, K in kernel_blocks(self.kernel, X, self.landmarks, r, width=SMALLER * r):
             phi = np.asarray(K, dtype=np.float64) @ self.inverse
             unspanned[rows] = np.maximum(own[rows] - _squares(phi), 0.0)
             phi -= self.mean
@@ -158,7 +160,7 @@ def _of_landmarks(
     total, r = float(weight.sum()), len(inverse)
     first, second = np.zeros(r), np.zeros((r, r))
     # Sums of phi instead of kernel values: a Gram matrix, however dependent the landmarks are.
-    for rows, K in kernel_blocks(kernel, X, Z, r):
+    for rows, K in kernel_blocks(kernel, X, Z, r, width=SMALLER * r):
         phi = np.asarray(K, dtype=np.float64) @ inverse
         first += weight[rows] @ phi
         second += (phi * weight[rows, None]).T @ phi
@@ -172,7 +174,7 @@ def _of_landmarks(
 
 def _inverse_root(A: Array) -> Array:
     """H (r, r) with H H' = A^-1: the inverse of the transposed Cholesky factor."""
-    return np.ascontiguousarray(factor_spd(A).half_solve(np.eye(len(A))).T)
+    return np.ascontiguousarray(factor_spd(A).inverse().T)
 
 
 def _landmarks(K: Array, weight: Array) -> Indices:
@@ -186,7 +188,7 @@ def _left_out_variance(K: Array, weight: Array, alpha: float) -> Array:
 
     1 / P_cc - alpha / w_c, in units of alpha, for P = A - A11'A / 1'A1 and A = (K + alpha / w)^-1.
     """
-    half = factor_spd(K + np.diag(alpha / weight)).half_solve(np.eye(len(K)))
+    half = factor_spd(K + np.diag(alpha / weight)).inverse()
     sums = half.T @ half.sum(axis=1)
     precision = _squares(half.T) - sums**2 / sums.sum()
     left: Array = 1.0 / (alpha * np.maximum(precision, TINY)) - 1.0 / weight
