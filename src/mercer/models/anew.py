@@ -110,14 +110,15 @@ def choose_anew(
     """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
 
     None if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts
-    are so many rows. Neither order nor copies of rows matter: folds are drawn from the distinct rows and targets.
+    are so many rows: folds depend on the order of the distinct rows, not on where their copies are.
     """
     rows = np.repeat(np.arange(len(y)), np.where(training.weight > 0, training.count, 0.0).astype(np.intp))
     if kernel.takes_values or not FEWEST <= len(rows) <= MOST_ROWS:
         return None
     label = y[rows] if is_classifier(model) else None
     groups = None if training.fold is None else training.fold[rows]
-    outer = _outer_folds(label, groups, _in_order(kernel.distinct(take(training.X, rows)).point, y[rows]))
+    distinct = kernel.distinct(take(training.X, rows))
+    outer = _outer_folds(label, groups, _in_order(distinct.first[distinct.point], y[rows]))
     if outer is None:
         return None
     return Anew(
@@ -139,10 +140,10 @@ def _to_be_fitted(model: Any, grouped: bool) -> Any:
     return twin.set_params(cv=None) if grouped else twin
 
 
-def _in_order(point: Indices, y: NDArray[Any]) -> Indices:
-    """Rows (n,) in the order of their points and targets, then shuffled."""
+def _in_order(first: Indices, y: NDArray[Any]) -> Indices:
+    """Rows (n,) in the order of the first row that equals each, and of their targets, then shuffled."""
     keys = np.unique(y, axis=0, return_inverse=True)[1].reshape(len(y))
-    return np.lexsort((keys, point))[np.random.default_rng(0).permutation(len(y))]
+    return np.lexsort((keys, first))[np.random.default_rng(0).permutation(len(y))]
 
 
 def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indices) -> Indices | None:
