@@ -325,17 +325,17 @@ def check_classifier(model, X):
     assert_array_equal(model.predict(X), model.classes_[P.argmax(axis=1)])
     assert not np.isnan(log_P).any()
     assert not np.isnan(model.decision_function(X)).any()
-    if hasattr(model, "loo_score_"):
-        assert 0.0 <= model.loo_score_ <= 1.0
+    if hasattr(model, "loo_best_score_"):
+        assert 0.0 <= model.loo_best_score_ <= 1.0
         assert np.isfinite(model.loo_proba_).all()
 
 
 def check_regressor(model, X):
     assert np.isfinite(model.predict(X)).all()
-    if hasattr(model, "loo_score_"):
+    if hasattr(model, "loo_best_score_"):
         assert np.isfinite(model.loo_prediction_).all()
-        assert np.isfinite(model.loo_score_)
-        assert model.loo_score_ <= 1.0
+        assert np.isfinite(model.loo_best_score_)
+        assert model.loo_best_score_ <= 1.0
 
 
 @given(case=cases())
