@@ -6,6 +6,7 @@ ORDER = [
     "leave_one_out",
     "loo_map",
     "calibration",
+    "uncertainty",
     "regression_intervals",
     "centers",
     "online_drift",

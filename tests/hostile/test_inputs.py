@@ -327,6 +327,7 @@ def check_classifier(model, X):
     assert not np.isnan(model.decision_function(X)).any()
     if hasattr(model, "loo_best_score_"):
         assert 0.0 <= model.loo_best_score_ <= 1.0
+        assert 0.0 <= model.loo_score_ <= 1.0
         assert np.isfinite(model.loo_proba_).all()
 
 
@@ -334,8 +335,8 @@ def check_regressor(model, X):
     assert np.isfinite(model.predict(X)).all()
     if hasattr(model, "loo_best_score_"):
         assert np.isfinite(model.loo_prediction_).all()
-        assert np.isfinite(model.loo_best_score_)
-        assert model.loo_best_score_ <= 1.0
+        assert np.isfinite([model.loo_best_score_, model.loo_score_]).all()
+        assert max(model.loo_best_score_, model.loo_score_) <= 1.0
 
 
 @given(case=cases())

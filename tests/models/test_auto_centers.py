@@ -55,7 +55,7 @@ def noise(n, seed=0):
     return rng.normal(size=(n, 5)), rng.integers(0, 2, n)
 
 
-@pytest.mark.parametrize(("n", "centers"), [(2001, "auto"), (12_000, 100)])
+@pytest.mark.parametrize(("n", "centers"), [(1000, 100), (2001, "auto"), (12_000, 100)])
 def test_targets_that_are_noise_are_left_out_no_better_than_new_rows_are_predicted(n, centers):
     model = KernelFisherClassifier(RBF(gamma=0.1), centers=centers, random_state=0).fit(*noise(n))
     # Three standard errors, and nothing for the choice of alpha, which hardly gains here.

@@ -233,11 +233,7 @@ def test_single_precision_is_close(banana):
     double = KernelFisherClassifier(KERNEL, centers=GRID).fit(X, y)
     single = KernelFisherClassifier(KERNEL, centers=GRID).fit(X.astype(np.float32), y)
     assert single.transform(X.astype(np.float32)).dtype == np.float32
-    known = double.novelty(X) <= 0.0
-    assert known.mean() > 0.98
-    assert_allclose(single.predict_proba(X[known]), double.predict_proba(X[known]), atol=1e-3)
-    # What is known of the others depends on alpha, which the criterion hardly distinguishes.
-    assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-2)
+    assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-3)
 
 
 def test_predictions_for_rows_elsewhere(banana, tmp_path):

@@ -100,6 +100,7 @@ def test_unit_of_importance_does_not_change_the_centers(noise, model):
     for fit in fits[1:]:
         assert_allclose(fit.X_fit_, fits[0].X_fit_)
         assert_allclose(fit.loo_best_score_, fits[0].loo_best_score_, atol=1e-6)
+        assert_allclose(fit.loo_score_, fits[0].loo_score_, atol=1e-6)
 
 
 def test_online_calibration_of_batches_knows_no_unit_of_weights(noise, fresh):

@@ -263,7 +263,7 @@ def test_a_fit_that_made_every_row_a_center_goes_on_with_its_rows(model, weighte
     in_batches = clone(model).partial_fit(X[used], y[used], **weight).partial_fit(Z, z)
     assert after_fit.moments_.n_rows == len(used) + len(z)
     assert_array_equal(after_fit.predict(Z), in_batches.predict(Z))
-    assert after_fit.loo_best_score_ == in_batches.loo_best_score_
+    assert after_fit.loo_score_ == in_batches.loo_score_
 
 
 def test_a_fit_goes_on_with_more_classes_and_with_names_of_columns(halves):

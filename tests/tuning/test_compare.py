@@ -121,7 +121,7 @@ def naive_enough(setting, trial):
         few = replace(setting, centers=setting.centers[:fewer])
         K = few.values(trial.kernel)(trial.kernel)
         alphas = trial.alpha * 10.0 ** np.array([-0.75, 0.0, 0.75])
-        losses = few._losses(few.nested(trial.kernel, K).first(), alphas)
+        losses = few.losses([few.nested(trial.kernel, K).first()], [alphas])[0]
         least = losses[(losses @ trial.share).argmin()]
         difference = least - trial.losses
         mean = np.average(difference, weights=trial.share)

@@ -6,6 +6,7 @@ from mercer.gram.blocks import (
     gram,
     gram_bytes,
     kernel_blocks,
+    own_values,
     self_similarity,
 )
 from mercer.gram.budget import Budget
@@ -21,5 +22,6 @@ __all__ = [
     "gram",
     "gram_bytes",
     "kernel_blocks",
+    "own_values",
     "self_similarity",
 ]

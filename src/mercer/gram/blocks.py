@@ -11,7 +11,7 @@ from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel, Sum, named_parts
 from mercer.rows.table import n_rows, take
-from mercer.types import Floats
+from mercer.types import Array, Floats
 
 # Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
@@ -111,6 +111,11 @@ def self_similarity(kernel: Kernel, X: Any) -> Floats:
         own = np.asarray(kernel.diag(X))
     check_finite(kernel, own)
     return own
+
+
+def own_values(kernel: Kernel, X: Any) -> Array:
+    """k(x, x) (n,) in float64."""
+    return np.asarray(self_similarity(kernel, X), dtype=np.float64)
 
 
 def check_finite(kernel: Kernel, K: Floats) -> None:

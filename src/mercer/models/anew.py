@@ -94,9 +94,9 @@ class Honest(Awaited):
         return super().__get__(model, owner)
 
 
-def scores(best: float, anew: Anew | None) -> dict[str, Any]:
-    """The attributes of a fit whose best choice has this leave-one-out score."""
-    return {"loo_best_score_": best} | ({"loo_score_": best} if anew is None else {ANEW: anew})
+def with_score(concluded: dict[str, Any], anew: Anew | None) -> dict[str, Any]:
+    """The attributes of a fit, and how it is scored; None: by the leave-one-out score of the best choice."""
+    return concluded | ({"loo_score_": concluded["loo_best_score_"]} if anew is None else {ANEW: anew})
 
 
 def known_score(anew: Anew | None) -> dict[str, Any]:

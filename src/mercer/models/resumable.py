@@ -13,7 +13,7 @@ from mercer.centers import CenterSelector
 from mercer.centers.resolve import EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
-from mercer.models.anew import ANEW, Anew, Honest, choose_anew, known_score, scores
+from mercer.models.anew import ANEW, Anew, Honest, choose_anew, known_score, with_score
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
 from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
@@ -130,7 +130,7 @@ class ResumableModel(KernelModel):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, fit, rows))
+            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, settings, fit, rows))
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
@@ -140,7 +140,7 @@ class ResumableModel(KernelModel):
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, fit, rows))
+            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, settings, fit, rows))
             return self
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
@@ -148,7 +148,7 @@ class ResumableModel(KernelModel):
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        self.__dict__ |= attributes_of(targets, fit, _anew(self, fit, rows))
+        self.__dict__ |= attributes_of(targets, fit, _anew(self, settings, fit, rows))
         return self
 
     @in_one_step
@@ -304,12 +304,12 @@ class ResumableModel(KernelModel):
         return attributes_of(self._state.targets, self._state.solved(None))
 
 
-def _anew(model: ResumableModel, fit: Fit, rows: MemoryRows) -> Anew | None:
+def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows) -> Anew | None:
     """How a fit to all of these rows is scored, if something was chosen."""
-    if not _chooses(settings_of(model)) or len(fit.index) < len(rows.y):
+    if not _chooses(settings) or len(fit.index) < len(rows.y):
         return None
     given = None if rows.weight is None else rows.weight[fit.index]
-    return choose_anew(model, as_kernel(model.kernel), fit.training, rows.y[fit.index], given)
+    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given)
 
 
 def _chooses(settings: Settings) -> bool:
@@ -385,24 +385,19 @@ def attributes_of(targets: Targets, fit: Fit, anew: Anew | None = None) -> dict[
     concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
     if targets.has_classes:
         concluded["knowledge_"] = None if learned is None else learned[0]
-    best = concluded.pop("loo_best_score_")
-    return (
-        concluded
-        | scores(best, anew)
-        | {
-            "kernel_": tuned.kernel,
-            "gamma_": tuned.kernel.gamma,
-            "alpha_": tuned.alpha,
-            "X_fit_": fit.centers,
-            "support_": fit.support,
-            "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
-            "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
-            "degrees_of_freedom_": tuned.degrees_of_freedom,
-            "loo_index_": fit.index,
-            "loo_path_": tuned.paths[0],
-            "report_": fit_report(fit, targets, best),
-        }
-    )
+    return with_score(concluded, anew) | {
+        "kernel_": tuned.kernel,
+        "gamma_": tuned.kernel.gamma,
+        "alpha_": tuned.alpha,
+        "X_fit_": fit.centers,
+        "support_": fit.support,
+        "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
+        "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
+        "degrees_of_freedom_": tuned.degrees_of_freedom,
+        "loo_index_": fit.index,
+        "loo_path_": tuned.paths[0],
+        "report_": fit_report(fit, targets, concluded["loo_best_score_"]),
+    }
 
 
 def _learned(fit: Fit) -> tuple[Knowledge, Array] | None:

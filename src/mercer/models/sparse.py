@@ -12,7 +12,7 @@ from mercer import gate
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Honest, choose_anew, scores
+from mercer.models.anew import ANEW, Anew, Honest, choose_anew, with_score
 from mercer.models.answers import ClassAnswers, ValueAnswers
 from mercer.models.base import KernelModel, read_blocks
 from mercer.models.report import SparseReport
@@ -154,27 +154,22 @@ class SparseModel(KernelModel):
     def _attributes(self, targets: Targets, fit: FewRows, anew: Anew | None) -> dict[str, Any]:
         dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
         concluded = targets.conclude(fit.training, fit)
-        best = concluded.pop("loo_best_score_")
-        return (
-            concluded
-            | scores(best, anew)
-            | {
-                "kernels_": fit.kernels,
-                "kernel_": fit.kernels[0],
-                "gamma_": fit.kernels[0].gamma,
-                "center_kernel_": fit.number,
-                "alpha_": fit.alpha,
-                "support_": fit.support,
-                "X_fit_": fit.centers,
-                "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
-                "intercept_": targets.shaped(fit.intercept.astype(dtype)),
-                "stages_": fit.stages,
-                "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
-                "trials_": fit.trials,
-                "degrees_of_freedom_": fit.degrees_of_freedom,
-                "report_": SparseReport.of(fit, targets, self.selection, best),
-            }
-        )
+        return with_score(concluded, anew) | {
+            "kernels_": fit.kernels,
+            "kernel_": fit.kernels[0],
+            "gamma_": fit.kernels[0].gamma,
+            "center_kernel_": fit.number,
+            "alpha_": fit.alpha,
+            "support_": fit.support,
+            "X_fit_": fit.centers,
+            "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
+            "intercept_": targets.shaped(fit.intercept.astype(dtype)),
+            "stages_": fit.stages,
+            "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
+            "trials_": fit.trials,
+            "degrees_of_freedom_": fit.degrees_of_freedom,
+            "report_": SparseReport.of(fit, targets, self.selection, concluded["loo_best_score_"]),
+        }
 
     def _expansion(self) -> Callable[[Any], Floats]:
         intercept = np.atleast_1d(self.intercept_)

@@ -10,6 +10,13 @@ from mercer.rows import Reading
 from mercer.types import Array, Indices
 
 
+def weighted_quantile(values: Array, weight: Array, share: float) -> float:
+    """The least of the values (n,) with at least this share of the weight (n,) at or below it."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) >= share * weight.sum() * (1.0 - 1e-12)
+    return float(values[order][reached.argmax()])
+
+
 @dataclass(frozen=True)
 class Training:
     """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.

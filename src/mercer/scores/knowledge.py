@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import NumericalError
-from mercer.gram import cross, kernel_blocks, self_similarity
+from mercer.gram import cross, kernel_blocks, own_values
 from mercer.kernels import Kernel
 from mercer.linalg import factor_spd, largest_pivots
 from mercer.rows.table import in_double, n_rows, take
-from mercer.scores.evidence import Training
+from mercer.scores.evidence import Training, weighted_quantile
+from mercer.solvers import HeldOut, make_smoother
 from mercer.types import Array, Indices
 
 # Landmarks, and rows among which they are chosen.
@@ -87,7 +88,7 @@ class Knowledge:
         """What the variance of rows in memory consists of."""
         X = in_double(X)
         vectors = self.kernel.takes_vectors
-        own = _own(self.kernel, X) if vectors else np.full(n_rows(X), self.diagonal)
+        own = own_values(self.kernel, X) if vectors else np.full(n_rows(X), self.diagonal)
         leverage, unspanned, prior, r = np.empty_like(own), np.empty_like(own), np.empty_like(own), len(self.mean)
         for rows, K in kernel_blocks(self.kernel, X, self.landmarks, r, width=SMALLER * r):
             phi = np.asarray(K, dtype=np.float64) @ self.inverse
@@ -147,7 +148,7 @@ def learn(kernel: Kernel, training: Training, alpha: float) -> tuple[Knowledge, 
         # A kernel that is not what it says: f has no variance.
         return None
     known = knowledge.known(parts)
-    knowledge = replace(knowledge, usual=ENOUGH * _quantile(known[used], part.evidence, LEAST_KNOWN))
+    knowledge = replace(knowledge, usual=ENOUGH * weighted_quantile(known[used], part.evidence, LEAST_KNOWN))
     return knowledge, _trust(_novelty(known, knowledge.usual))
 
 
@@ -167,7 +168,7 @@ def _of_landmarks(
     mean = first / total
     half = _inverse_root(second - np.outer(mean, first) + alpha * np.eye(r))
     if kernel.takes_vectors:
-        diagonal = float(weight @ _own(kernel, X)) / total
+        diagonal = float(weight @ own_values(kernel, X)) / total
     typical = max(diagonal - float(mean @ mean), 0.0)
     return Knowledge(kernel, Z, inverse, mean, half, alpha, 1.0 / total, diagonal, typical)
 
@@ -184,25 +185,14 @@ def _landmarks(K: Array, weight: Array) -> Indices:
 
 
 def _left_out_variance(K: Array, weight: Array, alpha: float) -> Array:
-    """The variance (c,) of f at each of some rows of weights (c,) if it is left out, by the others of them.
-
-    1 / P_cc - alpha / w_c, in units of alpha, for P = A - A11'A / 1'A1 and A = (K + alpha / w)^-1.
-    """
-    half = factor_spd(K + np.diag(alpha / weight)).inverse()
-    sums = half.T @ half.sum(axis=1)
-    precision = _squares(half.T) - sums**2 / sums.sum()
-    left: Array = 1.0 / (alpha * np.maximum(precision, TINY)) - 1.0 / weight
-    return np.maximum(left, 0.0)
+    """The variance (c,) of f at each of some rows of weights (c,) if it is left out, by the others of them."""
+    every = HeldOut(np.arange(len(K)), np.ones(len(K)), None, weight)
+    return make_smoother(K, weight, alpha, intercept=True).variance_without(every)
 
 
 def _among(kernel: Kernel, X: Any, rows: Indices) -> Array:
     """Kernel values (c, c) among few of the rows."""
     return np.asarray(cross(kernel, take(X, rows), kernel.centers(X, rows)), dtype=np.float64)
-
-
-def _own(kernel: Kernel, X: Any) -> Array:
-    """k(x, x) (n,)."""
-    return np.asarray(self_similarity(kernel, X), dtype=np.float64)
 
 
 def _squares(phi: Array) -> Array:
@@ -218,10 +208,3 @@ def _novelty(known: Array, usual: float) -> Array:
 def _trust(novelty: Array) -> Array:
     trust: Array = np.exp(-np.maximum(novelty, 0.0))
     return trust
-
-
-def _quantile(values: Array, weight: Array, share: float) -> float:
-    """The least value with at least this share of the weight at or below it."""
-    order = np.argsort(values)
-    reached = np.cumsum(weight[order]) >= share * weight.sum() * (1.0 - 1e-12)
-    return float(values[order][reached.argmax()])

@@ -251,19 +251,19 @@ class _MatrixProblem:
         return self.X.T @ L + self._penalized(D)
 
     def _blocks(self, P: Array) -> Array:
-        """Inverses (k, k + 1, k + 1) of the Hessian's blocks on the diagonal."""
+        """The Hessian's blocks (k, k + 1, k + 1) on the diagonal."""
         V = self.weight[:, None] * P * (1.0 - P)
         H = np.stack([(self.X * v[:, None]).T @ self.X for v in V.T])
         diagonal = np.arange(H.shape[1])
         H[:, diagonal, diagonal] += np.append(np.full(H.shape[1] - 1, self.penalty), RIDGE * self.weight.sum())
-        return np.linalg.inv(H)
+        return H
 
     def _step(self, gradient: Array, P: Array) -> Array:
         """Newton's step (k + 1, k), to be subtracted, with a residual of a thousandth of the gradient."""
         blocks = self._blocks(P)
 
         def solved(G: Array) -> Array:
-            return np.ascontiguousarray((blocks @ G.T[..., None])[..., 0].T)
+            return np.ascontiguousarray(np.linalg.solve(blocks, G.T[..., None])[..., 0].T)
 
         step, residual = np.zeros_like(gradient), gradient
         direction = scaled = solved(residual)

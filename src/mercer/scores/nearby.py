@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import kernel_blocks, self_similarity
+from mercer.gram import kernel_blocks, own_values
 from mercer.kernels import Kernel
 from mercer.rows.table import n_rows, take
 from mercer.scores.intervals import LeftOut
@@ -77,8 +77,3 @@ class NearbyResiduals:
         for rows, K in kernel_blocks(self.kernel, X, Z, len(own)):
             D = own_values(self.kernel, take(X, rows))[:, None] + own - 2.0 * K
             yield rows, np.maximum(D, 0.0)
-
-
-def own_values(kernel: Kernel, X: Any) -> Array:
-    """k(x, x) (n,) in float64."""
-    return np.asarray(self_similarity(kernel, X), dtype=np.float64)

@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import LEAST_SLOPE, softmax
 from mercer.scores.maps import bent, choose_map, one_slope
 from mercer.types import Array, Indices
@@ -119,7 +120,9 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
     rows, only a part of the evidence counts: it grows with the log-likelihood that is gained for each class.
     """
     plain = replace(posterior, shift=np.zeros(1))
-    plain = replace(plain, limit=_quantile(_spread_of(plain.logits(R) - plain.odds), weight))
+    plain = replace(
+        plain, limit=weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - OUTSIDE)
+    )
     share = np.bincount(label, weight, minlength=R.shape[1] + 1) / weight.sum()
     found = np.maximum(plain.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
     gained = np.log(found / share[label])
@@ -147,13 +150,6 @@ def _lengthened(evidence: float, limit: float) -> float:
     if evidence <= limit:
         return evidence
     return limit + float(np.expm1(min(evidence - limit, 700.0)))
-
-
-def _quantile(values: Array, weight: Array) -> float:
-    """The least value with at least the share 1 - OUTSIDE of the weight at or below it."""
-    order = np.argsort(values)
-    reached = np.cumsum(weight[order]) >= (1.0 - OUTSIDE) * weight.sum() * (1.0 - 1e-12)
-    return float(values[order][reached.argmax()])
 
 
 def _rising_root(curvature: float, slope: float, value: float) -> float:
@@ -246,12 +242,16 @@ def _own_covariances(within: Array, indicator: Array, covariance: Array) -> Arra
 
 def _own_densities(covariances: Array, means: Array, count: Array, basis: Array) -> Posterior:
     """Quadratic logits of normal densities in coordinates R @ basis."""
-    precision = np.linalg.inv(covariances)
-    precision = (precision + precision.transpose(0, 2, 1)) / 2.0
-    direction = np.einsum("cij,cj->ci", precision, means)
-    constant = np.log(count) - 0.5 * (means * direction).sum(axis=1) - 0.5 * np.linalg.slogdet(covariances)[1]
-    curvature = -0.5 * (basis @ (precision[1:] - precision[0]) @ basis.T)
-    slope = basis @ (direction[1:] - direction[0]).T
+    # Whitened coordinates: |L^-1 (z - m)|² for the factor L of a covariance.
+    lower = np.linalg.cholesky(covariances)
+    whitened = np.linalg.solve(lower, np.broadcast_to(basis.T, (len(count), *basis.T.shape)))
+    centers = np.linalg.solve(lower, means[..., None])[..., 0]
+    volume = np.log(np.einsum("cii->ci", lower)).sum(axis=1)
+    constant = np.log(count) - 0.5 * (centers**2).sum(axis=1) - volume
+    squares = whitened.transpose(0, 2, 1) @ whitened
+    curvature = -0.5 * (squares[1:] - squares[0])
+    direction = np.einsum("cri,cr->ci", whitened, centers)
+    slope = (direction[1:] - direction[0]).T
     return Posterior(slope, constant[1:] - constant[0], curvature=curvature)
 
 

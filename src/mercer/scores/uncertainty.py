@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import NumericalWarning, warn
-from mercer.gram import Budget, gram, kernel_blocks
+from mercer.gram import Budget, gram, kernel_blocks, own_values
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.rows.table import n_rows, take
 from mercer.scores.intervals import LeftOut, prediction_intervals, relative_std, residual_intervals
-from mercer.scores.nearby import NearbyResiduals, own_values
+from mercer.scores.nearby import NearbyResiduals
 from mercer.solvers import CenterVariance, Smoother, center_variance, make_smoother
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array

@@ -43,7 +43,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mercer.gram.blocks import cross, self_similarity
+from mercer.gram.blocks import cross, own_values
 from mercer.kernels.base import Kernel
 from mercer.linalg.updates import (
     border,
@@ -233,7 +233,7 @@ def _step(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> tup
 
 def _read(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> _Chunk:
     """Rows in the coordinates of the centers; O(b m²)."""
-    diag = np.asarray(self_similarity(recursion.kernel, rows.X), dtype=np.float64)
+    diag = own_values(recursion.kernel, rows.X)
     Phi: Array = np.zeros((len(diag), 0))
     if state.m > 0:
         K = np.asarray(cross(recursion.kernel, rows.X, state.centers), dtype=np.float64)

@@ -22,7 +22,7 @@ from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Floats, Indices
 
 # Of a row that determines its own output this share is left to the others.
-TINY = 1e-12
+LEAST_LEFT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Smoother:
         inverse = np.einsum("ij,ij->j", half, half)
         if self.ones is not None:
             inverse -= self.ones**2 / self.ones.sum()
-        left = np.maximum(self.alpha * inverse / held.point_weight, TINY)[held.point]
+        left = np.maximum(self.alpha * inverse / held.point_weight, LEAST_LEFT)[held.point]
         kept = left + (1.0 - left) * (1.0 - held.share)
         variance: Array = np.maximum(1.0 - left, 0.0) / held.point_weight[held.point] / kept
         return variance
@@ -142,7 +142,7 @@ class CenterVariance:
         within = (self.penalized.half_solve(self._coordinates(Kx - self.kernel_mean)) ** 2).sum(axis=0)
         variance: Array = within + self.constant
         if unit is not None:
-            variance /= np.maximum(1.0 - unit * variance, TINY)
+            variance /= np.maximum(1.0 - unit * variance, LEAST_LEFT)
         if self.among is not None:
             known = (self._coordinates(Kx) ** 2).sum(axis=0)
             variance += np.maximum(own - known, 0.0) / self.alpha

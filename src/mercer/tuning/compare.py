@@ -11,6 +11,7 @@ paired standard error, or by so little that as many new rows would not show it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
+from mercer.scores.logistic import PIECE
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
 from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
@@ -89,14 +91,15 @@ class Setting:
         words = f"comparison of kernels on {n_rows(problem.X):,} rows with {len(self.centers):,} centers"
         with progress(words, len(kernels), verbose=problem.verbose, unit="kernels") as advance:
 
-            def trial(kernel: Kernel) -> Trial:
-                found = self.trial(kernel, self.nested(kernel, values(kernel)))
-                advance(1)
+            def some_trials(some: slice) -> list[Trial]:
+                found = self._trials(kernels[some], values)
+                advance(len(found))
                 return found
 
-            found = map_in_threads(trial, kernels, most=self._sizes[0])
+            together = cuts(len(kernels), self._together)
+            found = map_in_threads(some_trials, together, most=self._sizes[0])
         problem.budget.release()
-        return found
+        return list(chain.from_iterable(found))
 
     def values(self, kernel: Kernel) -> Callable[[Kernel], Floats]:
         """kernel -> kernel values (u, m) of the points against the centers, in float64."""
@@ -109,19 +112,23 @@ class Setting:
         among = K[self.centers] if self.problem.penalty == "rkhs" else None
         return NestedCenters.of(K, among, self.problem.observations.point_weight, intercept=self.problem.intercept)
 
-    def trial(self, kernel: Kernel, nested: NestedCenters) -> Trial:
-        """A kernel for every alpha, and with half of the centers for alphas near the best one."""
-        fits = nested.first()
-        # With all points as centers this is the final fit, and a finer choice costs little.
-        shares = ALPHAS if len(self.centers) == n_rows(self.problem.X) else COARSE
-        alphas = shares * (fits.trace or 1.0) if self.alphas is None else self.alphas
-        found = Trial.of(kernel, alphas, self._losses(fits, alphas), self.problem.judge.share)
-        return replace(found, before=self.fewer(found, nested, len(self.centers) // 2).least)
+    def _trials(self, kernels: Sequence[Kernel], values: Callable[[Kernel], Floats]) -> list[Trial]:
+        """Some kernels for every alpha, and with half of the centers for alphas near the best one."""
+        nested = [self.nested(kernel, values(kernel)) for kernel in kernels]
+        fits = [each.first() for each in nested]
+        alphas = [self._shares * (fit.trace or 1.0) if self.alphas is None else self.alphas for fit in fits]
+        losses = self.losses(fits, alphas)
+        share = self.problem.judge.share
+        found = [Trial.of(*each, share) for each in zip(kernels, alphas, losses)]
+        if self.has_every:
+            return found
+        half = len(self.centers) // 2
+        return [replace(trial, before=self.fewer(trial, each, half).least) for trial, each in zip(found, nested)]
 
     def fewer(self, trial: Trial, nested: NestedCenters, m: int) -> Trial:
         """The same kernel with the first m centers, for alphas near the best one."""
         alphas = trial.alpha * NEAR if self.alphas is None else self.alphas
-        return Trial.of(trial.kernel, alphas, self._losses(nested.first(m), alphas), trial.share)
+        return Trial.of(trial.kernel, alphas, self.losses([nested.first(m)], [alphas])[0], trial.share)
 
     def enough(self, trial: Trial) -> int | None:
         """The least number of the centers that is not worse than all of them; None if half of them is worse."""
@@ -134,18 +141,37 @@ class Setting:
             least = fewer
         return least if 2 * least <= m + 1 else None
 
+    @property
+    def has_every(self) -> bool:
+        """Whether all points are centers."""
+        return len(self.centers) == n_rows(self.problem.X)
+
+    @property
+    def _shares(self) -> Array:
+        """Alphas as shares of the trace. With all points as centers this is the final fit, and more cost little."""
+        return ALPHAS if self.has_every else COARSE
+
+    @property
+    def _together(self) -> int:
+        """Kernels whose few outputs are judged together: calls cost more than the work."""
+        a, (n, q) = len(self._shares), self.problem.observations.Y.shape
+        return max(1, PIECE // (a * n * q)) if self._sizes[1] >= a else 1
+
     @cached_property
     def _sizes(self) -> tuple[int, int]:
         """Kernels in parallel, and alphas of each at once."""
         return rung_sizes(self.problem.extent, len(self.centers), self.problem.budget.n_bytes)
 
-    def _losses(self, fits: LowRank, alphas: Array) -> Array:
-        """Leave-one-out losses (a, n) of the rows."""
-        problem, judge = self.problem, self.problem.judge
-        parts = [alphas[some] for some in cuts(len(alphas), self._sizes[1])]
-        return np.concatenate(
-            [judge.losses(leave_out(fits, problem.observations, part, problem.fold)) for part in parts]
-        )
+    def losses(self, fits: Sequence[LowRank], alphas: Sequence[Array]) -> list[Array]:
+        """Leave-one-out losses (a, n) of the rows for the alphas of each fit."""
+        problem, step = self.problem, self._sizes[1]
+        judge, given, fold = problem.judge, problem.observations, problem.fold
+        if len(fits) == 1:
+            parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
+            return [np.concatenate([judge.losses(leave_out(fits[0], given, part, fold)) for part in parts])]
+        outputs = [leave_out(fit, given, some, fold) for fit, some in zip(fits, alphas)]
+        ends = np.cumsum([len(some) for some in alphas])
+        return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
 
 
 def compare(

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.gram.blocks import cross, self_similarity
+from mercer.gram.blocks import cross, own_values
 from mercer.kernels import Kernel
 from mercer.rows.table import n_rows, take
 from mercer.solvers.spectrum import Observations
@@ -131,7 +131,7 @@ class CandidateColumns:
         p = self.point(j)
         if self.kernels[0].takes_values:
             return np.asarray(self.X[p, p], dtype=np.float64)
-        return np.asarray(self_similarity(self.kernels[0], self._rows(p)), dtype=np.float64)
+        return own_values(self.kernels[0], self._rows(p))
 
     def _rows(self, p: Indices) -> Any:
         return take(self.X, p)
