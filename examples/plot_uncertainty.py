@@ -51,8 +51,8 @@ print(f"share of the larger class: {model.priors_.max():.2f}")
 
 # %%
 # **Reliability, near and far.** Twenty draws of 100 rows of a law with known probabilities, and new rows that are
-# spread three times as wide: of those that get a probability of 0.8, how many belong to the class? Where ``novelty`` is
-# above zero, the outputs alone are wrong as often as right, however sure they are.
+# spread three times as wide: of those that get a probability of 0.8, how many belong to the class? Where
+# ``novelty`` is above zero, the outputs alone are wrong as often as right, however sure they are.
 
 
 def draw(n, spread, rng):

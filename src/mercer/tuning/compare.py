@@ -148,7 +148,7 @@ class Setting:
 
     @property
     def _shares(self) -> Array:
-        """Alphas as shares of the trace. With all points as centers this is the final fit, and more cost little."""
+        """Alphas as shares of the trace: more of them if all points are centers, as this is then the final fit."""
         return ALPHAS if self.has_every else COARSE
 
     @property
