@@ -22,7 +22,7 @@ CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 # Share of the left-out rows whose evidence is beyond the limit.
 OUTSIDE = 0.1
 # Gain in log-likelihood for a class, in nats, that noise reaches by choice, and that it hardly ever exceeds.
-NO_GAIN, SURE_GAIN = 1.0, 5.0
+NO_GAIN, SURE_GAIN = 1.0, 8.0
 # The least share of the evidence that is used: enough to rank rows.
 LEAST_COUNTED = 0.02
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,6 +17,8 @@ Stop = Literal["loo", "gcv", "bic", "residual", "improvement"]
 STOPS = get_args(Stop)
 # Numbers of centers at which leave-one-out outputs are evaluated, evenly spaced in their logarithm.
 CHECKPOINTS = 48
+# Outputs that are judged together: calls cost more than the work.
+AT_ONCE = 2**15
 # Steps over which the improvement is averaged.
 PATIENCE = 5
 
@@ -48,9 +51,10 @@ def judged(
         )
     numbers = checkpoints(len(steps.order))
     wanted = set(numbers.tolist())
-    losses = np.array(
-        [losses_of(left_out(steps, state, observations)[None])[0] for state in states(steps) if state.m in wanted]
-    )
+    outputs = (left_out(steps, state, observations) for state in states(steps) if state.m in wanted)
+    at_once = max(1, AT_ONCE // observations.Y.size)
+    together = iter(lambda: list(islice(outputs, at_once)), [])
+    losses = np.concatenate([losses_of(np.stack(some)) for some in together])
     scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
     # Losses that are not finite have no finite error.
