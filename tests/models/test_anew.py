@@ -1,6 +1,7 @@
 """Scores that count the price of choosing."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -144,3 +145,64 @@ def test_warnings_of_the_fit_are_not_repeated():
             X, y * (-1) ** (np.arange(40) % 3), sample_weight=weight
         )
     assert 0.0 <= model.loo_score_ <= 1.0
+
+
+def test_a_notebook_that_shows_a_model_does_not_compute_its_score():
+    X, y = make_banana(60, random_state=0)
+    model = KernelFisherClassifier(random_state=0).fit(X, y)
+    assert "computed when it is read" in model._repr_html_()
+    assert not model._anew.is_known
+    score = model.loo_score_
+    assert f"{score:.4g}" in model._repr_html_()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_noise_of_equally_large_classes_is_not_predicted_worse_than_by_chance(k):
+    """Without the row itself its class is the smaller one: folds have equal shares, too."""
+    scores = []
+    for seed in range(12):
+        X, y = np.random.default_rng(seed).normal(size=(20 * k, 3)), np.arange(20 * k) % k
+        scores.append(KernelFisherClassifier(random_state=0).fit(X, y).loo_score_)
+    # Four standard errors of a mean of 240 k rows.
+    assert abs(np.mean(scores) - 1.0 / k) < 4.0 * (1.0 / k * (1.0 - 1.0 / k) / (240 * k)) ** 0.5 + 0.02
+
+
+def test_a_class_that_only_one_group_has_leaves_that_group_unpredicted():
+    X, _ = make_banana(40, random_state=0)
+    group = np.repeat(np.arange(5), 8)
+    model = KernelFisherClassifier(random_state=0).fit(X, group == 3, groups=group)
+    assert_array_equal(np.unique(group[model._anew.outer < 0]), [3])
+    assert 0.0 <= model.loo_score_ <= 1.0
+
+
+def test_a_score_that_cannot_be_computed_is_missing(monkeypatch):
+    X, y = make_banana(40, random_state=0)
+    model = KernelFisherClassifier(random_state=0).fit(X, y)
+
+    def fail(self, fold):
+        raise ValueError("no such fold")
+
+    monkeypatch.setattr(type(model._anew), "_chosen_without", fail)
+    assert not hasattr(model, "loo_score_")
+    with pytest.raises(AttributeError, match="loo_score_ of KernelFisherClassifier: no such fold"):
+        model.loo_score_
+
+
+def test_weights_mean_the_same_without_a_fold():
+    X, y = make_banana(60, random_state=0)
+    weight = 1.0 + np.arange(60) % 3
+    weight[0] = 12.0
+    model = KernelFisherClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    assert model._anew.model.weights == "importance"
+    assert KernelFisherClassifier(random_state=0).fit(X, y)._anew.model.weights == "counts"
+
+
+def test_threads_that_read_a_score_choose_anew_once(monkeypatch):
+    X, y = make_banana(60, random_state=0)
+    model, calls = KernelFisherClassifier(random_state=0).fit(X, y), []
+    anew, made = type(model._anew), type(model._anew)._predicted
+    monkeypatch.setattr(anew, "_predicted", lambda self: calls.append(1) or made(self))
+    with ThreadPoolExecutor(4) as pool:
+        scores = list(pool.map(lambda _: model.loo_score_, range(4)))
+    assert len(calls) == 1
+    assert len(set(scores)) == 1

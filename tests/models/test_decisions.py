@@ -206,3 +206,30 @@ def test_least_squares_labels_of_three_equal_classes_are_the_largest_outputs(rng
     )
     model = KernelFisherClassifier(threshold="least_squares", **FIXED).fit(X, y)
     assert_array_equal(model.predict(X), model._outputs(X).argmax(axis=1))
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Three classes of very different sizes, and new rows near and far."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, size=150, p=[0.75, 0.2, 0.05])
+    X = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]])[y] + rng.normal(size=(150, 2)) * np.array([0.5, 1.0, 0.7])[
+        y
+    ].reshape(-1, 1)
+    return X, y, np.vstack([2.0 * rng.normal(size=(500, 2)) + 0.4, 20.0 * rng.normal(size=(20, 2))])
+
+
+def test_least_squares_labels_of_unequal_classes_are_the_largest_outputs_near_and_far(rare):
+    X, y, new = rare
+    model = KernelFisherClassifier(threshold="least_squares", random_state=0).fit(X, y)
+    assert_array_equal(model.predict(new), model._outputs(new).argmax(axis=1))
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_caution_does_not_move_a_threshold(rare, threshold):
+    X, y, new = rare
+    model = KernelFisherClassifier(threshold=threshold, random_state=0).fit(X, y == 1)
+    f = model.transform(new)[:, 0]
+    clear = np.abs(f - model.threshold_) > 1e-9
+    assert_array_equal(model.predict(new)[clear], (f > model.threshold_)[clear])
+    assert_allclose(model.predict_proba([[1e3, 1e3]]), 0.5, atol=1e-6)

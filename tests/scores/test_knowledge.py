@@ -1,5 +1,7 @@
 """What is known of a row: little where no training rows are, as much as usual where they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +13,7 @@ from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.rows import Tally, reading_of
 from mercer.scores.evidence import Training
-from mercer.scores.knowledge import learn
+from mercer.scores.knowledge import _left_out, learn
 
 
 def training_of(X, weight=None):
@@ -41,7 +43,7 @@ def test_left_out_rows_are_known_like_new_rows_by_the_others(rng):
     X, kernel = rng.normal(size=(60, 2)), RBF(gamma=0.5)
     knowledge, trust = learn(kernel, training_of(X), 0.5)
     parts = knowledge.parts(X)
-    # Every row is a landmark: the variance is that of the Gaussian process, without the row 1 / (alpha P_ii) - 1.
+    # Every row is a center: the variance is that of the Gaussian process, without the row 1 / (alpha P_ii) - 1.
     assert_allclose(parts.unspanned, 0.0, atol=1e-6)
     K = kernel.block(X, X)
     H = np.eye(60) - 1.0 / 60.0
@@ -72,8 +74,8 @@ def test_the_order_of_rows_does_not_matter(rng):
     assert_allclose(trust[order], shuffled, atol=1e-8)
 
 
-def test_dependent_landmarks_do_no_harm(rng):
-    """A kernel so wide that 200 landmarks have the rank of a few."""
+def test_dependent_centers_do_no_harm(rng):
+    """A kernel so wide that 200 centers have the rank of a few."""
     X = rng.normal(size=(400, 3))
     knowledge, _ = learn(RBF(gamma=1e-5), training_of(X), 1e-6)
     assert len(knowledge.mean) < 60
@@ -153,3 +155,56 @@ def test_a_fit_in_passes_knows_its_rows_too(rng):
     more = model.partial_fit(X + 30.0, y)
     # Rows of which many were added are no longer new.
     assert (more.novelty(X[:200] + 30.0) > 0.0).mean() < 0.2
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("penalty", ["rkhs", "coef"])
+def test_noisy_rows_know_nothing_of_rows_infinitely_far_away(seed, penalty):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] > 0.0) ^ (rng.random(200) < 0.35)
+    model = KernelFisherClassifier(penalty=penalty, random_state=0).fit(X, y)
+    assert model.novelty([[1e6, 1e6]]) > 10.0
+    assert_allclose(model.predict_proba([[1e6, 1e6]])[0, 1], y.mean(), atol=1e-6)
+    assert (model.novelty(rng.normal(size=(1000, 2))) > 0.0).mean() < 0.05
+
+
+def test_rows_of_a_group_know_nothing_of_each_other_when_it_is_left_out(rng):
+    """Groups of five nearly equal rows: a new row has no such twins."""
+    group = np.repeat(np.arange(40), 5)
+    X = rng.normal(size=(40, 3))[group] + 1e-3 * rng.normal(size=(200, 3))
+    y = X[:, 0] > 0.0
+    model = KernelFisherClassifier(random_state=0).fit(X, y, groups=group)
+    assert (model.novelty(rng.normal(size=(1000, 3))) > 0.0).mean() < 0.1
+
+
+@pytest.mark.parametrize("n", [150, 700])
+def test_left_out_folds_are_refitted(rng, n):
+    X, kernel, fold = rng.normal(size=(n, 2)), RBF(gamma=0.5), np.arange(n) % 7
+    training = replace(training_of(X), fold=fold)
+    knowledge, _ = learn(kernel, training, 0.5)
+    phi = next(phi for _, _, phi in knowledge.coordinates(X))
+    psi = np.column_stack([phi, np.ones(n)])
+    for number in (0, 3):
+        rest = psi[fold != number]
+        penalty = 0.5 * np.eye(psi.shape[1])
+        penalty[-1, -1] = 0.0
+        covariance = np.linalg.inv(rest.T @ rest + penalty)
+        rows = fold == number
+        expected = np.einsum("ij,jk,ik->i", psi[rows], covariance, psi[rows])
+        found = _left_out(knowledge, training, np.arange(n), np.zeros(0, dtype=int), np.zeros(0)).leverage[rows]
+        assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_rows_in_a_regular_order_are_all_represented(rng):
+    """Subjects under two conditions, one after the other: the last feature of every second row is 4."""
+    subject = np.repeat(rng.normal(size=(400, 2)), 2, axis=0)
+    condition = np.tile([0.0, 4.0], 400)
+    knowledge, _ = learn(RBF(gamma=0.5), training_of(np.column_stack([subject, condition])), 0.5)
+    assert 0.3 < (knowledge.centers[:, 2] == 0.0).mean() < 0.7
+
+
+@pytest.mark.parametrize("n", [150, 350, 1500])
+def test_new_rows_are_as_usual_however_many_there_are(rng, n):
+    knowledge, _ = learn(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
+    assert (knowledge.novelty(rng.normal(size=(2000, 4))) > 0.0).mean() < 0.03

@@ -6,7 +6,6 @@ chosen anew without it: nested cross-validation (Varma and Simon 2006).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score
 
-from mercer.errors import without_warnings
+from mercer.errors import MercerError, without_warnings
 from mercer.kernels import Kernel
-from mercer.models.state import Awaited
+from mercer.models.state import Awaited, aside, lock_of
 from mercer.rows.progress import progress
 from mercer.rows.table import take
 from mercer.scores.criteria import r_squared
@@ -33,7 +32,7 @@ TENTHS = 300
 FEWEST = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Anew:
     """A model that is not fitted, and rows to choose it by: X, y, weights or None, what each counts for in the
     score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together.
@@ -47,7 +46,7 @@ class Anew:
     outer: Indices
     groups: Indices | None
 
-    @cached_property
+    @property
     def score(self) -> float:
         """Accuracy or R² of the predicted rows."""
         held = np.flatnonzero(self.outer >= 0)
@@ -57,9 +56,20 @@ class Anew:
         n = len(held)
         return r_squared(y.reshape(n, -1), predicted.reshape(n, -1), standing)
 
-    @cached_property
+    @property
+    def is_known(self) -> bool:
+        """Whether the rows have been predicted."""
+        return "_found" in vars(self)
+
+    @property
     def predicted(self) -> NDArray[Any]:
-        """Predictions, like y, of models that were chosen without the fold of the row."""
+        """Predictions, like y, of models that were chosen without the fold of the row; made once."""
+        with lock_of(self):
+            if not self.is_known:
+                vars(self)["_found"] = self._predicted()
+            return np.asarray(vars(self)["_found"])
+
+    def _predicted(self) -> NDArray[Any]:
         predicted, folds = self.y.copy(), np.unique(self.outer[self.outer >= 0])
         verbose = getattr(self.model, "verbose", 0)
         with without_warnings(), progress("choosing anew", len(folds), verbose=verbose, unit="folds") as advance:
@@ -86,12 +96,36 @@ class Honest(Awaited):
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         anew = None if model is None else vars(model).get(ANEW)
         if anew is not None:
-            return anew.score
+            try:
+                return anew.score
+            except (ValueError, MercerError) as error:
+                # As in Awaited: hasattr works, and the message states why.
+                raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
         if model is not None and "_lean" in vars(model):
             raise AttributeError(
                 "a lean copy has no rows to choose anew by; read loo_score_ before it is made, or loo_best_score_"
             )
         return super().__get__(model, owner)
+
+
+class _Unread:
+    """What is shown of a score that has not been computed."""
+
+    def __repr__(self) -> str:
+        return "computed when it is read"
+
+
+class Scored:
+    """A model with an honest score; abstract. A notebook that shows the model does not compute it."""
+
+    loo_score_: Any = Honest()
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        view = aside(self)
+        anew = vars(view).get(ANEW)
+        if anew is not None and not anew.is_known:
+            vars(view)["loo_score_"] = _Unread()
+        return super(Scored, view)._get_fitted_attr_html(doc_link)  # type: ignore[misc]
 
 
 def with_score(concluded: dict[str, Any], anew: Anew | None) -> dict[str, Any]:
@@ -101,7 +135,7 @@ def with_score(concluded: dict[str, Any], anew: Anew | None) -> dict[str, Any]:
 
 def known_score(anew: Anew | None) -> dict[str, Any]:
     """The score for a copy without rows, if it was computed."""
-    return {"loo_score_": anew.score} if anew is not None and "score" in vars(anew) else {}
+    return {"loo_score_": anew.score} if anew is not None and anew.is_known else {}
 
 
 def choose_anew(
@@ -122,7 +156,7 @@ def choose_anew(
     if outer is None:
         return None
     return Anew(
-        _to_be_fitted(model, groups is not None),
+        _to_be_fitted(model, training, groups is not None),
         take(training.X, rows),
         y[rows],
         None if given is None or training.reading.counts else given[rows],
@@ -132,9 +166,9 @@ def choose_anew(
     )
 
 
-def _to_be_fitted(model: Any, grouped: bool) -> Any:
-    """The model without a fit, for which the same rows give the same results."""
-    twin = clone(model)
+def _to_be_fitted(model: Any, training: Training, grouped: bool) -> Any:
+    """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
+    twin = clone(model).set_params(weights="counts" if training.reading.counts else "importance")
     if twin.random_state is None:
         twin.set_params(random_state=0)
     return twin.set_params(cv=None) if grouped else twin
@@ -147,24 +181,38 @@ def _in_order(first: Indices, y: NDArray[Any]) -> Indices:
 
 
 def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indices) -> Indices | None:
-    """The fold (n,) of each row, -1 for the only row of a class. None: there are too few.
+    """The fold (n,) of each row, -1 if it is not predicted. None: there are too few.
 
     Folds do not have the shares of all rows: if they had, the larger class would be known in advance, and noise
-    would be predicted too well.
+    would be predicted too well. Classes that are equally large have been made so, and folds have their shares:
+    otherwise the class of a row would be the smaller one without it.
     """
     n = len(order)
     most = 10 if n <= TENTHS else 5
+    number = None if label is None else np.unique(label, return_inverse=True)[1]
     if groups is not None:
-        number = np.unique(groups, return_inverse=True)[1]
-        return number % most if number.max() + 1 >= FEWEST else None
+        return _folds_of_groups(np.unique(groups, return_inverse=True)[1], number, most)
     outer = np.empty(n, dtype=np.intp)
+    if number is not None and np.ptp(np.bincount(number)) <= 1:
+        order = order[np.argsort(number[order], kind="stable")]
     outer[order] = np.arange(n) % most
-    if label is None:
+    if number is None:
         return outer
-    found, number = np.unique(label, return_inverse=True)
-    rows_of = [order[number[order] == c] for c in range(len(found))]
+    rows_of = [order[number[order] == c] for c in range(number.max() + 1)]
     for rows in rows_of:
         # A class that is in one fold only would be unknown without it.
         if (outer[rows] == outer[rows[0]]).all():
             outer[rows[0]] = -1 if len(rows) == 1 else (outer[rows[0]] + 1) % min(most, n)
     return outer if sum(len(rows) > 1 for rows in rows_of) > 1 else None
+
+
+def _folds_of_groups(group: Indices, number: Indices | None, most: int) -> Indices | None:
+    """The fold (n,) of each row: that of its group, or -1 if the rows outside of it have one class only."""
+    if group.max() + 1 < FEWEST:
+        return None
+    outer = group % most
+    if number is None:
+        return outer
+    without = [len(np.unique(number[outer != fold])) > 1 for fold in range(outer.max() + 1)]
+    outer = np.where(np.array(without)[outer], outer, -1)
+    return outer if outer.max() >= 0 else None

@@ -182,7 +182,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
         model: Self = super().lean()
-        if ANEW in vars(self):
+        if ANEW in vars(self) and self.left_out_.point is not None:
             model.price_ = self._price_of_choice()
         return model
 

@@ -13,7 +13,7 @@ from mercer.centers import CenterSelector
 from mercer.centers.resolve import EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
-from mercer.models.anew import ANEW, Anew, Honest, choose_anew, known_score, with_score
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
 from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
 from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
@@ -65,7 +65,7 @@ class Kept:
         return MemoryRows(take(centers, self.point), self.y, self.weight)
 
 
-class ResumableModel(KernelModel):
+class ResumableModel(Scored, KernelModel):
     """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
     alpha: float | str
@@ -91,7 +91,6 @@ class ResumableModel(KernelModel):
     degrees_of_freedom_: Any = Awaited()
     loo_index_: Any = Awaited()
     loo_path_: Any = Awaited()
-    loo_score_: Any = Honest()
     loo_best_score_: Any = Awaited()
     report_: Any = Awaited()
 
@@ -130,7 +129,9 @@ class ResumableModel(KernelModel):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, settings, fit, rows))
+            self.__dict__ |= attributes_of(
+                self._state.targets, fit, settings.penalty, _anew(self, settings, fit, rows)
+            )
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
@@ -140,7 +141,9 @@ class ResumableModel(KernelModel):
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, _anew(self, settings, fit, rows))
+            self.__dict__ |= attributes_of(
+                self._state.targets, fit, settings.penalty, _anew(self, settings, fit, rows)
+            )
             return self
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
@@ -148,7 +151,7 @@ class ResumableModel(KernelModel):
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        self.__dict__ |= attributes_of(targets, fit, _anew(self, settings, fit, rows))
+        self.__dict__ |= attributes_of(targets, fit, settings.penalty, _anew(self, settings, fit, rows))
         return self
 
     @in_one_step
@@ -301,7 +304,7 @@ class ResumableModel(KernelModel):
 
     def _solution(self) -> dict[str, Any]:
         """The fitted attributes that follow from the state."""
-        return attributes_of(self._state.targets, self._state.solved(None))
+        return attributes_of(self._state.targets, self._state.solved(None), self._state.settings.penalty)
 
 
 def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows) -> Anew | None:
@@ -377,9 +380,9 @@ def settings_of(model: ResumableModel) -> Settings:
     )
 
 
-def attributes_of(targets: Targets, fit: Fit, anew: Anew | None = None) -> dict[str, Any]:
+def attributes_of(targets: Targets, fit: Fit, penalty: Penalty, anew: Anew | None = None) -> dict[str, Any]:
     """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
-    tuned, learned = fit.tuned, _learned(fit) if targets.has_classes else None
+    tuned, learned = fit.tuned, _learned(fit, penalty) if targets.has_classes else None
     training = fit.training if learned is None else replace(fit.training, trust=learned[1])
     dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
     concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
@@ -400,10 +403,11 @@ def attributes_of(targets: Targets, fit: Fit, anew: Anew | None = None) -> dict[
     }
 
 
-def _learned(fit: Fit) -> tuple[Knowledge, Array] | None:
+def _learned(fit: Fit, penalty: Penalty) -> tuple[Knowledge, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     if fit.tuned.negative > 0 and not fit.tuned.kernel.positive_semidefinite:
         return None
     weight = fit.training.weight.sum()
     total = weight if fit.moments is None else fit.moments.n
-    return learn(fit.tuned.kernel, fit.training, fit.tuned.alpha * weight / total)
+    alpha = None if penalty == "coef" else fit.tuned.alpha * weight / total
+    return learn(fit.tuned.kernel, fit.training, alpha, fit.tuned.degrees_of_freedom)

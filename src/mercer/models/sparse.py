@@ -12,7 +12,7 @@ from mercer import gate
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Honest, choose_anew, with_score
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew, with_score
 from mercer.models.answers import ClassAnswers, ValueAnswers
 from mercer.models.base import KernelModel, read_blocks
 from mercer.models.report import SparseReport
@@ -36,7 +36,7 @@ PENALTIES = ("auto", "rkhs", "coef", "diagonal")
 ALPHAS = ("auto", "loo", "gcv", "evidence")
 
 
-class SparseModel(KernelModel):
+class SparseModel(Scored, KernelModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
 
     alpha: float | str
@@ -55,7 +55,6 @@ class SparseModel(KernelModel):
     kernels_: tuple[Kernel, ...]
     center_kernel_: Indices
     stages_: tuple[SparseStage, ...]
-    loo_score_: Any = Honest()
 
     @in_one_step
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

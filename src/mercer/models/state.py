@@ -93,7 +93,7 @@ def in_one_step(method: Method) -> Method:
 
     @wraps(method)
     def call(self: Any, *args: Any, **choices: Any) -> Any:
-        with _lock_of(self), one_blas_thread():
+        with lock_of(self), one_blas_thread():
             twin = aside(self)
             method(twin, *args, **choices)
             # Parameters belong to the user: those set in the meantime are kept.
@@ -114,6 +114,7 @@ def from_one_state(method: Method) -> Method:
     return call  # type: ignore[return-value]
 
 
-def _lock_of(model: Any) -> AbstractContextManager[Any]:
+def lock_of(model: Any) -> AbstractContextManager[Any]:
+    """The lock of an object: the same for every call, and not part of its state."""
     with _LOCKS_LOCK:
         return _LOCKS.setdefault(model, threading.RLock())

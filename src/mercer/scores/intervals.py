@@ -55,9 +55,9 @@ class LeftOut:
         residual, weight, count = (training.Y - loo)[used], weight[used], training.rows[used]
         # All of its weight leaves with a row when folds do.
         unit = (training.unit if training.fold is None else training.weight)[used]
-        if observations is None:
-            return cls(residual, weight, count, unit, None, None, None)
         fold = None if training.fold is None else training.fold[used]
+        if observations is None:
+            return cls(residual, weight, count, unit, None, None, fold)
         point = observations.rows.point
         return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold)
 

@@ -1,42 +1,49 @@
 """How much the training rows say about a row: where they say nothing, probabilities are those of the classes.
 
 Far from all rows a Gaussian kernel is zero and f is its intercept; with a wide or linear kernel f goes on as a
-straight line. Neither is evidence. The posterior variance v of f, in units of the noise, and the share g of the
-prior variance that the rows explain, show it: far away g tends to zero, or v grows without bound. What is known of
-a row is g / v, compared with what the other rows know of a training row that is left out. The intercept is free,
-so the prior variance is that of the difference to the mean of f.
+straight line. Neither is evidence. Three numbers show it: the posterior variance v of f, in units of the noise,
+the share g of the prior variance that the rows explain, and the share s of k(x, x) that their kernel functions
+express. Far away s tends to zero, or v grows without bound. What is known of a row is s g / v, compared with what
+the other rows know of a training row that is left out. The intercept is free, so the prior variance is that of
+the difference to the mean of f.
 
-The variance is that of a model with few landmarks, rows chosen one after the other as the least explained so far:
+The variance is that of a model with few centers, rows chosen one after the other as the least explained so far:
 the deterministic training conditional of Quiñonero-Candela and Rasmussen (2005), section 5. It costs O(r²) for
-each row, however many centers the model has.
+each row, however many centers the model itself has.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import NumericalError
-from mercer.gram import cross, kernel_blocks, own_values
+from mercer.gram import cross, own_values
+from mercer.gram.blocks import BLOCK_SIZE, cuts, evaluator
 from mercer.kernels import Kernel
-from mercer.linalg import factor_spd, largest_pivots
+from mercer.linalg import eigen_psd, factor_spd, largest_pivots
 from mercer.rows.table import in_double, n_rows, take
 from mercer.scores.evidence import Training, weighted_quantile
-from mercer.solvers import HeldOut, make_smoother
+from mercer.solvers.smoother import LEAST_LEFT
 from mercer.types import Array, Indices
 
-# Landmarks, and rows among which they are chosen.
-LANDMARKS = 200
+# Up to so many rows are centers; of more rows so many at most are chosen, among at most half of the rows.
+MOST_CENTERS = 200
 CANDIDATES = 400
 # Products of a block of rows take so many times less memory than the blocks of a fit.
 SMALLER = 32
 # Share of the training rows of which less is known than usual; of new rows half of that is enough.
 LEAST_KNOWN = 0.01
 ENOUGH = 0.5
-# Landmarks of which less than this share of k(x, x) is new add rounding errors only.
+# Rows are isolated if less than this share of what is known of half of the rows is known of them; if they are more
+# than the second share, isolation is common, and may be evidence.
+ISOLATED = 1e-3
+COMMON = 0.1
+# Centers of which less than this share of k(x, x) is new add rounding errors only.
 NEW = 1e-8
-# A row that determines its own output leaves this to the others.
-LEAST_LEFT = 1e-9
+# The least share of the evidence that counts: enough to rank classes.
+LEAST_TRUST = 1e-8
 # Rows of such a weight are known exactly.
 LEAST_VARIANCE = 1e-150
 TINY = float(np.finfo(np.float64).tiny)
@@ -44,7 +51,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Landmarks z (r rows), coordinates phi = k(x, z) R^-1 in which the prior is the identity, for R'R = k(z, z).
+    """Centers z (r rows), coordinates phi = k(x, z) R^-1 in which the prior is the identity, for R'R = k(z, z).
 
     ``inverse`` is R^-1 (r, r), ``mean`` the mean of phi (r,), and (phi - mean) ``half`` has the length of the
     leverage: half half' is (S + alpha)^-1 with the scatter S of the training rows, whose total weight is 1 /
@@ -54,7 +61,7 @@ class Knowledge:
     """
 
     kernel: Kernel
-    landmarks: Any
+    centers: Any
     inverse: Array
     mean: Array
     half: Array
@@ -73,104 +80,209 @@ class Knowledge:
         return _trust(self.novelty(X))
 
     def known(self, parts: "VarianceParts") -> Array:
-        """g / v (n,): the explained share of the prior variance, prior / alpha, over the variance of f.
+        """s g / v (n,): the expressed share of k(x, x) and the explained one of the prior variance, prior / alpha,
+        over the variance of f.
 
         Rows near the mean have hardly any prior variance: that of a typical row counts then.
         """
         variance = parts.leverage + parts.unspanned / self.alpha
-        explained = 1.0 - (variance - self.constant) * self.alpha / np.maximum(
-            np.maximum(parts.prior, self.typical), TINY
-        )
-        known: Array = np.maximum(explained, 0.0) / np.maximum(variance, LEAST_VARIANCE)
+        prior = np.maximum(np.maximum(parts.prior, self.typical), TINY)
+        explained = 1.0 - (variance - parts.constant) * self.alpha / prior
+        known: Array = parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_VARIANCE)
         return known
 
     def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
-        X = in_double(X)
-        vectors = self.kernel.takes_vectors
-        own = own_values(self.kernel, X) if vectors else np.full(n_rows(X), self.diagonal)
-        leverage, unspanned, prior, r = np.empty_like(own), np.empty_like(own), np.empty_like(own), len(self.mean)
-        for rows, K in kernel_blocks(self.kernel, X, self.landmarks, r, width=SMALLER * r):
-            phi = np.asarray(K, dtype=np.float64) @ self.inverse
-            unspanned[rows] = np.maximum(own[rows] - _squares(phi), 0.0)
-            phi -= self.mean
-            prior[rows] = _squares(phi) + unspanned[rows]
-            leverage[rows] = _squares(phi @ self.half) + self.constant
-        return VarianceParts(leverage, unspanned, prior)
+        parts = [self.parts_of(own, phi) for _, own, phi in self.coordinates(X)]
+        return VarianceParts(*(np.concatenate(values) for values in zip(*(part.arrays for part in parts))))
+
+    def parts_of(self, own: Array, phi: Array) -> "VarianceParts":
+        """The same from k(x, x) (n,) and coordinates phi (n, r)."""
+        unspanned, centered = np.maximum(own - _squares(phi), 0.0), phi - self.mean
+        spanned = 1.0 - np.minimum(unspanned / np.maximum(own, NEW * self.diagonal + TINY), 1.0)
+        prior, leverage = _squares(centered) + unspanned, _squares(centered @ self.half) + self.constant
+        return VarianceParts(leverage, unspanned, prior, spanned, np.full(len(own), self.constant))
+
+    def coordinates(self, X: Any) -> Iterator[tuple[slice, Array, Array]]:
+        """Slices of rows in memory, their k(x, x) and coordinates phi; a block at a time in float64."""
+        values = evaluator(self.kernel, self.centers)
+        for rows in cuts(n_rows(X), max(1, BLOCK_SIZE // (SMALLER * len(self.mean)))):
+            part = in_double(take(X, rows))
+            n = rows.stop - rows.start
+            own = own_values(self.kernel, part) if self.kernel.takes_vectors else np.full(n, self.diagonal)
+            yield rows, own, np.asarray(values(part), dtype=np.float64) @ self.inverse
 
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """Of rows: the ``leverage`` (n,), the part of k(x, x) that no landmark expresses (n,), and alpha times the
-    prior variance (n,).
+    """Of rows: the ``leverage`` (n,), the part of k(x, x) that no center expresses (n,), alpha times the prior
+    variance (n,), the share (n,) of k(x, x) that is expressed, and the leverage (n,) of the intercept.
     """
 
     leverage: Array
     unspanned: Array
     prior: Array
+    spanned: Array
+    constant: Array
 
-    def without(self, used: Indices, unit: Array) -> "VarianceParts":
-        """If rows ``used`` (u,) of weights ``unit`` (u,) are left out: their leverage h becomes h / (1 - w h)."""
-        leverage = self.leverage.copy()
-        leverage[used] /= np.maximum(1.0 - unit * leverage[used], LEAST_LEFT)
-        return replace(self, leverage=leverage)
-
-    def replaced(self, rows: Indices, variance: Array) -> "VarianceParts":
-        """With another variance (r,) of some rows (r,)."""
-        leverage, unspanned = self.leverage.copy(), self.unspanned.copy()
-        leverage[rows], unspanned[rows] = variance, 0.0
-        return replace(self, leverage=leverage, unspanned=unspanned)
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.leverage, self.unspanned, self.prior, self.spanned, self.constant
 
 
-def learn(kernel: Kernel, training: Training, alpha: float) -> tuple[Knowledge, Array] | None:
-    """What training rows know of new rows, and the trust (n,) in each of them if it is left out.
+def learn(
+    kernel: Kernel, training: Training, alpha: float | None, degrees_of_freedom: float = 1.0
+) -> tuple[Knowledge, Array] | None:
+    """What training rows know of new rows, and the trust (n,) in each of them if it, or its fold, is left out.
 
-    ``alpha`` is the penalty of a fit to these rows. None if the kernel is not positive definite, as far as these
-    rows show. O(n r² + c³) for r landmarks among c candidates.
+    ``alpha`` is the penalty on the norm of f in a fit to these rows, None: that of a fit with so many degrees of
+    freedom, if something else is penalized. None if the kernel is not positive definite, as far as these
+    rows show. O(n r² + c³) for r centers among c candidates.
     """
     part, used = training.used(kernel)
-    rows, X = kernel.distinct(part.X), in_double(training.X)
-    some = slice(None, None, -(-rows.n_points // CANDIDATES))
+    rows, X = kernel.distinct(part.X), training.X
+    some = _candidates(rows.n_points)
     candidates = used[rows.first[some]]
     K = _among(kernel, X, candidates)
     weight = np.bincount(rows.point, part.weight).astype(np.float64)[some]
-    pivots = _landmarks(K, weight)
+    pivots = _pivots(K, weight)
     if len(pivots) == 0:
         return None
     try:
         diagonal = float(weight @ K.diagonal() / weight.sum())
-        knowledge = _of_landmarks(kernel, X, candidates[pivots], training.weight, alpha, diagonal)
-        parts = knowledge.parts(X).without(used, part.unit)
-        alone = pivots[np.bincount(rows.point, part.count)[some][pivots] < 1.5]
-        # A landmark without a copy would not be one if it were left out.
-        parts = parts.replaced(candidates[alone], _left_out_variance(K, weight, alpha)[alone])
+        given = degrees_of_freedom if alpha is None else alpha
+        knowledge = _with_centers(kernel, X, candidates[pivots], training.weight, given, diagonal, alpha is None)
+        alone = np.bincount(rows.point, part.count)[some] < 1.5
+        fold = None if training.fold is None else training.fold[candidates]
+        lost = np.where(alone, _lost(K, fold), 0.0)
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(parts)
-    knowledge = replace(knowledge, usual=ENOUGH * weighted_quantile(known[used], part.evidence, LEAST_KNOWN))
+    known = knowledge.known(_left_out(knowledge, training, used, candidates, lost / K.diagonal()))
+    # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
+    like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
+    evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
+    knowledge = replace(knowledge, usual=_usual(known[used[rows.first[like_new]]], evidence))
     return knowledge, _trust(_novelty(known, knowledge.usual))
 
 
-def _of_landmarks(
-    kernel: Kernel, X: Any, landmarks: Indices, weight: Array, alpha: float, diagonal: float
+def _usual(known: Array, weight: Array) -> float:
+    """Half of what is known of nearly all rows; isolated ones count only if they are common."""
+    isolated = ISOLATED * weighted_quantile(known, weight, 0.5)
+    common = float(weight[known < isolated].sum()) > COMMON * float(weight.sum())
+    least = weighted_quantile(known, weight, LEAST_KNOWN)
+    return ENOUGH * (least if common else max(least, isolated))
+
+
+def _candidates(n: int) -> Indices:
+    """All of n rows, or a random part of them: rows may come in an order, every second one of another kind."""
+    if n <= MOST_CENTERS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).permutation(n)[: min(n // 2, CANDIDATES)])
+
+
+def _left_out(
+    knowledge: Knowledge, training: Training, used: Indices, candidates: Indices, lost: Array
+) -> VarianceParts:
+    """The parts of training rows, of which those ``used`` (u,) are left out, each alone or with its fold.
+
+    ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
+    """
+    own, phi = (
+        np.concatenate(values)
+        for values in zip(*((own, phi) for _, own, phi in knowledge.coordinates(training.X)))
+    )
+    parts = knowledge.parts_of(own, phi)
+    leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
+    if training.fold is None:
+        leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_LEFT)
+    else:
+        leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
+        psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
+        leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
+    spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
+    constant = knowledge.constant / np.maximum(1.0 - leaving * knowledge.constant, LEAST_LEFT)
+    return replace(parts, leverage=leverage, spanned=spanned, constant=constant)
+
+
+def _without_folds(psi: Array, weight: Array, fold: Indices) -> Array:
+    """psi (I - A'A)^-1 psi' (n,) for rows psi (n, r), A those of the same fold times the root of their weight."""
+    leverage = _squares(psi)
+    order = np.argsort(fold, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(fold[order])) + 1):
+        own = psi[rows]
+        A = own * np.sqrt(weight[rows])[:, None]
+        if len(rows) <= A.shape[1]:
+            # (I - A'A)^-1 = I + A'(I - AA')^-1 A, the smaller system.
+            left = factor_spd(_at_least(np.eye(len(A)) - A @ A.T))
+            leverage[rows] += _squares(left.half_solve(A @ own.T).T)
+        else:
+            leverage[rows] = _squares(factor_spd(_at_least(np.eye(A.shape[1]) - A.T @ A)).half_solve(own.T).T)
+    return leverage
+
+
+def _at_least(A: Array) -> Array:
+    """A, whose eigenvalues are between zero and one, with at least something left."""
+    A[np.diag_indices_from(A)] += LEAST_LEFT
+    return A
+
+
+def _lost(K: Array, fold: Indices | None) -> Array:
+    """The part (c,) of k(x, x) of some rows that the others of them, outside of their fold, do not express."""
+    shift = NEW * float(K.diagonal().max())
+    half = factor_spd(K + shift * np.eye(len(K))).inverse()
+    if fold is None:
+        return np.maximum(1.0 / _squares(half.T) - shift, 0.0)
+    lost = np.empty(len(K))
+    for number in np.unique(fold):
+        rows = np.flatnonzero(fold == number)
+        lost[rows] = _squares(factor_spd(half[:, rows].T @ half[:, rows]).inverse().T)
+    return np.maximum(lost - shift, 0.0)
+
+
+def _with_centers(
+    kernel: Kernel, X: Any, centers: Indices, weight: Array, alpha: float, diagonal: float, freedom: bool
 ) -> Knowledge:
-    """The variance of a fit to rows X of weights (n,), some of which are landmarks; k(x, x) is ``diagonal``."""
-    Z = kernel.centers(X, landmarks)
-    inverse = _inverse_root(_among(kernel, X, landmarks))
+    """The variance of a fit to rows X of weights (n,), some of which are centers; k(x, x) is ``diagonal``.
+
+    ``freedom``: instead of alpha its degrees of freedom are given.
+    """
+    inverse = _inverse_root(_among(kernel, X, centers))
     total, r = float(weight.sum()), len(inverse)
-    first, second = np.zeros(r), np.zeros((r, r))
-    # Sums of phi instead of kernel values: a Gram matrix, however dependent the landmarks are.
-    for rows, K in kernel_blocks(kernel, X, Z, r, width=SMALLER * r):
-        phi = np.asarray(K, dtype=np.float64) @ inverse
+    start = Knowledge(
+        kernel,
+        kernel.centers(in_double(X), centers),
+        inverse,
+        np.zeros(r),
+        np.eye(r),
+        alpha,
+        1.0 / total,
+        diagonal,
+        diagonal,
+    )
+    first, second, own = np.zeros(r), np.zeros((r, r)), 0.0
+    # Sums of phi instead of kernel values: a Gram matrix, however dependent the centers are.
+    for rows, values, phi in start.coordinates(X):
         first += weight[rows] @ phi
         second += (phi * weight[rows, None]).T @ phi
+        own += float(weight[rows] @ values)
     mean = first / total
-    half = _inverse_root(second - np.outer(mean, first) + alpha * np.eye(r))
-    if kernel.takes_vectors:
-        diagonal = float(weight @ own_values(kernel, X)) / total
-    typical = max(diagonal - float(mean @ mean), 0.0)
-    return Knowledge(kernel, Z, inverse, mean, half, alpha, 1.0 / total, diagonal, typical)
+    scatter = second - np.outer(mean, first)
+    alpha = _alpha_of(scatter, alpha) if freedom else alpha
+    half = _inverse_root(scatter + alpha * np.eye(r))
+    typical = max(own / total - float(mean @ mean), 0.0)
+    return replace(start, mean=mean, half=half, alpha=alpha, diagonal=own / total, typical=typical)
+
+
+def _alpha_of(scatter: Array, degrees_of_freedom: float) -> float:
+    """The penalty with which a fit has so many degrees of freedom, intercept included; by bisection."""
+    values = eigen_psd(np.array(scatter, order="F")).values
+    low, high = np.log(1e-12 * values.sum() + TINY), np.log(1e6 * values.sum() + TINY)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        more = 1.0 + (values / (values + np.exp(middle))).sum() > degrees_of_freedom
+        low, high = (middle, high) if more else (low, middle)
+    return float(np.exp(high))
 
 
 def _inverse_root(A: Array) -> Array:
@@ -178,21 +290,17 @@ def _inverse_root(A: Array) -> Array:
     return np.ascontiguousarray(factor_spd(A).inverse().T)
 
 
-def _landmarks(K: Array, weight: Array) -> Indices:
+def _pivots(K: Array, weight: Array) -> Indices:
     """Candidates, of weights (c,): the most typical one, then always one that the others explain least."""
     largest = float(K.diagonal().max(initial=0.0))
-    return largest_pivots(K, int((K @ weight).argmax()), min(LANDMARKS, len(K)), NEW * largest)
-
-
-def _left_out_variance(K: Array, weight: Array, alpha: float) -> Array:
-    """The variance (c,) of f at each of some rows of weights (c,) if it is left out, by the others of them."""
-    every = HeldOut(np.arange(len(K)), np.ones(len(K)), None, weight)
-    return make_smoother(K, weight, alpha, intercept=True).variance_without(every)
+    return largest_pivots(K, int((K @ weight).argmax()), min(MOST_CENTERS, len(K)), NEW * largest)
 
 
 def _among(kernel: Kernel, X: Any, rows: Indices) -> Array:
     """Kernel values (c, c) among few of the rows."""
-    return np.asarray(cross(kernel, take(X, rows), kernel.centers(X, rows)), dtype=np.float64)
+    X = in_double(take(X, rows)) if kernel.takes_vectors else X
+    some = np.arange(len(rows)) if kernel.takes_vectors else rows
+    return np.asarray(cross(kernel, take(X, some), kernel.centers(X, some)), dtype=np.float64)
 
 
 def _squares(phi: Array) -> Array:
@@ -206,5 +314,5 @@ def _novelty(known: Array, usual: float) -> Array:
 
 
 def _trust(novelty: Array) -> Array:
-    trust: Array = np.exp(-np.maximum(novelty, 0.0))
+    trust: Array = np.maximum(np.exp(-np.maximum(novelty, 0.0)), LEAST_TRUST)
     return trust

@@ -55,9 +55,8 @@ class NearbyResiduals:
 
     @cached_property
     def _neighbors(self) -> Indices:
-        """Some of the rows, evenly spaced."""
-        r = len(self.std)
-        return np.arange(r)[:: -(-r // MOST_NEIGHBORS)]
+        """All rows, or a random part of them: rows may come in an order, every second one of another kind."""
+        return np.sort(np.random.default_rng(0).permutation(len(self.std))[:MOST_NEIGHBORS])
 
     def _present(self, rows: Indices) -> Array:
         """What each neighbor counts for (n, h) when one of these rows, or its fold, is held out."""

@@ -1,6 +1,6 @@
 """The rule that turns outputs of a class fit into variates, decisions and probabilities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -146,10 +146,12 @@ def make_rule(
     # Other thresholds than Bayes' belong to the order of the scores.
     ordered = streamed or threshold != "bayes"
     posterior = calibrate(calibration, R, fit.label, fit.weight, basis, ordered=ordered)
+    if threshold != "bayes":
+        # Evidence is what speaks for one side of the cut: however little of it counts, the cut stays where it is.
+        posterior = replace(posterior, odds=_logits_at_cut(threshold, posterior, R, fit))
     if moderate:
         posterior = moderated(posterior, R, fit.label, fit.weight)
-    shift = prior_shift if threshold == "bayes" else -_logits_at_cut(threshold, posterior, R, fit)
-    return Rule(directions, reliable, posterior.shifted(shift))
+    return Rule(directions, reliable, posterior.shifted(prior_shift if threshold == "bayes" else -posterior.odds))
 
 
 def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
