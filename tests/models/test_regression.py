@@ -325,3 +325,20 @@ def test_uncertainty_of_a_lean_copy_without_moments_is_refused(curve):
         lean.predict_std(X)
     with pytest.raises(ValueError, match=r"lean copy .* use the model it is a copy of"):
         lean.predict_interval(X)
+
+
+def test_a_lean_copy_that_has_no_intervals_makes_no_fits(monkeypatch):
+    X, y = make_sinc(80, random_state=0)
+    model = KernelRidgeRegressor(centers=20, random_state=0).fit(X, y)
+    model.lean()
+    assert not model._anew.is_known
+
+
+def test_rows_in_a_regular_order_have_neighbors_of_every_kind(rng):
+    """Every second row is noisy, and a feature says which: with 1200 rows some of them are neighbors of all."""
+    noisy = np.arange(1200) % 2
+    X = np.column_stack([rng.uniform(-1.0, 1.0, 1200), noisy])
+    y = np.sin(3.0 * X[:, 0]) + np.where(noisy, 1.0, 0.05) * rng.normal(size=1200)
+    model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=1.0).fit(X, y)
+    quiet, loud = np.diff(model.predict_interval([[0.0, 0.0], [0.0, 1.0]], coverage=0.9))[:, 0]
+    assert loud > 5.0 * quiet

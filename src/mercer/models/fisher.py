@@ -255,8 +255,9 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
         """How little the training rows say about each row (n,).
 
         The logarithm of half of what is known of all but the 1 % least known training rows, when they are left
-        out, over what is known of the row: the explained share of the prior variance of f over its variance.
-        Above zero less is known than is usual, and probabilities tend to the shares of the classes:
+        out, over what is known of the row: the explained share of the prior variance of f over its variance,
+        times the share of k(x, x) that training rows express. Far away it grows without bound. Above zero less is
+        known than is usual, and probabilities tend to the shares of the classes:
         the log-odds of the evidence are multiplied by exp(-novelty). Rows with a novelty above zero, or above a
         larger number, are the ones to inspect or to refuse. Costs O(r²) per row, r <= 200.
         """

@@ -141,7 +141,7 @@ def learn(
     """
     part, used = training.used(kernel)
     rows, X = kernel.distinct(part.X), training.X
-    some = _candidates(rows.n_points)
+    some = _candidates(rows.first)
     candidates = used[rows.first[some]]
     K = _among(kernel, X, candidates)
     weight = np.bincount(rows.point, part.weight).astype(np.float64)[some]
@@ -174,11 +174,13 @@ def _usual(known: Array, weight: Array) -> float:
     return ENOUGH * (least if common else max(least, isolated))
 
 
-def _candidates(n: int) -> Indices:
-    """All of n rows, or a random part of them: rows may come in an order, every second one of another kind."""
+def _candidates(first: Indices) -> Indices:
+    """All points, or a random part of them, by the first row (u,) of each: rows may come in a regular order."""
+    n = len(first)
     if n <= MOST_CENTERS:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).permutation(n)[: min(n // 2, CANDIDATES)])
+    chosen = np.random.default_rng(0).permutation(n)[: min(n // 2, CANDIDATES)]
+    return np.sort(np.argsort(first)[chosen])
 
 
 def _left_out(
