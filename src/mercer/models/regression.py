@@ -206,9 +206,9 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         The jackknife+ of leave-one-out residuals with a local scale: each is divided by its standard deviation for
         the model without its row, and multiplied by that of the new row, so that intervals widen away from the
         data; where the residuals of neighbors are larger or smaller than others, so are intervals. On average over
-        training sets they cover close to ``coverage`` of new rows; this is measured, not proved. Ranks of residuals
-        are rounded so that few rows cover rather more, and with fewer than 1 / (1 - coverage) - 1 rows the ends are
-        infinite, with an :class:`~mercer.errors.IntervalWarning`.
+        training sets they cover close to ``coverage`` of new rows; this is measured, not proved. Ranks of
+        residuals are rounded so that few rows cover rather more, and with fewer than 1 / (1 - coverage) - 1 rows
+        the ends are infinite, with an :class:`~mercer.errors.IntervalWarning`.
 
         Residuals of a model that was chosen by them are too small: for up to 300 rows the price of the choice is
         found by choosing anew without each tenth of the rows, ten fits at the first call. With more rows it is too
