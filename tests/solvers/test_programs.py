@@ -1,0 +1,258 @@
+"""Every loss with every penalty agrees with another solver, and every solution carries its duality gap."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_less
+from scipy.optimize import linprog
+from sklearn.linear_model import Lasso, QuantileRegressor
+from sklearn.svm import SVC, SVR
+
+from mercer.solvers.programs import Program, solve
+from mercer.solvers.programs.descent import minimize_lasso
+from mercer.solvers.programs.interior import interior_point
+from mercer.solvers.programs.losses import (
+    CornerLoss,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    SmoothLoss,
+    Squared,
+    SquaredHinge,
+)
+from mercer.solvers.programs.newton import in_memory
+
+VALUES = {
+    "squared": Squared(),
+    "huber": Huber(0.3),
+    "absolute": EpsilonInsensitive(),
+    "epsilon": EpsilonInsensitive(0.2),
+    "pinball": Pinball(0.8),
+}
+CLASSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "logistic": Logistic()}
+LOSSES = VALUES | CLASSES
+# Weights of ridge and lasso.
+PENALTIES = {"ridge": (0.5, 0.0), "lasso": (0.0, 1.0), "both": (0.3, 0.5)}
+
+every_loss = pytest.mark.parametrize("name", LOSSES)
+every_penalty = pytest.mark.parametrize("penalty", PENALTIES)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A kernel matrix (n, n), its factor L, heavy-tailed targets, labels -1 and +1, and weights."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=-1))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_t(2, size=80)
+    label = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=80) > 0.0, 1.0, -1.0)
+    return K, np.linalg.cholesky(K + 1e-10 * np.eye(80)), y, label, rng.uniform(0.5, 2.0, size=80)
+
+
+def program_of(rows, name, penalty, **changes):
+    K, _, y, label, weight = rows
+    ridge, lasso = PENALTIES[penalty]
+    given = {"Phi": K, "y": y if name in VALUES else label, "weight": weight, "ridge": ridge, "lasso": lasso}
+    return Program(LOSSES[name], **(given | changes))
+
+
+def by_cvxpy(program, name):
+    """The least objective, by a conic solver."""
+    cp = pytest.importorskip("cvxpy", reason="cvxpy is not installed")
+    v, b = cp.Variable(program.m), cp.Variable()
+    f = program.Phi @ v + (b if program.has_intercept else 0.0)
+    r, z = program.y - f, cp.multiply(program.y, f)
+    loss = {
+        "squared": lambda: cp.square(r) / 2,
+        "huber": lambda: cp.huber(r, 0.3) / 0.6,
+        "absolute": lambda: cp.abs(r),
+        "epsilon": lambda: cp.pos(cp.abs(r) - 0.2),
+        "pinball": lambda: cp.maximum(0.8 * r, -0.2 * r),
+        "hinge": lambda: cp.pos(1 - z),
+        "squared_hinge": lambda: cp.square(cp.pos(1 - z)) / 2,
+        "logistic": lambda: cp.logistic(-z),
+    }[name]()
+    penalty = program.ridge / 2 * cp.sum_squares(v) + program.lasso * cp.norm1(v)
+    return cp.Problem(cp.Minimize(program.weight @ loss + penalty)).solve(solver=cp.CLARABEL)
+
+
+@every_loss
+@every_penalty
+@pytest.mark.parametrize("has_intercept", [True, False])
+def test_every_loss_with_every_penalty_agrees_with_a_conic_solver(rows, name, penalty, has_intercept):
+    program = program_of(rows, name, penalty, has_intercept=has_intercept)
+    found = solve(program)
+    assert found.converged
+    assert_allclose(found.objective, by_cvxpy(program, name), rtol=1e-6)
+    if not has_intercept:
+        assert found.intercept == 0.0
+
+
+@every_loss
+@every_penalty
+def test_the_gap_is_that_of_the_solution_returned(rows, name, penalty):
+    program = program_of(rows, name, penalty)
+    found = solve(program)
+    assert_allclose(found.objective, program.objective(found.coef, found.intercept))
+    assert_allclose(found.gap, found.objective - program.dual(found.beta), atol=1e-12 * program.scale)
+    assert -1e-12 * program.scale <= found.gap <= 1e-7 * program.scale
+
+
+@every_loss
+@every_penalty
+def test_no_dual_value_exceeds_any_objective(rows, name, penalty):
+    program, rng = program_of(rows, name, penalty), np.random.default_rng(1)
+    for _ in range(20):
+        coef, b = rng.normal(size=program.m) / 10.0, float(rng.normal())
+        beta = program.slopes(program.outputs(*(rng.normal(size=program.m) / 10.0, float(rng.normal()))))
+        assert program.dual(beta) <= program.objective(coef, b)
+
+
+@every_loss
+def test_slopes_are_derivatives_and_conjugates_touch_them(rows, name):
+    loss = LOSSES[name]
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=500) if name in VALUES else rng.choice([-1.0, 1.0], size=500)
+    f = 2.0 * rng.normal(size=500)
+    ahead, behind = loss.value(y, f + 1e-6), loss.value(y, f - 1e-6)
+    # Within 1e-6 of a corner the difference quotient is a mean of both slopes; none of 500 points is there.
+    assert_allclose(loss.slope(y, f), (ahead - behind) / 2e-6, atol=1e-5)
+    g = loss.slope(y, f)
+    # Fenchel and Young: equality for the slope at f, inequality for all others.
+    assert_allclose(loss.value(y, f) + loss.conjugate(y, g), g * f, atol=1e-12)
+    assert_array_less(g * f[::-1], loss.value(y, f[::-1]) + loss.conjugate(y, g) + 1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)])
+def test_curvatures_are_second_derivatives_below_their_parabola(name):
+    loss = LOSSES[name]
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=500) if name in VALUES else rng.choice([-1.0, 1.0], size=500)
+    f, other = 2.0 * rng.normal(size=(2, 500))
+    change = loss.slope(y, f + 1e-6) - loss.slope(y, f - 1e-6)
+    assert_allclose(loss.curvature(y, f), change / 2e-6, atol=1e-4)
+    assert (loss.curvature(y, f) <= loss.steepest + 1e-12).all()
+    way = other - f
+    above = loss.value(y, f) + loss.slope(y, f) * way + 0.5 * loss.majorant(y, f) * way**2
+    assert_array_less(loss.value(y, other), above + 1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)])
+def test_sums_at_a_point_are_derivatives_of_the_value(rows, name):
+    evaluate = in_memory(program_of(rows, name, "ridge"))
+    rng = np.random.default_rng(4)
+    theta, way = rng.normal(size=(2, 81)) / 20.0
+    ahead, behind = evaluate(theta + 1e-5 * way), evaluate(theta - 1e-5 * way)
+    here = evaluate(theta)
+    assert_allclose(here.gradient @ way, (ahead.value - behind.value) / 2e-5, rtol=1e-5)
+    if name not in ("huber", "squared_hinge"):
+        assert_allclose(here.hessian @ way, (ahead.gradient - behind.gradient) / 2e-5, rtol=1e-5, atol=1e-5)
+
+
+def test_sparse_discriminants_are_the_lasso(rows):
+    K, _, _, label, _ = rows
+    found = solve(Program(Squared(), K, label, np.ones(80), 0.0, 2.0))
+    lasso = Lasso(alpha=2.0 / 80, tol=1e-12, max_iter=10**6).fit(K, label)
+    assert_allclose(found.coef, lasso.coef_, atol=1e-6)
+    assert_allclose(found.intercept, lasso.intercept_, atol=1e-6)
+    # |K'xi| <= C, with equality and the sign of the coefficient on the support.
+    slope = K @ (label - K @ found.coef - found.intercept)
+    used = found.coef != 0.0
+    assert 0 < used.sum() < 40
+    assert_allclose(slope[used], 2.0 * np.sign(found.coef[used]), rtol=1e-9)
+    assert np.abs(slope).max() <= 2.0 + 1e-8
+
+
+def test_linear_sparse_discriminants_are_penalized_median_regression(rows):
+    K, _, _, label, _ = rows
+    found = solve(Program(EpsilonInsensitive(), K, label, np.ones(80), 0.0, 2.0))
+    median = QuantileRegressor(quantile=0.5, alpha=2.0 / 160, solver="highs").fit(K, label)
+    program = Program(EpsilonInsensitive(), K, label, np.ones(80), 0.0, 2.0)
+    assert_allclose(found.objective, program.objective(median.coef_, float(median.intercept_)), rtol=1e-9)
+
+
+def test_column_generation_solves_the_whole_linear_program(rows):
+    K, _, _, label, _ = rows
+    found = solve(Program(EpsilonInsensitive(), K, label, np.ones(80), 0.0, 1.0))
+    whole = linprog(
+        -label, A_ub=np.vstack([K, -K]), b_ub=np.ones(160), A_eq=np.ones((1, 80)), b_eq=[0.0], bounds=(-1.0, 1.0)
+    )
+    assert_allclose(found.objective, -whole.fun, rtol=1e-9)
+
+
+def test_robust_discriminants_are_support_vector_regression_without_tolerance(rows):
+    K, L, _, label, _ = rows
+    found = solve(Program(EpsilonInsensitive(), L, label, np.ones(80), 0.5))
+    svr = SVR(kernel="precomputed", C=2.0, epsilon=0.0, tol=1e-9).fit(K, label)
+    assert_allclose(L @ found.coef + found.intercept, svr.predict(K), atol=1e-4)
+
+
+def test_the_hinge_loss_is_a_support_vector_machine(rows):
+    K, L, _, label, weight = rows
+    found = solve(Program(Hinge(), L, label, weight, 0.5))
+    svc = SVC(kernel="precomputed", C=2.0, tol=1e-9).fit(K, label, sample_weight=weight)
+    assert_allclose(L @ found.coef + found.intercept, svc.decision_function(K), atol=1e-4)
+    # The dual variables are those of the machine, times y / C.
+    assert_allclose(found.beta[svc.support_] / 0.5, svc.dual_coef_[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_huber_lies_between_the_absolute_and_the_squared_loss(rows, penalty):
+    near = solve(_with(rows, Huber(1e-4), penalty))
+    absolute = solve(program_of(rows, "absolute", penalty))
+    assert_allclose(near.objective, absolute.objective, rtol=1e-3)
+    ridge, lasso = PENALTIES[penalty]
+    K, _, y, _, weight = rows
+    wide = solve(Program(Huber(1e3), K, y, weight, ridge / 1e3, lasso / 1e3))
+    squared = solve(Program(Squared(), K, y, weight, ridge, lasso))
+    assert_allclose(1e3 * wide.objective, squared.objective, rtol=1e-6)
+
+
+def _with(rows, loss, penalty):
+    K, _, y, _, weight = rows
+    return Program(loss, K, y, weight, *PENALTIES[penalty])
+
+
+def test_rows_without_weight_do_not_matter(rows):
+    K, _, y, _, weight = rows
+    some = weight.copy()
+    some[::5] = 0.0
+    kept = np.flatnonzero(some)
+    for loss in VALUES.values():
+        for penalty in PENALTIES.values():
+            every = solve(Program(loss, K, y, some, *penalty))
+            part = solve(Program(loss, K[kept], y[kept], some[kept], *penalty))
+            assert_allclose(every.objective, part.objective, rtol=1e-6)
+
+
+def test_a_solution_for_all_rows_of_a_class_is_constant(rows):
+    K, _, _, _, weight = rows
+    for loss in (Hinge(), SquaredHinge()):
+        found = solve(Program(loss, K, np.ones(80), weight, 0.5))
+        # The objective of the solution zero is zero, so what is left of the penalty is at most the gap.
+        assert 0.25 * found.coef @ found.coef <= found.gap + 1e-12
+        assert found.intercept >= 1.0 - 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_lasso_of_random_quadratics_is_optimal(seed):
+    rng = np.random.default_rng(seed)
+    a = int(rng.integers(1, 30))
+    A = rng.normal(size=(max(1, a - 3), a))
+    H = A.T @ A + 1e-9 * np.eye(a)
+    q = A.T @ rng.normal(size=len(A))
+    start = rng.normal(size=a) * (rng.random(a) < 0.5)
+    v = minimize_lasso(H, q, 0.3, start)
+    slope = q - H @ v
+    assert_array_less(np.abs(slope), 0.3 + 1e-6)
+    assert_allclose(slope[v != 0.0], 0.3 * np.sign(v[v != 0.0]), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, CornerLoss)])
+def test_the_interior_point_method_solves_linear_programs_too(rows, name):
+    program = program_of(rows, name, "lasso")
+    inner, outer = interior_point(program), solve(program)
+    assert inner.converged
+    assert_allclose(inner.objective, outer.objective, rtol=1e-6)
+    assert (inner.coef != 0.0).sum() < 40
