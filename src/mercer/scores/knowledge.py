@@ -141,7 +141,7 @@ def learn(
     """
     part, used = training.used(kernel)
     rows, X = kernel.distinct(part.X), training.X
-    some = _candidates(rows.first)
+    some = _candidates(kernel, part.X, rows.first)
     candidates = used[rows.first[some]]
     K = _among(kernel, X, candidates)
     weight = np.bincount(rows.point, part.weight).astype(np.float64)[some]
@@ -154,11 +154,11 @@ def learn(
         knowledge = _with_centers(kernel, X, candidates[pivots], training.weight, given, diagonal, alpha is None)
         alone = np.bincount(rows.point, part.count)[some] < 1.5
         fold = None if training.fold is None else training.fold[candidates]
-        lost = np.where(alone, _lost(K, fold), 0.0)
+        lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(_left_out(knowledge, training, used, candidates, lost / K.diagonal()))
+    known = knowledge.known(_left_out(knowledge, training, used, candidates, lost))
     # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
     like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
@@ -174,13 +174,15 @@ def _usual(known: Array, weight: Array) -> float:
     return ENOUGH * (least if common else max(least, isolated))
 
 
-def _candidates(first: Indices) -> Indices:
+def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
     """All points, or a random part of them, by the first row (u,) of each: rows may come in a regular order."""
     n = len(first)
     if n <= MOST_CENTERS:
         return np.arange(n)
-    chosen = np.random.default_rng(0).permutation(n)[: min(n // 2, CANDIDATES)]
-    return np.sort(np.argsort(first)[chosen])
+    rng = np.random.default_rng(0)
+    # Vectors by their place along a random line: the order of rows does not matter, nor what holds them.
+    place = first if not kernel.takes_vectors else np.ravel(take(X, first) @ rng.normal(size=X.shape[1]))
+    return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CANDIDATES)]])
 
 
 def _left_out(

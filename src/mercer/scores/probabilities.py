@@ -21,8 +21,8 @@ CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 
 # Share of the left-out rows whose evidence is beyond the limit.
 OUTSIDE = 0.1
-# Gain in log-likelihood for a class, in nats, that noise reaches by choice, and that it hardly ever exceeds.
-NO_GAIN, SURE_GAIN = 1.0, 8.0
+# Gain in log-likelihood for each class but one, in nats, that noise reaches by choice.
+NO_GAIN = 1.5
 # The least share of the evidence that is used: enough to rank rows.
 LEAST_COUNTED = 0.02
 
@@ -117,7 +117,8 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
 
     Most left-out rows have evidence within its limit. If these rows are too few to show that the scores say
     more than the shares of the classes, since kernel and penalty were chosen as the best of many for the same
-    rows, only a part of the evidence counts: it grows with the log-likelihood that is gained for each class.
+    rows, only a part of the evidence counts: shrunk as by James and Stein (1961), by what noise would gain over
+    what is gained.
     """
     plain = replace(posterior, shift=np.zeros(1))
     plain = replace(
@@ -127,7 +128,7 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
     found = np.maximum(plain.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
     gained = np.log(found / share[label])
     gain = float(weight @ gained) / R.shape[1]
-    counted = float(np.clip((gain - NO_GAIN) / (SURE_GAIN - NO_GAIN), LEAST_COUNTED, 1.0))
+    counted = max(1.0 - NO_GAIN / max(gain, NO_GAIN), LEAST_COUNTED)
     return replace(posterior, limit=plain.limit, counted=counted)
 
 
