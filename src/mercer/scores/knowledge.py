@@ -192,16 +192,13 @@ def _left_out(
 
     ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
     """
-    own, phi = (
-        np.concatenate(values)
-        for values in zip(*((own, phi) for _, own, phi in knowledge.coordinates(training.X)))
-    )
-    parts = knowledge.parts_of(own, phi)
+    parts = knowledge.parts(training.X)
     leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
     if training.fold is None:
         leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_LEFT)
     else:
         leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
+        phi = np.concatenate([phi for _, _, phi in knowledge.coordinates(training.X)])
         psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
