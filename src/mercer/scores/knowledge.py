@@ -150,8 +150,15 @@ def learn(
         return None
     try:
         diagonal = float(weight @ K.diagonal() / weight.sum())
-        given = degrees_of_freedom if alpha is None else alpha
-        knowledge = _with_centers(kernel, X, candidates[pivots], training.weight, given, diagonal, alpha is None)
+        knowledge = _with_centers(
+            kernel,
+            X,
+            candidates[pivots],
+            training.weight,
+            diagonal,
+            alpha=alpha,
+            degrees_of_freedom=degrees_of_freedom,
+        )
         alone = np.bincount(rows.point, part.count)[some] < 1.5
         fold = None if training.fold is None else training.fold[candidates]
         lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
@@ -242,11 +249,18 @@ def _lost(K: Array, fold: Indices | None) -> Array:
 
 
 def _with_centers(
-    kernel: Kernel, X: Any, centers: Indices, weight: Array, alpha: float, diagonal: float, freedom: bool
+    kernel: Kernel,
+    X: Any,
+    centers: Indices,
+    weight: Array,
+    diagonal: float,
+    *,
+    alpha: float | None,
+    degrees_of_freedom: float,
 ) -> Knowledge:
     """The variance of a fit to rows X of weights (n,), some of which are centers; k(x, x) is ``diagonal``.
 
-    ``freedom``: instead of alpha its degrees of freedom are given.
+    If alpha is None, it follows from the degrees of freedom.
     """
     inverse = _inverse_root(_among(kernel, X, centers))
     total, r = float(weight.sum()), len(inverse)
@@ -256,7 +270,7 @@ def _with_centers(
         inverse,
         np.zeros(r),
         np.eye(r),
-        alpha,
+        1.0,
         1.0 / total,
         diagonal,
         diagonal,
@@ -269,7 +283,7 @@ def _with_centers(
         own += float(weight[rows] @ values)
     mean = first / total
     scatter = second - np.outer(mean, first)
-    alpha = _alpha_of(scatter, alpha) if freedom else alpha
+    alpha = _alpha_of(scatter, degrees_of_freedom) if alpha is None else alpha
     half = _inverse_root(scatter + alpha * np.eye(r))
     typical = max(own / total - float(mean @ mean), 0.0)
     return replace(start, mean=mean, half=half, alpha=alpha, diagonal=own / total, typical=typical)

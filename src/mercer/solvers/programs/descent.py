@@ -15,7 +15,7 @@ import numpy as np
 from mercer.linalg import factor_spd
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.newton import curvatures
-from mercer.solvers.programs.program import TOLERANCE, Program, Solution, concluded
+from mercer.solvers.programs.program import ENOUGH, Program, Solution, concluded
 from mercer.types import Array, Indices
 
 MOST_ROUNDS = 200
@@ -40,7 +40,7 @@ def descend(program: Program, start: Array | None = None) -> Solution:
         found = concluded(program, theta[:-1], float(theta[-1]), None, rounds)
         if best is None or found.objective <= best.objective:
             best = found
-        if found.gap <= 0.1 * TOLERANCE * program.scale:
+        if found.gap <= ENOUGH * program.scale:
             return found
         some = _working(program, theta)
         new = _round(program, loss, theta, some)

@@ -10,20 +10,18 @@ lasso or both: Mika (2002), Eqs. (3.50), (3.55), support vector machines and qua
 arcs so short that Newton's method would crawl from one to the next is solved in the same way.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.solvers.programs.boxes import Boxes
-from mercer.solvers.programs.program import TOLERANCE, Program, Solution, concluded
+from mercer.solvers.programs.program import ENOUGH, Program, Solution, bordered, concluded
 from mercer.types import Array
 
 MOST_STEPS = 100
 # Steps end at this share of the way to the boundary.
 NEAR = 0.995
-# The gap at which the method stops, as a share of what counts as none.
-FINER = 0.1
 # A coefficient is zero if it is smaller, in units of the largest, than this share of the way of its column to its
 # bound, in units of the bound.
 ZERO = 1e-5
@@ -64,7 +62,7 @@ def interior_point(program: Program) -> Solution:
         found = method.solution(point, step + 1)
         if best is None or found.gap < best.gap:
             best = found
-        if best.gap <= FINER * TOLERANCE * program.scale or (step > 10 and found.gap > 1e3 * best.gap):
+        if best.gap <= ENOUGH * program.scale or (step > 10 and found.gap > 1e3 * best.gap):
             break
     assert best is not None
     return best
@@ -136,7 +134,6 @@ class _NewtonSystem:
     method: _Method
     point: _Inside
     factor: CholeskyFactor
-    E: Array
     D: Array
     W: Array
     residual: Array
@@ -145,70 +142,69 @@ class _NewtonSystem:
     def at(cls, method: _Method, point: _Inside) -> "_NewtonSystem":
         program, boxes = method.program, method.boxes
         D = point.low / point.x + point.high / (boxes.bound - point.x) + boxes.curve
-        E = boxes.at_rows(1.0 / D)
         W = point.plus / point.above + point.minus / point.below if program.lasso > 0.0 else np.ones(program.m)
-        m = program.m
-        A = np.empty((m + 1, m + 1))
-        scaled = program.Phi * np.sqrt(E)[:, None]
-        A[:m, :m] = scaled.T @ scaled
+        A, m = bordered(program.Phi, boxes.at_rows(1.0 / D)), program.m
         A[np.arange(m), np.arange(m)] += program.ridge + (1.0 / W if program.lasso > 0.0 else 0.0)
-        A[:m, m] = A[m, :m] = E @ program.Phi
-        A[m, m] = E.sum()
-        f = program.outputs(point.v, point.b)
-        residual = boxes.excess(f, point.x) - point.low + point.high
-        return cls(method, point, factor_spd(A if program.has_intercept else A[:m, :m]), E, D, W, residual)
+        residual = boxes.excess(program.outputs(point.v, point.b), point.x) - point.low + point.high
+        return cls(method, point, factor_spd(A if program.has_intercept else A[:m, :m]), D, W, residual)
 
     def step(self, mu: float, way: _Inside | None) -> _Inside:
         """The step to complementarity mu, corrected for the products of the predicted ``way``."""
         program, boxes, point = self.method.program, self.method.boxes, self.point
-        room = boxes.bound - point.x
+        room, beta = boxes.bound - point.x, boxes.beta(point.x)
         low = (mu - (0.0 if way is None else way.x * way.low)) / point.x - point.low
         high = (mu + (0.0 if way is None else way.x * way.high)) / room - point.high
         rho = low - high - self.residual
-        kappa, beta = boxes.at_rows(boxes.sign * rho / self.D), boxes.beta(point.x)
-        eta, columns = self._columns(mu, way, beta)
-        right = program.Phi.T @ kappa + columns
-        if program.has_intercept:
-            solved = self.factor.solve(np.append(right, (beta + kappa).sum()))
-            dv, db = solved[:-1], float(solved[-1])
-        else:
-            dv, db = self.factor.solve(right), 0.0
-        df = program.Phi @ dv + db
-        dx = (rho - boxes.sign * df[boxes.row]) / self.D
-        moved = _Inside(
-            dx, low - point.low / point.x * dx, high + point.high / room * dx, dv, np.zeros(0), dv, dv, db
-        )
-        return self._with_columns(moved, mu, way, beta, dv, eta)
-
-    def _columns(self, mu: float, way: _Inside | None, beta: Array) -> tuple[Array, Array]:
-        """What the columns add: eta (m,) of v = eta + W u, and their part of the right side (m,)."""
-        program, point = self.method.program, self.point
-        u = program.Phi.T @ beta - program.ridge * point.v
-        if program.lasso == 0.0:
-            return np.zeros(program.m), u
-        plus, minus, r1, r2 = self._targets(mu, way, u)
-        eta = plus - point.plus / point.above * r1 - minus + point.minus / point.below * r2
-        return eta, eta / self.W
-
-    def _targets(self, mu: float, way: _Inside | None, u: Array) -> tuple[Array, Array, Array, Array]:
-        program, point = self.method.program, self.point
-        first = 0.0 if way is None else way.plus * way.above
-        second = 0.0 if way is None else way.minus * way.below
-        plus = (mu - first) / point.above - point.plus
-        minus = (mu - second) / point.below - point.minus
-        return plus, minus, program.lasso - u - point.above, program.lasso + u - point.below
-
-    def _with_columns(
-        self, moved: _Inside, mu: float, way: _Inside | None, beta: Array, dv: Array, eta: Array
-    ) -> _Inside:
-        program, point = self.method.program, self.point
+        kappa, u = boxes.at_rows(boxes.sign * rho / self.D), program.Phi.T @ beta - program.ridge * point.v
+        columns = self._columns(mu, way, u) if program.lasso > 0.0 else None
+        dv, db = self._solved(program.Phi.T @ kappa + (u if columns is None else columns.right), beta + kappa)
+        dx = (rho - boxes.sign * (program.Phi @ dv + db)[boxes.row]) / self.D
         zero = np.zeros(program.m)
-        if program.lasso == 0.0:
-            return replace(moved, plus=dv, minus=zero, above=zero, below=zero)
-        u = program.Phi.T @ beta - program.ridge * point.v
-        plus, minus, r1, r2 = self._targets(mu, way, u)
-        du = (dv - eta) / self.W
-        above, below = r1 - du, r2 + du
-        dplus = plus - point.plus / point.above * above
-        dminus = minus - point.minus / point.below * below
-        return replace(moved, plus=dplus, minus=dminus, above=above, below=below)
+        plus, minus, above, below = (dv, zero, zero, zero) if columns is None else columns.step(dv)
+        dlow, dhigh = low - point.low / point.x * dx, high + point.high / room * dx
+        return _Inside(dx, dlow, dhigh, plus, minus, above, below, db)
+
+    def _solved(self, right: Array, sums: Array) -> tuple[Array, float]:
+        """The steps of v and b for the right side (m,) of the columns, and that of the intercept, a sum."""
+        if not self.method.program.has_intercept:
+            return self.factor.solve(right), 0.0
+        solved = self.factor.solve(np.append(right, sums.sum()))
+        return solved[:-1], float(solved[-1])
+
+    def _columns(self, mu: float, way: _Inside | None, u: Array) -> "_Columns":
+        lasso, point = self.method.program.lasso, self.point
+        plus = (mu - (0.0 if way is None else way.plus * way.above)) / point.above - point.plus
+        minus = (mu - (0.0 if way is None else way.minus * way.below)) / point.below - point.minus
+        return _Columns(self.W, plus, minus, lasso - u - point.above, lasso + u - point.below, point)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Steps of plus and minus (m,) if the slacks do not change, what is missing of the slacks (m,), the point."""
+
+    W: Array
+    plus: Array
+    minus: Array
+    above: Array
+    below: Array
+    point: _Inside
+
+    @property
+    def eta(self) -> Array:
+        """The step (m,) of v if u did not change; with u it is eta + W du."""
+        point = self.point
+        return (
+            self.plus - point.plus / point.above * self.above - self.minus + point.minus / point.below * self.below
+        )
+
+    @property
+    def right(self) -> Array:
+        """Their part of the right side (m,)."""
+        return self.eta / self.W
+
+    def step(self, dv: Array) -> tuple[Array, Array, Array, Array]:
+        """The steps of plus, minus, and both slacks (m,), for that of v."""
+        point, du = self.point, (dv - self.eta) / self.W
+        above, below = self.above - du, self.below + du
+        plus, minus = self.plus - point.plus / point.above * above, self.minus - point.minus / point.below * below
+        return plus, minus, above, below

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.linalg import factor_spd
 from mercer.solvers.programs.losses import SmoothLoss
-from mercer.solvers.programs.program import Program, Solution, concluded
+from mercer.solvers.programs.program import Program, Solution, bordered, concluded
 from mercer.types import Array
 
 MOST_STEPS = 100
@@ -91,16 +91,8 @@ def curvatures(loss: SmoothLoss, y: Array, weight: Array, f: Array) -> Array:
 
 
 def sums_of(loss: SmoothLoss, Phi: Array, y: Array, weight: Array, f: Array) -> LossSums:
-    """The sums over some rows with outputs f (n,); rows without curvature cost nothing in the Hessian."""
-    slope, curvature = weight * loss.slope(y, f), curvatures(loss, y, weight, f)
-    some = curvature > 0.0
-    part, h = (Phi, curvature) if some.all() else (Phi[some], curvature[some])
-    m = Phi.shape[1]
-    hessian = np.empty((m + 1, m + 1))
-    scaled = part * np.sqrt(h)[:, None]
-    hessian[:m, :m] = scaled.T @ scaled
-    hessian[:m, m] = hessian[m, :m] = h @ part
-    hessian[m, m] = h.sum()
+    """The sums over some rows with outputs f (n,)."""
+    slope, hessian = weight * loss.slope(y, f), bordered(Phi, curvatures(loss, y, weight, f))
     gradient = np.append(Phi.T @ slope, slope.sum())
     return LossSums(float(weight @ loss.value(y, f)), gradient, hessian)
 

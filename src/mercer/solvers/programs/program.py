@@ -19,8 +19,9 @@ import numpy as np
 from mercer.solvers.programs.losses import Loss
 from mercer.types import Array
 
-# A gap of this share of the objective counts as none.
+# A gap of this share of the objective counts as none; solvers stop at a tenth of it.
 TOLERANCE = 1e-7
+ENOUGH = 0.1 * TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,18 @@ class Program:
     def scale(self) -> float:
         """The objective of the best constant near zero: what gaps are compared with."""
         return float(self.weight @ self.loss.value(self.y, np.zeros_like(self.y))) or 1.0
+
+
+def bordered(Phi: Array, weight: Array) -> Array:
+    """[Phi, 1]' diag(weight) [Phi, 1] (m + 1, m + 1) for weights >= 0; rows without weight cost nothing."""
+    some, m = weight > 0.0, Phi.shape[1]
+    part, weight = (Phi, weight) if some.all() else (Phi[some], weight[some])
+    scaled = part * np.sqrt(weight)[:, None]
+    A = np.empty((m + 1, m + 1))
+    A[:m, :m] = scaled.T @ scaled
+    A[:m, m] = A[m, :m] = weight @ part
+    A[m, m] = weight.sum()
+    return A
 
 
 @dataclass(frozen=True)
