@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -168,13 +168,41 @@ def map_in_threads(
     if workers <= 1:
         with limit_threads(1):
             return [_while_awaited(function, item) for item in items]
+    # One task for each thread, not for each item: waking the calling thread for every result takes time.
+    shared = _Shared(function, items)
     with limit_threads(1), _crew(workers) as crew:
-        futures = [crew.submit(function, item) for item in items]
-        try:
-            return [_awaited(future) for future in futures]
-        except Exception:
-            wait([future for future in futures if not future.cancel()])
-            raise
+        for future in [crew.submit(shared.work) for _ in range(workers)]:
+            _awaited(future)
+    return shared.all_results()
+
+
+class _Shared(Generic[Item, Result]):
+    """Items that several threads take in turn, and the results by their places."""
+
+    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
+        self._function = function
+        self._left = deque(enumerate(items))
+        self._results: dict[int, Result] = {}
+        self._errors: dict[int, BaseException] = {}
+
+    def work(self) -> None:
+        """Take items until there are none, or one has failed."""
+        while True:
+            try:
+                place, item = self._left.popleft()
+            except IndexError:
+                return
+            try:
+                self._results[place] = _while_awaited(self._function, item)
+            except BaseException as error:
+                self._errors[place] = error
+                self._left.clear()
+
+    def all_results(self) -> list[Result]:
+        """In the order of the items, or the error of the first that failed."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return [self._results[place] for place in range(len(self._results))]
 
 
 def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
