@@ -14,6 +14,9 @@ ORDER = [
     "sparse_path",
     "sparse_sinc",
     "sparse_spirals",
+    "programs",
+    "boosting",
+    "novelty",
     "kernels",
     "fisher_worst_case",
 ]

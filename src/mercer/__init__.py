@@ -2,7 +2,11 @@
 
 from mercer.models import (
     KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
     KernelRidgeRegressor,
+    LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
     PairwiseClassifier,
@@ -15,7 +19,11 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "KernelFisherClassifier",
+    "KernelMachineClassifier",
+    "KernelMachineRegressor",
+    "KernelNoveltyDetector",
     "KernelRidgeRegressor",
+    "LPBoostClassifier",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
     "PairwiseClassifier",

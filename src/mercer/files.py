@@ -10,7 +10,11 @@ from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
 from mercer.models import (
     KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
     KernelRidgeRegressor,
+    LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
     PairwiseClassifier,
@@ -19,7 +23,8 @@ from mercer.models import (
 )
 from mercer.models.anew import Anew
 from mercer.models.base import Columns
-from mercer.models.report import FitReport, SparseReport
+from mercer.models.boosting import Ensemble
+from mercer.models.report import FitReport, MachineReport, SparseReport
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
@@ -38,7 +43,11 @@ from mercer.tuning.passes import Encoder, Gatherer, PassState
 
 _MODELS = (
     KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
     KernelRidgeRegressor,
+    LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
     PairwiseClassifier,
@@ -51,7 +60,9 @@ _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor
 _PASSES = (PassState, Settings, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
+    Ensemble,
     FitReport,
+    MachineReport,
     TuningPath,
     Rule,
     Posterior,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import KernelError
 from mercer.types import Array
 
 # Types of labels and their names; Booleans come first, because they are integers in Python.
@@ -259,6 +260,41 @@ def label_column(name: str, y: Any) -> NDArray[Any]:
     if array.ndim != 1 and array.shape[1:] != (1,):
         raise ValueError(f"labels have shape {array.shape}; pass one label for each row")
     return array.reshape(-1)
+
+
+def signs(name: str, y: Any) -> Array:
+    """Labels (m,) of -1 and +1 in float64."""
+    array = finite(name, y)
+    wrong = array[np.abs(array) != 1.0]
+    if array.ndim != 1 or len(wrong):
+        what = f"the label {shown(float(wrong[0]))}" if len(wrong) else f"shape {array.shape}"
+        raise ValueError(f"{name} has {what}; pass one label for each row, -1 or +1")
+    return array
+
+
+def square(name: str, K: Any) -> Array:
+    """A finite matrix (m, m) in float64."""
+    array = finite(name, K)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} has shape {array.shape}; pass a square matrix, of every row with every row")
+    return array
+
+
+def squared_lengths(K: Array) -> Array:
+    """The diagonal k(x_i, x_i) (m,) of a kernel matrix K (m, m): squared lengths, none of them negative."""
+    own: Array = np.diag(K)
+    if own.min() < 0.0:
+        row = int(own.argmin())
+        raise KernelError(f"k(x, x) of row {row} is {own[row]:.3g}; pass a positive semidefinite kernel matrix")
+    return own
+
+
+def as_long(name: str, values: Any, m: int) -> Array:
+    """Finite numbers (m,) in float64."""
+    array = finite(name, values)
+    if array.shape != (m,):
+        raise ValueError(f"{name} has shape {array.shape}; pass one number for each of {m} rows")
+    return array
 
 
 def same_type(name: str, one: NDArray[Any], other: NDArray[Any]) -> None:

@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier
+from mercer import (
+    KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+)
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
 from mercer.linalg import blas_threads
@@ -62,6 +67,12 @@ def test_regression_on_dask(banana, arrays):
     model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(arrays[0], arrays[0][:, 0])
     expected = KernelRidgeRegressor(RBF(gamma=2.0), alpha=0.1, centers=GRID).fit(X, X[:, 0])
     assert_allclose(model.predict(arrays[0]).compute(), expected.predict(X), atol=1e-9)
+
+
+def test_a_machine_on_dask_is_that_of_memory(banana, arrays):
+    machine = KernelMachineClassifier(RBF(gamma=2.0), loss="logistic", alpha=0.1, centers=GRID)
+    expected = machine.fit(*banana).decision_function(banana[0])
+    assert_allclose(machine.fit(*arrays).decision_function(arrays[0]).compute(), expected, atol=0.01)
 
 
 def test_lazy_outputs_computed_in_threads_leave_no_limit_of_blas_threads_behind(arrays):

@@ -242,3 +242,10 @@ def test_a_model_that_is_fitted_meanwhile_is_exported_as_one_of_its_states():
     finally:
         done.set()
         writer.join()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_kernels_vanish_far_away(nu, run_python):
+    model = SparseFisherClassifier(Matern(nu, gamma=0.5), max_centers=10).fit(*BANANA)
+    far = np.array([[1e200, 0.0], [0.0, 0.0]])
+    assert_answers(run_python(to_python(model), far), model, far)

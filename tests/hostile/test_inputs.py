@@ -21,6 +21,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import (
     KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
     KernelRidgeRegressor,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
@@ -77,11 +79,22 @@ SPARSE = {
     "prune": [True],
     "widths": [[0.5, 1.0, 2.0], [], [0.0], [np.nan], "x"],
 }
+MACHINE = {
+    "loss": ["squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge", "pinball", "x"],
+    "penalty": ["coef", "l1", "elastic_net", "x", None],
+    "centers": CENTERS,
+    "delta": NUMBERS,
+    "epsilon": NUMBERS,
+    "l1_ratio": NUMBERS,
+    "max_memory": NUMBERS,
+}
 ONLINE = {"nu": NUMBERS, "max_centers": [1, 3, 0, -1, 2.5, None], "decay": NUMBERS, "window": [1, 5, 0, None]}
 COMMON = {"kernel": KERNELS, "alpha": NUMBERS, "penalty": ["coef", "x", None]}
 PARAMETERS = {
     KernelFisherClassifier: {**COMMON, **CLASSES, **LARGE, "n_components": [1, 2, 0, 9, 1.5]},
     KernelRidgeRegressor: {**COMMON, **LARGE, "fit_intercept": [False]},
+    KernelMachineClassifier: {**COMMON, **CLASSES, **MACHINE},
+    KernelMachineRegressor: {**COMMON, **MACHINE, "quantile": [0.1, [0.2, 0.8], 0.0, [], "x"]},
     SparseFisherClassifier: {**COMMON, **CLASSES, **SPARSE},
     SparseKernelRegressor: {**COMMON, **SPARSE},
     OnlineFisherClassifier: {"kernel": KERNELS, "alpha": NUMBERS, **ONLINE, "calibration": ["isotonic", "x"]},

@@ -8,7 +8,7 @@ import pytest
 import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import make_banana
@@ -42,8 +42,12 @@ def test_each_fold_is_predicted_by_a_model_chosen_without_it(model):
     for fold in range(10):
         without = clone(model).set_params(random_state=0).fit(X[outer != fold], y[outer != fold])
         predicted[outer == fold] = without.predict(X[outer == fold])
-    score = accuracy_score if hasattr(model, "predict_proba") else r2_score
-    assert fitted.loo_score_ == pytest.approx(score(y, predicted), abs=1e-12)
+    if hasattr(model, "predict_proba"):
+        expected = accuracy_score(y, predicted)
+    else:
+        # In place of the variance of these rows that to be expected of new ones.
+        expected = 1.0 - np.mean((y - predicted) ** 2) / np.var(y, ddof=1)
+    assert fitted.loo_score_ == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])
@@ -206,3 +210,58 @@ def test_threads_that_read_a_score_choose_anew_once(monkeypatch):
         scores = list(pool.map(lambda _: model.loo_score_, range(4)))
     assert len(calls) == 1
     assert len(set(scores)) == 1
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.5])
+def test_groups_whose_numbers_tell_their_class_are_predicted_as_others_are(shift):
+    """Dealt by number, each fold would have one class, the rarer one without it."""
+    scores = []
+    for seed in range(6):
+        rng, group = np.random.default_rng(seed), np.repeat(np.arange(40), 3)
+        X, y = rng.normal(size=(120, 3)), group % 2
+        X[:, 0] += shift * y
+        other = rng.permutation(40)[group]
+        scores.append(
+            [KernelFisherClassifier(random_state=0).fit(X, y, groups=g).loo_score_ for g in (group, other)]
+        )
+    by_number, by_name = np.mean(scores, axis=0)
+    # Four standard errors of a mean of 720 rows.
+    assert abs(by_number - by_name) < 4.0 * 0.5 / 720**0.5
+    assert by_number > 0.4
+
+
+def test_a_class_that_only_one_group_has_is_not_missed():
+    rng, group = np.random.default_rng(0), np.arange(60) // 6
+    X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
+    y[group == 0] = 2
+    for more in ({"priors": [0.3, 0.3, 0.4]}, {"n_components": 2}):
+        model = KernelFisherClassifier(random_state=0, **more).fit(X, y, groups=group)
+        assert 0.0 <= model.loo_score_ <= 1.0
+        assert_array_equal(np.unique(group[model._anew.outer < 0])[0], 0)
+
+
+@pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("kind", [KernelFisherClassifier, SparseFisherClassifier])
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_few_rows_of_many_classes_are_not_known(calibration, each, kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10 * each, 2)), np.arange(10 * each) % 10
+    model = kind(calibration=calibration, random_state=0).fit(X, y)
+    assert model.loo_score_ <= 0.2
+    assert model.predict_proba(rng.normal(size=(200, 2))).max() < 0.25
+    if each == 1:
+        assert model.loo_best_score_ == 0.0
+
+
+def test_large_counts_are_not_repeated():
+    X, y = make_banana(40, random_state=0)
+    weight = np.full(40, 1e9)
+    weight[0] += 1
+    model = KernelFisherClassifier(weights="counts", random_state=0).fit(X, y, sample_weight=weight)
+    assert model.loo_score_ == model.loo_best_score_
+
+
+def test_a_constant_target_is_not_better_than_it_is():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert KernelRidgeRegressor(random_state=0).fit(X, np.ones(40)).loo_score_ in (0.0, 1.0)

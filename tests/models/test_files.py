@@ -13,13 +13,18 @@ import skops.io
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from mercer import (
     KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
     KernelRidgeRegressor,
+    LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
     PairwiseClassifier,
@@ -244,6 +249,10 @@ ON_CSR = [
     PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5))),
     SparseFisherClassifier(RBF(gamma=0.5), max_centers=8, widths=[0.5, 2.0]),
     SparseKernelRegressor(RBF(gamma=0.5), max_centers=8),
+    KernelMachineClassifier(RBF(gamma=0.5), loss="hinge"),
+    KernelMachineRegressor(RBF(gamma=0.5), penalty="l1"),
+    KernelNoveltyDetector(RBF(gamma=0.5)),
+    LPBoostClassifier(LogisticRegression()),
     OnlineFisherClassifier(RBF(gamma=0.5), max_centers=8),
     OnlineKernelRegressor(RBF(gamma=0.5), max_centers=8),
     *(KernelRidgeRegressor(kernel, alpha=1.0) for kernel in VECTOR_KERNELS),

@@ -97,11 +97,12 @@ def test_a_long_call_says_how_long_it_has_taken_so_far(every_phase, capsys, monk
 
 def test_on_a_screen_the_line_is_renewed(every_phase, without_tqdm, monkeypatch):
     screen = on_a_screen(monkeypatch)
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    # Long enough that the first rows come before the first line on a busy machine, too.
+    monkeypatch.setattr(module, "PAUSE", 0.2)
     with progress("moments", 10, verbose=1) as advance:
         for n in (4, 4, 2):
             advance(n)
-            time.sleep(0.2)
+            time.sleep(0.5)
     states = screen.getvalue().split("\r\x1b[K")[1:]
     seen = list(dict.fromkeys(state.split(" rows")[0] for state in states))
     assert seen == ["moments: 4 of 10", "moments: 8 of 10", "moments: 10"]

@@ -10,10 +10,10 @@ from sklearn.datasets import load_iris
 from mercer import KernelFisherClassifier
 from mercer.datasets import make_banana, make_ringnorm, make_twonorm
 from mercer.errors import NumericalWarning
-from mercer.kernels import RBF, Linear, Sigmoid
+from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
 from mercer.rows import Tally, reading_of
 from mercer.scores.evidence import Training
-from mercer.scores.knowledge import _left_out, learn
+from mercer.scores.knowledge import _blocks, _left_out, learn
 
 
 def training_of(X, weight=None):
@@ -192,8 +192,18 @@ def test_left_out_folds_are_refitted(rng, n):
         covariance = np.linalg.inv(rest.T @ rest + penalty)
         rows = fold == number
         expected = np.einsum("ij,jk,ik->i", psi[rows], covariance, psi[rows])
-        found = _left_out(knowledge, training, np.arange(n), np.zeros(0, dtype=int), np.zeros(0)).leverage[rows]
-        assert_allclose(found, expected, rtol=1e-6)
+        none = np.zeros(0, dtype=int)
+        found = _left_out(knowledge, _blocks(knowledge, X), training, np.arange(n), none, np.zeros(0))
+        assert_allclose(found.leverage[rows], expected, rtol=1e-6)
+
+
+def test_many_coordinates_are_computed_anew_instead_of_kept(rng, monkeypatch):
+    training = replace(training_of(rng.normal(size=(700, 2))), fold=np.arange(700) % 7)
+    kept, trust = learn(RBF(gamma=0.5), training, 0.5)
+    monkeypatch.setattr("mercer.scores.knowledge.MOST_KEPT", 1)
+    anew, again = learn(RBF(gamma=0.5), training, 0.5)
+    assert_array_equal(trust, again)
+    assert kept.usual == anew.usual
 
 
 def test_rows_in_a_regular_order_are_all_represented(rng):
@@ -208,3 +218,48 @@ def test_rows_in_a_regular_order_are_all_represented(rng):
 def test_new_rows_are_as_usual_however_many_there_are(rng, n):
     knowledge, _ = learn(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
     assert (knowledge.novelty(rng.normal(size=(2000, 4))) > 0.0).mean() < 0.03
+
+
+def test_a_function_on_rows_is_known_like_the_kernel_that_it_is(rng):
+    """k(x, x) varies, and is asked for: its mean would stand for rows that are shorter or longer."""
+    X, new = rng.normal(size=(80, 2)), 10.0 ** rng.uniform(-2.0, 3.0, size=(50, 1)) * rng.normal(size=(50, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=80) > 0.0).astype(int)
+    given = KernelFisherClassifier(FromCallable(lambda A, B: np.asarray(A) @ np.asarray(B).T, psd=True), alpha=0.1)
+    rows = KernelFisherClassifier("linear", alpha=0.1).fit(X, y)
+    assert_allclose(given.fit(X, y).novelty(new), rows.novelty(new), atol=1e-5)
+    assert_allclose(given.predict_proba(new), rows.predict_proba(new), atol=1e-6)
+
+
+def test_values_with_a_diagonal_that_varies_have_no_novelty(rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    model = KernelFisherClassifier("precomputed", alpha=0.1).fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="diagonal is not constant"):
+        model.novelty(X @ X.T)
+
+
+def test_the_order_of_kernel_values_does_not_matter(rng):
+    X, y = make_banana(350, random_state=0)
+    K, order = RBF(gamma=0.5).block(X, X), rng.permutation(350)
+    new = RBF(gamma=0.5).block(3.0 * rng.normal(size=(50, 2)), X)
+    one = KernelFisherClassifier("precomputed", alpha=0.1).fit(K, y)
+    other = KernelFisherClassifier("precomputed", alpha=0.1).fit(K[np.ix_(order, order)], y[order])
+    # The last pivots are chosen among rows of which hardly anything is new: rounding decides.
+    near = one.novelty(new) < 3.0
+    assert near.sum() > 10
+    assert_allclose(one.novelty(new)[near], other.novelty(new[:, order])[near], atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["linear", "poly"])
+def test_a_row_beyond_all_numbers_does_not_spoil_the_others(name, rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    model = KernelFisherClassifier(name, random_state=0).fit(X + y[:, None], y)
+    P = model.predict_proba([[1.0, 0.0], [1e155 if name == "linear" else 1e60, 0.0]])
+    assert_allclose(P[0], model.predict_proba([[1.0, 0.0]])[0])
+    assert_allclose(P[1], model.priors_, atol=0.01)
+
+
+def test_no_objects_have_no_novelty():
+    words = ["a", "ab", "abc", "b", "bc", "bcd"]
+    kernel = FromCallable(pairwise(lambda a, b: float(len(set(a) & set(b)))), psd=True)
+    model = KernelFisherClassifier(kernel, alpha=0.1).fit(words, [0, 0, 0, 1, 1, 1])
+    assert model.novelty([]).shape == (0,)

@@ -1,5 +1,7 @@
 """Every loss with every penalty agrees with another solver, and every solution carries its duality gap."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_less
@@ -10,6 +12,7 @@ from sklearn.svm import SVC, SVR
 from mercer.solvers.programs import Program, solve
 from mercer.solvers.programs.descent import minimize_lasso
 from mercer.solvers.programs.interior import interior_point
+from mercer.solvers.programs.left_out import leave_each_out
 from mercer.solvers.programs.losses import (
     CornerLoss,
     EpsilonInsensitive,
@@ -17,6 +20,7 @@ from mercer.solvers.programs.losses import (
     Huber,
     Logistic,
     Pinball,
+    Rounded,
     SmoothLoss,
     Squared,
     SquaredHinge,
@@ -256,3 +260,99 @@ def test_the_interior_point_method_solves_linear_programs_too(rows, name):
     assert inner.converged
     assert_allclose(inner.objective, outer.objective, rtol=1e-6)
     assert (inner.coef != 0.0).sum() < 40
+
+
+def refitted(program, *, columns=False):
+    """Outputs of each row for the program without it, and without its column."""
+    n, outputs = len(program.y), []
+    for i in range(n):
+        keep, some = np.arange(n) != i, np.arange(program.m) != (i if columns else -1)
+        part = Program(
+            program.loss,
+            program.Phi[keep][:, some],
+            program.y[keep],
+            program.weight[keep],
+            program.ridge,
+            program.lasso,
+        )
+        found = solve(part)
+        outputs.append(program.Phi[i, some] @ found.coef + found.intercept)
+    return np.array(outputs)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_squared_loss_is_exact(rows, columns):
+    program = program_of(rows, "squared", "ridge")
+    own = np.arange(80) if columns else None
+    left = leave_each_out(program, solve(program), program.weight, own)
+    assert_allclose(left.outputs, refitted(program, columns=columns), atol=1e-7)
+
+
+def test_part_of_a_weight_leaves(rows):
+    program = program_of(rows, "squared", "ridge")
+    left = leave_each_out(program, solve(program), 0.5 * program.weight)
+    i, weight = 7, program.weight.copy()
+    weight[i] *= 0.5
+    found = solve(Program(program.loss, program.Phi, program.y, weight, program.ridge))
+    assert_allclose(left.outputs[i], program.Phi[i] @ found.coef + found.intercept, atol=1e-9)
+
+
+def optimism(program, own=None):
+    """The mean loss of training rows, how much larger it is if each is left out, and the error of that."""
+    found = solve(program)
+    left = leave_each_out(program, found, program.weight, own).outputs
+    outputs = program.outputs(found.coef, found.intercept), refitted(program, columns=own is not None), left
+    trained, again, approximate = (program.weight @ program.loss.value(program.y, f) for f in outputs)
+    return trained, again - trained, approximate - again
+
+
+SMOOTH = {
+    "logistic": Logistic(),
+    "squared_hinge": SquaredHinge(),
+    "huber": Huber(0.3),
+    "hinge": Rounded(Hinge(), 0.2),
+    "absolute": Rounded(EpsilonInsensitive(), 0.2),
+    "pinball": Rounded(Pinball(0.8), 0.2),
+}
+
+
+# The parabola of the logistic loss is nearly the loss; where curvatures jump, steps go on until they are exact.
+@pytest.mark.parametrize(("name", "share"), [(name, 0.01 if name != "logistic" else 0.02) for name in SMOOTH])
+def test_steps_find_the_optimism(rows, name, share):
+    program = replace(program_of(rows, name, "ridge", Phi=rows[1]), loss=SMOOTH[name])
+    trained, more, error = optimism(program)
+    assert more > 0.1 * trained
+    assert abs(error) < share * more
+
+
+def test_further_steps_are_refitting_where_curvatures_jump(rows):
+    for name in ("huber", "squared_hinge"):
+        program = program_of(rows, name, "ridge", Phi=rows[1])
+        left = leave_each_out(program, solve(program), program.weight)
+        assert_allclose(left.outputs, refitted(program), atol=1e-4)
+
+
+def test_arcs_are_below_the_corners_they_replace(rows):
+    f = np.linspace(-3.0, 3.0, 80)
+    for name in ("hinge", "absolute", "pinball"):
+        arc = SMOOTH[name]
+        y = rows[3] if name == "hinge" else rows[2]
+        less = arc.loss.value(y, f) - arc.value(y, f)
+        assert (less >= -1e-12).all()
+        assert (less <= 0.5 * 0.2 + 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["squared", "huber", "logistic", "squared_hinge"])
+def test_columns_that_were_selected_leave_with_their_rows(rows, name):
+    program = program_of(rows, name, "lasso")
+    assert 0 < np.count_nonzero(solve(program).coef) < 60
+    trained, more, error = optimism(program, np.arange(80))
+    assert more > 0.1 * trained
+    assert abs(error) < 0.4 * more
+
+
+@pytest.mark.parametrize("name", ["squared", "huber"])
+def test_degrees_of_freedom_lie_between_one_and_the_number_of_rows(rows, name):
+    program = program_of(rows, name, "ridge", Phi=rows[1])
+    left = leave_each_out(program, solve(program), program.weight)
+    assert 1.0 < left.degrees_of_freedom < 80.0

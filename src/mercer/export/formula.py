@@ -27,8 +27,9 @@ SQUARE, ABSOLUTE, PRODUCT = (
 )
 MATERN = {
     0.5: "exp(-sqrt(2.0 * s))",
-    1.5: "(1.0 + sqrt(6.0 * s)) * exp(-sqrt(6.0 * s))",
-    2.5: "(1.0 + sqrt(10.0 * s) + 10.0 * s / 3.0) * exp(-sqrt(10.0 * s))",
+    # Beyond 1e6 the exponential is zero, and an infinite s would not be.
+    1.5: "(1.0 + sqrt(6.0 * fmin(s, 1e6))) * exp(-sqrt(6.0 * fmin(s, 1e6)))",
+    2.5: "(1.0 + sqrt(10.0 * fmin(s, 1e6)) + 10.0 * fmin(s, 1e6) / 3.0) * exp(-sqrt(10.0 * fmin(s, 1e6)))",
     np.inf: "exp(-s)",
 }
 

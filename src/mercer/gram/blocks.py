@@ -88,7 +88,8 @@ def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Flo
 
 
 def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> Floats:
-    K = np.asarray(at(X, room))
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = np.asarray(at(X, room))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 
@@ -113,9 +114,13 @@ def self_similarity(kernel: Kernel, X: Any) -> Floats:
     return own
 
 
-def own_values(kernel: Kernel, X: Any) -> Array:
-    """k(x, x) (n,) in float64."""
-    return np.asarray(self_similarity(kernel, X), dtype=np.float64)
+def own_values(kernel: Kernel, X: Any, *, most: float | None = None) -> Array:
+    """k(x, x) (n,) in float64; where it overflows it is ``most``, None: that is an error."""
+    if most is None:
+        return np.asarray(self_similarity(kernel, X), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = np.asarray(kernel.diag(X), dtype=np.float64)
+    return np.clip(np.nan_to_num(own, nan=most), 0.0, most)
 
 
 def check_finite(kernel: Kernel, K: Floats) -> None:

@@ -1,7 +1,5 @@
 """Moments of rows against centers: the sufficient statistics of a fit with m centers."""
 
-import math
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.blocks import AgainstCenters, check_finite, overflow
 from mercer.gram.coordinates import Coordinates
+from mercer.gram.room import Room
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows
 from mercer.types import Array, Indices
@@ -91,6 +90,13 @@ class Moments:
         constants = np.abs(shift) + np.abs(intercept)
         return sums, np.abs(slopes).T @ np.abs(self.C) + np.outer(constants, np.abs(self.t))
 
+    def square(self, coef: Array, intercept: float) -> float:
+        """sum w f² for f = k'coef + intercept, coef (m,)."""
+        slopes, shift, where = coef, intercept, self.coordinates
+        if where is not None:
+            slopes, shift = where.slopes(coef[:, None])[:, 0], float(where.origin @ coef) + intercept
+        return float(slopes @ self.G @ slopes + 2.0 * shift * (self.s @ slopes) + self.n * shift**2)
+
     def in_double(self) -> "Moments":
         """The same in float64, as copies."""
         return replace(self, **{name: getattr(self, name).astype(np.float64) for name in ("s", "G", "C")})
@@ -141,13 +147,31 @@ class MomentsOf(AgainstCenters):
 
     def _piece(self, block: Block) -> Moments:
         """Moments in the precision of the products; the memory of G is reused for the next piece."""
+        piece = self.sums(self.columns(block), target_columns(block), block.weight)
+        self.check(piece, block)
+        return piece
+
+    def columns(self, block: Block) -> NDArray[Any]:
+        """Kernel values or coordinates (b, m) of a piece, in the memory of the previous ones."""
         K = self._in_precision(self._values_in_room(block))
-        if self.coordinates is not None:
-            K = self.coordinates.of_rows(K, lambda shape: self._space("strip", shape, self.dtype))
-        Y = target_columns(block)
-        w = np.ones(len(Y)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-        WY = Y if block.weight is None else w[:, None] * Y
-        if block.weight is None:
+        if self.coordinates is None:
+            return K
+        return self.coordinates.of_rows(K, lambda shape: self._room.space("strip", shape, self.dtype))
+
+    def copied(self, K: NDArray[Any]) -> NDArray[Any]:
+        """Columns that may be overwritten, in the memory of the previous copy."""
+        copy = self._room.space("copy", K.shape, K.dtype)
+        np.copyto(copy, K)
+        return copy
+
+    def sums(self, K: NDArray[Any], Y: Array, weight: Array | None) -> Moments:
+        """Moments of columns K (b, m), which are overwritten if there are weights, and targets (b, q).
+
+        The memory of G is reused for the next sums.
+        """
+        w = np.ones(len(Y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        WY = Y if weight is None else w[:, None] * Y
+        if weight is None:
             sides = np.column_stack([w, Y])
         else:
             root = np.sqrt(w)[:, None]
@@ -155,37 +179,30 @@ class MomentsOf(AgainstCenters):
             sides = root * np.column_stack([np.ones(len(w)), Y])
         with np.errstate(over="ignore", invalid="ignore"):
             C = K.T @ sides.astype(K.dtype, copy=False)
-            G = np.matmul(K.T, K, out=self._space("G", (K.shape[1], K.shape[1]), self.dtype))
-        if not np.isfinite(G.diagonal()).all():
-            check_finite(self.kernel, self.values(block.X))
-            raise overflow(self.kernel, K.dtype)
+            G = np.matmul(K.T, K, out=self._room.space("G", (K.shape[1], K.shape[1]), self.dtype))
         return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
+
+    def check(self, piece: Moments, block: Block) -> None:
+        """Raise KernelError if the sums of a block are not finite."""
+        if not np.isfinite(piece.G.diagonal()).all():
+            check_finite(self.kernel, self.values(block.X))
+            raise overflow(self.kernel, piece.G.dtype)
 
     def _values_in_room(self, block: Block) -> NDArray[Any]:
         """K; for dense numeric rows, in the memory of the previous K."""
-        if not isinstance(block.X, np.ndarray) or block.X.dtype.kind != "f":
-            return self.values(block.X)
-        return self.values(block.X, self._space("values", (block.n_rows, n_rows(self.centers)), block.X.dtype))
+        return self.values(block.X, self._room.for_values(block.X, n_rows(self.centers)))
 
     def _in_precision(self, K: NDArray[Any]) -> NDArray[Any]:
         """K in the type of the products."""
         if K.dtype == self.dtype:
             return K
-        wide = self._space("K", K.shape, self.dtype)
+        wide = self._room.space("K", K.shape, self.dtype)
         np.copyto(wide, K)
         return wide
 
-    def _space(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An uninitialized array of this thread; the next call with the same name returns the same memory."""
-        held = self._room.__dict__
-        if name not in held or held[name].size < math.prod(shape) or held[name].dtype != dtype:
-            held[name] = np.empty(math.prod(shape), dtype=dtype)
-        array: NDArray[Any] = held[name][: math.prod(shape)].reshape(shape)
-        return array
-
     @cached_property
-    def _room(self) -> threading.local:
-        return threading.local()
+    def _room(self) -> Room:
+        return Room()
 
 
 def pieces(n: int, size: int) -> list[tuple[int, int]]:

@@ -51,6 +51,13 @@ def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> Sy
     return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
 
+def centered(K: Array) -> Array:
+    """Symmetric kernel values (n, n) around the mean of the rows in feature space; a copy."""
+    mean: Array = K.mean(axis=0)
+    around: Array = K - mean - mean[:, None] + mean.mean()
+    return around
+
+
 def symmetric_eigen(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (n,) in ascending order and eigenvectors (n, n) of symmetric A, destroyed."""
     A = np.require(A, np.float64, ["F", "W"])

@@ -1,6 +1,9 @@
 """scikit-learn estimators, which validate, call one function, and store."""
 
+from mercer.models.boosting import LPBoostClassifier
+from mercer.models.detector import KernelNoveltyDetector
 from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.machine import KernelMachineClassifier, KernelMachineRegressor
 from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
 from mercer.models.pairwise import PairwiseClassifier
 from mercer.models.regression import KernelRidgeRegressor
@@ -8,7 +11,11 @@ from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
 
 __all__ = [
     "KernelFisherClassifier",
+    "KernelMachineClassifier",
+    "KernelMachineRegressor",
+    "KernelNoveltyDetector",
     "KernelRidgeRegressor",
+    "LPBoostClassifier",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
     "PairwiseClassifier",

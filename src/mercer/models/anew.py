@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score
 
 from mercer.errors import MercerError, without_warnings
 from mercer.kernels import Kernel
 from mercer.models.state import Awaited, aside, lock_of
 from mercer.rows.progress import progress
 from mercer.rows.table import take
-from mercer.scores.criteria import r_squared
 from mercer.scores.evidence import Training
 from mercer.types import Array, Indices
 
@@ -48,13 +46,15 @@ class Anew:
 
     @property
     def score(self) -> float:
-        """Accuracy or R² of the predicted rows."""
-        held = np.flatnonzero(self.outer >= 0)
-        y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
+        """Accuracy, or R² to expect, of predicted rows; the only row of a class cannot be, and is an error."""
+        held = self.outer >= 0
         if is_classifier(self.model):
-            return float(accuracy_score(y, predicted, sample_weight=standing))
-        n = len(held)
-        return r_squared(y.reshape(n, -1), predicted.reshape(n, -1), standing)
+            _, number, count = np.unique(self.y, return_inverse=True, return_counts=True)
+            counted = held | (count[number] == 1)
+            right = held & (self.predicted == self.y)
+            return float(np.average(right[counted], weights=self.standing[counted]))
+        y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
+        return float(self.model._expected_score(y, predicted, standing))
 
     @property
     def is_known(self) -> bool:
@@ -70,13 +70,22 @@ class Anew:
             return np.asarray(vars(self)["_found"])
 
     def _predicted(self) -> NDArray[Any]:
-        predicted, folds = self.y.copy(), np.unique(self.outer[self.outer >= 0])
+        predicted, folds = None, np.unique(self.outer[self.outer >= 0])
         verbose = getattr(self.model, "verbose", 0)
         with without_warnings(), progress("choosing anew", len(folds), verbose=verbose, unit="folds") as advance:
             for fold in folds:
                 rows = np.flatnonzero(self.outer == fold)
-                predicted[rows] = self._chosen_without(fold).predict(take(self.X, rows))
+                found = self._chosen_without(fold).predict(take(self.X, rows))
+                if predicted is None:
+                    # Several quantiles of one target have a column each.
+                    predicted = (
+                        self.y.copy()
+                        if found.shape[1:] == self.y.shape[1:]
+                        else np.zeros((len(self.y), *found.shape[1:]))
+                    )
+                predicted[rows] = found
                 advance(1)
+        assert predicted is not None
         return predicted
 
     def _chosen_without(self, fold: int) -> Any:
@@ -146,9 +155,10 @@ def choose_anew(
     None if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts
     are so many rows: folds depend on the order of the distinct rows, not on where their copies are.
     """
-    rows = np.repeat(np.arange(len(y)), np.where(training.weight > 0, training.count, 0.0).astype(np.intp))
-    if kernel.takes_values or not FEWEST <= len(rows) <= MOST_ROWS:
+    count = np.where(training.weight > 0, training.count, 0.0)
+    if kernel.takes_values or not FEWEST <= count.sum() <= MOST_ROWS:
         return None
+    rows = np.repeat(np.arange(len(y)), count.astype(np.intp))
     label = y[rows] if is_classifier(model) else None
     groups = None if training.fold is None else training.fold[rows]
     distinct = kernel.distinct(take(training.X, rows))
@@ -191,11 +201,8 @@ def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indi
     most = 10 if n <= TENTHS else 5
     number = None if label is None else np.unique(label, return_inverse=True)[1]
     if groups is not None:
-        return _folds_of_groups(np.unique(groups, return_inverse=True)[1], number, most)
-    outer = np.empty(n, dtype=np.intp)
-    if number is not None and np.ptp(np.bincount(number)) <= 1:
-        order = order[np.argsort(number[order], kind="stable")]
-    outer[order] = np.arange(n) % most
+        return _folds_of_groups(np.unique(groups, return_inverse=True)[1], number, order, most)
+    outer = _dealt(number, order, most)
     if number is None:
         return outer
     rows_of = [order[number[order] == c] for c in range(number.max() + 1)]
@@ -206,13 +213,30 @@ def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indi
     return outer if sum(len(rows) > 1 for rows in rows_of) > 1 else None
 
 
-def _folds_of_groups(group: Indices, number: Indices | None, most: int) -> Indices | None:
-    """The fold (n,) of each row: that of its group, or -1 if the rows outside of it have one class only."""
+def _dealt(number: Indices | None, order: Indices, most: int) -> Indices:
+    """Folds (n,) dealt in an order (n,), class by class if classes are equally large."""
+    if number is not None and np.ptp(np.bincount(number)) <= 1:
+        order = order[np.argsort(number[order], kind="stable")]
+    outer = np.empty(len(order), dtype=np.intp)
+    outer[order] = np.arange(len(order)) % most
+    return outer
+
+
+def _folds_of_groups(group: Indices, number: Indices | None, order: Indices, most: int) -> Indices | None:
+    """The fold (n,) of each row: that of its group, or -1 if the rows outside of it lack a class.
+
+    Groups are dealt in the order of their first rows, whatever they are called, as rows are without groups: by the
+    class that is most frequent in them.
+    """
     if group.max() + 1 < FEWEST:
         return None
-    outer = group % most
+    groups = group[order][np.sort(np.unique(group[order], return_index=True)[1])]
     if number is None:
-        return outer
-    without = [len(np.unique(number[outer != fold])) > 1 for fold in range(outer.max() + 1)]
+        return _dealt(None, groups, most)[group]
+    table = np.zeros((len(groups), number.max() + 1))
+    np.add.at(table, (group, number), 1.0)
+    kind = np.unique(table.argmax(axis=1), return_inverse=True)[1]
+    outer = _dealt(kind, groups, most)[group]
+    without = [len(np.unique(number[outer != fold])) == table.shape[1] for fold in range(outer.max() + 1)]
     outer = np.where(np.array(without)[outer], outer, -1)
     return outer if outer.max() >= 0 else None

@@ -12,6 +12,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.models.base import KernelModel
 from mercer.models.lazy import lazily
@@ -19,6 +20,7 @@ from mercer.models.state import from_one_state
 from mercer.models.validation import class_targets_of
 from mercer.rows import Labels
 from mercer.scores import Rule
+from mercer.scores.criteria import r_squared
 from mercer.scores.targets import ClassTargets, RealTargets
 from mercer.types import Array, Floats
 
@@ -37,15 +39,14 @@ class LabelAnswers(ClassifierMixin):
         return labels
 
 
-class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMixin, KernelModel):
+class ProbabilityAnswers(LabelAnswers, KernelModel):
     """Predictions of every kernel classifier: its rule applied to its outputs; abstract."""
 
     rule_: Rule
-    scalings_: Any
     # Whether probabilities are no surer than left-out rows justify.
     moderates: ClassVar[bool] = False
-    # Types of numbers that outputs keep.
-    _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
+    # Whether several classes are told apart in discriminant directions.
+    directed: ClassVar[bool] = True
 
     def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
         """The classes of rows with these labels, or the declared ones."""
@@ -74,6 +75,53 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
         F, trust = self._evidence(X)
         return self.rule_.decision(F, trust)
 
+    def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
+        """Outputs (n, q), and the share (n,) of their evidence that counts; None: all of it."""
+        return self._outputs(X), None
+
+
+class NoveltyAnswers(ProbabilityAnswers):
+    """Probabilities that tend to the shares of the classes where little is known of a row; abstract."""
+
+    knowledge_: Any
+
+    @lazily
+    @from_one_state
+    def novelty(self, X: Any) -> Floats:
+        """How little the training rows say about each row (n,).
+
+        The logarithm of half of what is known of all but the 1 % least known training rows, when they are left
+        out, over what is known of the row: the explained share of the prior variance of f over its variance,
+        times the share of k(x, x) that training rows express. Far away it grows without bound. Above zero less is
+        known than is usual, and probabilities tend to the shares of the classes:
+        the log-odds of the evidence are multiplied by exp(-novelty). Rows with a novelty above zero, or above a
+        larger number, are the ones to inspect or to refuse. Costs O(r²) per row, r <= 200.
+        """
+        check_is_fitted(self)
+        if self.knowledge_ is None:
+            raise ValueError(
+                f"there is no novelty for kernel={self.kernel!r}: it is not positive semidefinite, or given by "
+                "values whose diagonal is not constant, so that k(x, x) of new rows is not known; pass another "
+                "kernel, or normalized values"
+            )
+        return self._evaluated(X, self.knowledge_.novelty)
+
+    def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
+        check_is_fitted(self)
+        if self.knowledge_ is None:
+            return self._outputs(X), None
+        f, trust = self._expansion(), self.knowledge_.trust
+        both = self._evaluated(X, lambda rows: np.column_stack([f(rows), trust(rows)]))
+        return both[:, :-1], both[:, -1].astype(np.float64)
+
+
+class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilityAnswers):
+    """Probabilities, and discriminant variates; abstract."""
+
+    scalings_: Any
+    # Types of numbers that outputs keep.
+    _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
+
     @lazily
     @from_one_state
     def transform(self, X: Any) -> Floats:
@@ -85,10 +133,6 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, LabelAnswers, TransformerMix
         """
         F = self._outputs(X)
         return self.rule_.variates(F)
-
-    def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
-        """Outputs (n, q), and the share (n,) of their evidence that counts; None: all of it."""
-        return self._outputs(X), None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -112,6 +156,15 @@ class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q)."""
         return self._shaped(self._outputs(X))
+
+    def _expected_score(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
+        """R² to expect of many new rows, whose variance is larger than that of n rows around their own mean."""
+        values, outputs = (np.asarray(each, dtype=np.float64).reshape(len(y), -1) for each in (y, predicted))
+        found = r_squared(values, outputs, weight)
+        if (values == values[:1]).all():
+            return found
+        rows = float(weight.sum() ** 2 / (weight**2).sum())
+        return 1.0 - (1.0 - found) * (1.0 - 1.0 / rows)
 
     def _shaped(self, F: Floats) -> Floats:
         return F[:, 0] if np.ndim(self.dual_coef_) == 1 else F

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +19,8 @@ from mercer.models.validation import check_stored
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.table import holds_numbers
 from mercer.scores.targets import Targets
+from mercer.tuning.fit import Settings
+from mercer.tuning.passes import Encoder, Look, look
 from mercer.types import Floats
 
 
@@ -128,6 +130,17 @@ class KernelModel(BaseEstimator):
         """Validation of rows in blocks: columns by position, not by name. None for objects."""
         return Columns(self.n_features_in_) if as_kernel(self.kernel).takes_vectors else None
 
+    def _look(
+        self, settings: Settings, rows: Rows, rng: np.random.Generator, declared: ArrayLike | None = None
+    ) -> tuple[Look, Encoder]:
+        """One pass for a sample, and how blocks are validated and their targets encoded; names are stored."""
+        looked = look(settings, rows, rng, classes=is_classifier(self))
+        keep_names(self, feature_names(looked.rows))
+        sample = looked.drawn.sample()
+        if settings.kernel.takes_vectors:
+            self.n_features_in_ = _n_features(sample.X)
+        return looked, Encoder(self._settle(sample.y, looked.drawn.labels, declared), self._check_block())
+
     def _outputs(self, X: Any) -> Floats:
         """f (n, q) at new rows from any source."""
         check_is_fitted(self)
@@ -147,3 +160,9 @@ class KernelModel(BaseEstimator):
         intercept = np.atleast_1d(self.intercept_)
         coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
+
+
+def _n_features(X: Any) -> int:
+    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
+    return int(X.shape[1])

@@ -2,19 +2,15 @@
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels import Kernel
-from mercer.models.answers import ClassAnswers
-from mercer.models.lazy import lazily
+from mercer.models.answers import ClassAnswers, NoveltyAnswers
 from mercer.models.resumable import ResumableModel
-from mercer.models.state import Awaited, from_one_state, in_one_step
-from mercer.types import Array, Floats
+from mercer.models.state import Awaited, in_one_step
 
 
-class KernelFisherClassifier(ClassAnswers, ResumableModel):
+class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -248,32 +244,3 @@ class KernelFisherClassifier(ClassAnswers, ResumableModel):
             forgotten, and so are rows of the sample.
         """
         return self._add(X, y, sample_weight, decay, classes)
-
-    @lazily
-    @from_one_state
-    def novelty(self, X: Any) -> Floats:
-        """How little the training rows say about each row (n,).
-
-        The logarithm of half of what is known of all but the 1 % least known training rows, when they are left
-        out, over what is known of the row: the explained share of the prior variance of f over its variance,
-        times the share of k(x, x) that training rows express. Far away it grows without bound. Above zero less is
-        known than is usual, and probabilities tend to the shares of the classes:
-        the log-odds of the evidence are multiplied by exp(-novelty). Rows with a novelty above zero, or above a
-        larger number, are the ones to inspect or to refuse. Costs O(r²) per row, r <= 200.
-        """
-        check_is_fitted(self)
-        if self.knowledge_ is None:
-            raise ValueError(
-                f"there is no novelty for kernel={self.kernel!r}, which is not positive semidefinite; use another "
-                "kernel"
-            )
-        return self._evaluated(X, self.knowledge_.novelty)
-
-    def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
-        """Outputs (n, q), and the share (n,) of their evidence that counts: less where little is known."""
-        check_is_fitted(self)
-        if self.knowledge_ is None:
-            return self._outputs(X), None
-        f, trust = self._expansion(), self.knowledge_.trust
-        both = self._evaluated(X, lambda rows: np.column_stack([f(rows), trust(rows)]))
-        return both[:, :-1], both[:, -1].astype(np.float64)

@@ -11,9 +11,11 @@ import numpy as np
 from mercer.kernels import Kernel
 from mercer.rows.progress import say
 from mercer.scores.targets import Targets
+from mercer.solvers.programs.losses import Huber, Loss
 from mercer.tuning import TuningPath
 from mercer.tuning.few_rows import FewRows
 from mercer.tuning.fit import Fit
+from mercer.tuning.machine import MachineFit
 from mercer.types import Indices
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -57,8 +59,7 @@ class FitReport:
         lines["rounding"] = f"changes outputs by at most {self.error:.0e} of their spread"
         if self.products:
             lines["products"] = self.products
-        width = max(map(len, lines)) + 2
-        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+        return _aligned(lines)
 
     def _matrix(self) -> str:
         """What is known of the kernel matrix."""
@@ -97,8 +98,7 @@ class SparseReport:
             "compared": self.searched,
             "held-out rows": self.loo,
         }
-        width = max(map(len, lines)) + 2
-        return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+        return _aligned(lines)
 
     @classmethod
     def of(cls, fit: FewRows, targets: Targets, selection: str, score: float) -> "SparseReport":
@@ -117,6 +117,70 @@ class SparseReport:
             searched=_tried(fit.trials) or "nothing: there is only one kernel",
             loo=targets.score_words(score) + BEST,
         )
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """Facts about the fit of a machine; ``str`` returns them as lines."""
+
+    n_rows: int
+    n_centers: int
+    loss: str
+    penalty: str
+    kernel: Kernel
+    alpha: float
+    criterion: str
+    criterion_value: float
+    searched: str
+    loo: str
+    degrees_of_freedom: float
+    status: str
+
+    def __str__(self) -> str:
+        lines = {
+            "rows": f"{self.n_rows}, of which {self.n_centers} have coefficients",
+            "program": f"{self.loss} with the penalty {self.penalty}",
+            "kernel": str(self.kernel),
+            "alpha": f"{self.alpha:.4g}",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out each row by Newton steps",
+            "compared": self.searched,
+            "held-out rows": self.loo,
+            "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
+            "solver": self.status,
+        }
+        return _aligned(lines)
+
+    @classmethod
+    def of(cls, fit: MachineFit, targets: Targets, loss: str, penalty: str, score: float) -> "MachineReport":
+        """The report of a fit with this leave-one-out score."""
+        return cls(
+            n_rows=fit.n_rows,
+            n_centers=len(fit.coef),
+            loss=_loss_words(loss, fit.losses),
+            penalty=penalty,
+            kernel=fit.kernel,
+            alpha=fit.alpha,
+            criterion=targets.criterion_name,
+            criterion_value=fit.criterion_value,
+            searched=_searched(fit.paths),
+            loo=targets.score_words(score) + BEST,
+            degrees_of_freedom=fit.degrees_of_freedom,
+            status=fit.status,
+        )
+
+
+def _aligned(lines: dict[str, str]) -> str:
+    """Names and texts as lines."""
+    width = max(map(len, lines)) + 2
+    return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
+
+
+def _loss_words(loss: str, losses: Sequence[Loss]) -> str:
+    """The name of a loss, with the widths that were chosen."""
+    widths = [each.delta if isinstance(each, Huber) else getattr(each, "epsilon", 0.0) for each in losses]
+    if not any(widths):
+        return f"{loss} loss"
+    return f"{loss} loss of width {', '.join(dict.fromkeys(f'{width:.3g}' for width in widths))}"
 
 
 def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:

@@ -14,7 +14,7 @@ from mercer.centers.resolve import EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
-from mercer.models.base import KernelModel, check_names, keep_names, read_blocks
+from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
 from mercer.models.validation import (
@@ -40,7 +40,7 @@ from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
-from mercer.tuning.passes import Encoder, PassState, begin, look
+from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
@@ -129,9 +129,7 @@ class ResumableModel(Scored, KernelModel):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(
-                self._state.targets, fit, settings.penalty, _anew(self, settings, fit, rows)
-            )
+            self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
@@ -141,9 +139,7 @@ class ResumableModel(Scored, KernelModel):
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(
-                self._state.targets, fit, settings.penalty, _anew(self, settings, fit, rows)
-            )
+            self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
@@ -151,7 +147,7 @@ class ResumableModel(Scored, KernelModel):
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        self.__dict__ |= attributes_of(targets, fit, settings.penalty, _anew(self, settings, fit, rows))
+        self.__dict__ |= attributes_of(targets, fit, settings, _anew(self, settings, fit, rows))
         return self
 
     @in_one_step
@@ -236,15 +232,9 @@ class ResumableModel(Scored, KernelModel):
 
         ``every``: only the budget keeps every row from being a center.
         """
-        looked = look(settings, rows, rng, classes=is_classifier(self))
-        keep_names(self, feature_names(looked.rows))
-        sample = looked.drawn.sample()
-        if settings.kernel.takes_vectors:
-            self.n_features_in_ = _n_features(sample.X)
-        targets = self._settle(sample.y, looked.drawn.labels, declared)
-        self.__dict__ |= targets.known
+        looked, encode = self._look(settings, rows, rng, declared)
+        self.__dict__ |= encode.targets.known
         names = getattr(self, "feature_names_in_", None)
-        encode = Encoder(targets, self._check_block())
         self._state = begin(settings, encode, looked, rng, fold, compared, names, every=every)
         self._begun_with = parameters_of(self, FIXED)
 
@@ -304,7 +294,7 @@ class ResumableModel(Scored, KernelModel):
 
     def _solution(self) -> dict[str, Any]:
         """The fitted attributes that follow from the state."""
-        return attributes_of(self._state.targets, self._state.solved(None), self._state.settings.penalty)
+        return attributes_of(self._state.targets, self._state.solved(None), self._state.settings)
 
 
 def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows) -> Anew | None:
@@ -358,12 +348,6 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
     )
 
 
-def _n_features(X: Any) -> int:
-    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
-        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
-    return int(X.shape[1])
-
-
 def settings_of(model: ResumableModel) -> Settings:
     """The parameters of a model, validated."""
     check_parameters(model)
@@ -380,9 +364,9 @@ def settings_of(model: ResumableModel) -> Settings:
     )
 
 
-def attributes_of(targets: Targets, fit: Fit, penalty: Penalty, anew: Anew | None = None) -> dict[str, Any]:
+def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:
     """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
-    tuned, learned = fit.tuned, _learned(fit, penalty) if targets.has_classes else None
+    tuned, learned = fit.tuned, _learned(fit, settings) if targets.has_classes else None
     training = fit.training if learned is None else replace(fit.training, trust=learned[1])
     dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
     concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
@@ -403,11 +387,13 @@ def attributes_of(targets: Targets, fit: Fit, penalty: Penalty, anew: Anew | Non
     }
 
 
-def _learned(fit: Fit, penalty: Penalty) -> tuple[Knowledge, Array] | None:
+def _learned(fit: Fit, settings: Settings) -> tuple[Knowledge, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     if fit.tuned.negative > 0 and not fit.tuned.kernel.positive_semidefinite:
         return None
     weight = fit.training.weight.sum()
     total = weight if fit.moments is None else fit.moments.n
-    alpha = None if penalty == "coef" else fit.tuned.alpha * weight / total
-    return learn(fit.tuned.kernel, fit.training, alpha, fit.tuned.degrees_of_freedom)
+    alpha = None if settings.penalty == "coef" else fit.tuned.alpha * weight / total
+    return learn(
+        fit.tuned.kernel, fit.training, alpha, fit.tuned.degrees_of_freedom, keep=settings.max_memory is None
+    )

@@ -110,6 +110,9 @@ def _whole(name: str, value: Any) -> int:
 
 # Numeric and Boolean parameters, and their validation; alpha may also be a string.
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "delta": positive_or_none,
+    "epsilon": positive_or_none,
+    "l1_ratio": share,
     "calibration": partial(gate.choice, allowed=CALIBRATIONS),
     "criterion": partial(gate.choice, allowed=CLASSIFICATION_CRITERIA),
     "threshold": partial(gate.choice, allowed=("bayes", *THRESHOLDS)),
@@ -194,6 +197,14 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
     return type(b) is not np.ndarray and bool(a == b)
+
+
+def quantiles_of(value: Any) -> tuple[float, ...]:
+    """One or several numbers between 0 and 1."""
+    levels = np.atleast_1d(gate.real("quantile", value))
+    if levels.ndim != 1 or len(levels) == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
+        raise ValueError(f"quantile={value!r}; it must be a number between 0 and 1, or a list of them")
+    return tuple(levels.tolist())
 
 
 def penalty_of(value: str) -> Penalty:
@@ -323,6 +334,7 @@ def _decision_of(model: Any, classes: NDArray[Any]) -> Decision:
         component_count(getattr(model, "n_components", None), len(classes)),
         class_priors(model.priors, classes),
         model.moderates,
+        model.directed,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from mercer.linalg.threads import map_in_threads
+from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
 from mercer.scores.relative import relative
 from mercer.types import Array, Floats, Indices
@@ -51,6 +52,19 @@ def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
 def squared_criterion(Y: Array, weight: Array) -> Criterion:
     """Mean squared leave-one-out residual, each target in units of its variance."""
     return mean_loss(squared_losses(Y, weight), weight)
+
+
+def pinball_criterion(Y: Array, weight: Array, levels: Array) -> Criterion:
+    """Mean pinball loss for levels (q,), each target in units of that of its quantile; 1/2: |y - f| / 2."""
+    constant = np.array([weighted_quantile(y, weight, level) for y, level in zip(Y.T, levels)])
+    least = weight @ _pinball(Y - constant, levels) / weight.sum()
+    scale = np.where(least > 0.0, least, 1.0) * Y.shape[1]
+    return mean_loss(lambda outputs: np.asarray(_pinball(Y - outputs, levels) @ (1.0 / scale)), weight)
+
+
+def _pinball(residual: Array, levels: Array) -> Array:
+    loss: Array = np.maximum(levels * residual, (levels - 1.0) * residual)
+    return loss
 
 
 def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:

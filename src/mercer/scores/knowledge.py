@@ -12,7 +12,7 @@ the deterministic training conditional of Quiñonero-Candela and Rasmussen (2005
 each row, however many centers the model itself has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +33,8 @@ MOST_CENTERS = 200
 CANDIDATES = 400
 # Products of a block of rows take so many times less memory than the blocks of a fit.
 SMALLER = 32
+# Coordinates of training rows are kept while they are learned from if they are not more numbers than this.
+MOST_KEPT = 2**23
 # Share of the training rows of which less is known than usual; of new rows half of that is enough.
 LEAST_KNOWN = 0.01
 ENOUGH = 0.5
@@ -47,6 +49,13 @@ LEAST_TRUST = 1e-8
 # Rows of such a weight are known exactly.
 LEAST_VARIANCE = 1e-150
 TINY = float(np.finfo(np.float64).tiny)
+# Values that differ by a smaller share are equal.
+SAME = 1e-5
+# Squares and sums of kernel values are finite up to this one.
+HUGE = 1e140
+
+# Slices of rows, their k(x, x) and their coordinates.
+Block = tuple[slice, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,8 @@ class Knowledge:
 
     ``inverse`` is R^-1 (r, r), ``mean`` the mean of phi (r,), and (phi - mean) ``half`` has the length of the
     leverage: half half' is (S + alpha)^-1 with the scatter S of the training rows, whose total weight is 1 /
-    ``constant``. ``diagonal`` is the mean of k(x, x), which stands for that of rows that are not vectors: unknown
-    for kernel values, and for objects a call for each. ``typical`` is the mean prior variance, ``usual`` half of
+    ``constant``. ``diagonal`` is the mean of k(x, x), and that of every row if kernel values are given.
+    ``typical`` is the mean prior variance, ``usual`` half of
     what is known of nearly all training rows. Kernel values are computed in float64.
     """
 
@@ -93,7 +102,13 @@ class Knowledge:
 
     def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
-        parts = [self.parts_of(own, phi) for _, own, phi in self.coordinates(X)]
+        return self.parts_in(self.coordinates(X))
+
+    def parts_in(self, blocks: Iterable[Block]) -> "VarianceParts":
+        """The same from blocks of coordinates."""
+        parts = [self.parts_of(own, phi) for _, own, phi in blocks]
+        if not parts:
+            return VarianceParts(*(np.zeros(0) for _ in range(5)))
         return VarianceParts(*(np.concatenate(values) for values in zip(*(part.arrays for part in parts))))
 
     def parts_of(self, own: Array, phi: Array) -> "VarianceParts":
@@ -103,14 +118,23 @@ class Knowledge:
         prior, leverage = _squares(centered) + unspanned, _squares(centered @ self.half) + self.constant
         return VarianceParts(leverage, unspanned, prior, spanned, np.full(len(own), self.constant))
 
-    def coordinates(self, X: Any) -> Iterator[tuple[slice, Array, Array]]:
+    def coordinates(self, X: Any) -> Iterator[Block]:
         """Slices of rows in memory, their k(x, x) and coordinates phi; a block at a time in float64."""
         values = evaluator(self.kernel, self.centers)
         for rows in cuts(n_rows(X), max(1, BLOCK_SIZE // (SMALLER * len(self.mean)))):
             part = in_double(take(X, rows))
-            n = rows.stop - rows.start
-            own = own_values(self.kernel, part) if self.kernel.takes_vectors else np.full(n, self.diagonal)
-            yield rows, own, np.asarray(values(part), dtype=np.float64) @ self.inverse
+            known = self.kernel.takes_values
+            own = (
+                np.full(rows.stop - rows.start, self.diagonal)
+                if known
+                else own_values(self.kernel, part, most=HUGE**2)
+            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                phi = np.asarray(values(part), dtype=np.float64) @ self.inverse
+            # Written so that it holds for values that are not numbers.
+            if not max(phi.max(), -phi.min()) <= HUGE:
+                phi = np.clip(np.nan_to_num(phi), -HUGE, HUGE)
+            yield rows, own, phi
 
 
 @dataclass(frozen=True)
@@ -131,13 +155,19 @@ class VarianceParts:
 
 
 def learn(
-    kernel: Kernel, training: Training, alpha: float | None, degrees_of_freedom: float = 1.0
+    kernel: Kernel,
+    training: Training,
+    alpha: float | None,
+    degrees_of_freedom: float = 1.0,
+    *,
+    keep: bool = True,
 ) -> tuple[Knowledge, Array] | None:
     """What training rows know of new rows, and the trust (n,) in each of them if it, or its fold, is left out.
 
     ``alpha`` is the penalty on the norm of f in a fit to these rows, None: that of a fit with so many degrees of
-    freedom, if something else is penalized. None if the kernel is not positive definite, as far as these
-    rows show. O(n r² + c³) for r centers among c candidates.
+    freedom, if something else is penalized. None if the kernel is not positive definite, as far as these rows
+    show, or if kernel values are given and k(x, x) of new rows is not known, as it varies. O(n r² + c³) for r
+    centers among c candidates; coordinates (n, r) are computed once if they may be kept (``keep``), else twice.
     """
     part, used = training.used(kernel)
     rows, X = kernel.distinct(part.X), training.X
@@ -146,26 +176,20 @@ def learn(
     K = _among(kernel, X, candidates)
     weight = np.bincount(rows.point, part.weight).astype(np.float64)[some]
     pivots = _pivots(K, weight)
-    if len(pivots) == 0:
+    if len(pivots) == 0 or (kernel.takes_values and _varies(np.diagonal(np.asarray(part.X)))):
         return None
     try:
         diagonal = float(weight @ K.diagonal() / weight.sum())
-        knowledge = _with_centers(
-            kernel,
-            X,
-            candidates[pivots],
-            training.weight,
-            diagonal,
-            alpha=alpha,
-            degrees_of_freedom=degrees_of_freedom,
-        )
+        start = _start(kernel, X, candidates[pivots], diagonal)
+        blocks = _blocks(start, X, keep=keep)
+        knowledge = _fitted(start, blocks(), training.weight, alpha, degrees_of_freedom)
         alone = np.bincount(rows.point, part.count)[some] < 1.5
         fold = None if training.fold is None else training.fold[candidates]
         lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(_left_out(knowledge, training, used, candidates, lost))
+    known = knowledge.known(_left_out(knowledge, blocks, training, used, candidates, lost))
     # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
     like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
@@ -187,25 +211,39 @@ def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
     if n <= MOST_CENTERS:
         return np.arange(n)
     rng = np.random.default_rng(0)
-    # Vectors by their place along a random line: the order of rows does not matter, nor what holds them.
+    # By a place that depends neither on the order of rows nor on what holds them: along a random line for vectors.
     place = first if not kernel.takes_vectors else np.ravel(take(X, first) @ rng.normal(size=X.shape[1]))
+    place = np.asarray(X).sum(axis=1)[first] if kernel.takes_values else place
     return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CANDIDATES)]])
 
 
+def _blocks(knowledge: Knowledge, X: Any, *, keep: bool = True) -> Callable[[], Iterable[Block]]:
+    """What walks over the coordinates of rows in memory: kept, or computed anew if they are many."""
+    if not keep or n_rows(X) * len(knowledge.mean) > MOST_KEPT:
+        return lambda: knowledge.coordinates(X)
+    kept = list(knowledge.coordinates(X))
+    return lambda: kept
+
+
 def _left_out(
-    knowledge: Knowledge, training: Training, used: Indices, candidates: Indices, lost: Array
+    knowledge: Knowledge,
+    blocks: Callable[[], Iterable[Block]],
+    training: Training,
+    used: Indices,
+    candidates: Indices,
+    lost: Array,
 ) -> VarianceParts:
     """The parts of training rows, of which those ``used`` (u,) are left out, each alone or with its fold.
 
     ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
     """
-    parts = knowledge.parts(training.X)
+    parts = knowledge.parts_in(blocks())
     leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
     if training.fold is None:
         leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_LEFT)
     else:
         leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
-        phi = np.concatenate([phi for _, _, phi in knowledge.coordinates(training.X)])
+        phi = np.concatenate([phi for _, _, phi in blocks()])
         psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
@@ -248,45 +286,46 @@ def _lost(K: Array, fold: Indices | None) -> Array:
     return np.maximum(lost - shift, 0.0)
 
 
-def _with_centers(
-    kernel: Kernel,
-    X: Any,
-    centers: Indices,
-    weight: Array,
-    diagonal: float,
-    *,
-    alpha: float | None,
-    degrees_of_freedom: float,
-) -> Knowledge:
-    """The variance of a fit to rows X of weights (n,), some of which are centers; k(x, x) is ``diagonal``.
-
-    If alpha is None, it follows from the degrees of freedom.
-    """
+def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> Knowledge:
+    """Knowledge with some of the rows X as centers that has seen no row yet; k(x, x) is ``diagonal``."""
     inverse = _inverse_root(_among(kernel, X, centers))
-    total, r = float(weight.sum()), len(inverse)
-    start = Knowledge(
+    r = len(inverse)
+    return Knowledge(
         kernel,
         kernel.centers(in_double(X), centers),
         inverse,
         np.zeros(r),
         np.eye(r),
-        1.0,
-        1.0 / total,
-        diagonal,
-        diagonal,
+        alpha=1.0,
+        constant=1.0,
+        diagonal=diagonal,
+        typical=diagonal,
     )
+
+
+def _fitted(
+    start: Knowledge, blocks: Iterable[Block], weight: Array, alpha: float | None, degrees_of_freedom: float
+) -> Knowledge:
+    """The variance of a fit to rows of weights (n,); if alpha is None, it follows from the degrees of freedom."""
+    total, r = float(weight.sum()), len(start.mean)
     first, second, own = np.zeros(r), np.zeros((r, r)), 0.0
     # Sums of phi instead of kernel values: a Gram matrix, however dependent the centers are.
-    for rows, values, phi in start.coordinates(X):
+    for rows, values, phi in blocks:
         first += weight[rows] @ phi
         second += (phi * weight[rows, None]).T @ phi
         own += float(weight[rows] @ values)
     mean = first / total
     scatter = second - np.outer(mean, first)
     alpha = _alpha_of(scatter, degrees_of_freedom) if alpha is None else alpha
-    half = _inverse_root(scatter + alpha * np.eye(r))
-    typical = max(own / total - float(mean @ mean), 0.0)
-    return replace(start, mean=mean, half=half, alpha=alpha, diagonal=own / total, typical=typical)
+    return replace(
+        start,
+        mean=mean,
+        half=_inverse_root(scatter + alpha * np.eye(r)),
+        alpha=alpha,
+        constant=1.0 / total,
+        diagonal=own / total,
+        typical=max(own / total - float(mean @ mean), 0.0),
+    )
 
 
 def _alpha_of(scatter: Array, degrees_of_freedom: float) -> float:
@@ -316,6 +355,11 @@ def _among(kernel: Kernel, X: Any, rows: Indices) -> Array:
     X = in_double(take(X, rows)) if kernel.takes_vectors else X
     some = np.arange(len(rows)) if kernel.takes_vectors else rows
     return np.asarray(cross(kernel, take(X, some), kernel.centers(X, some)), dtype=np.float64)
+
+
+def _varies(own: Array) -> bool:
+    """Whether values of k(x, x) (n,) differ by more than rounding errors of float32."""
+    return float(np.ptp(own)) > SAME * float(np.abs(own).max())
 
 
 def _squares(phi: Array) -> Array:

@@ -38,6 +38,8 @@ SURE = 1.0
 TOLERANCE, ROUGH, MAX_ITER = 1e-12, 1e-6, 100
 # A penalty far below the curvature of rows of weight one: one of the offsets is free.
 RIDGE = 1e-10
+# The square of a step that changes nothing.
+NO_STEP = 1e-150
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,8 @@ class _MatrixProblem:
         direction = scaled = solved(residual)
         size = first = float((residual * scaled).sum())
         for _ in range(gradient.size):
-            if not size > 1e-6 * first:
+            # Squares of steps that change nothing are not numbers to divide by.
+            if not size > max(1e-6 * first, NO_STEP):
                 break
             product = self._product(direction, P)
             length = size / float((direction * product).sum())

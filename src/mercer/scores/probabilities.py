@@ -22,7 +22,9 @@ CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 # Share of the left-out rows whose evidence is beyond the limit.
 OUTSIDE = 0.1
 # Gain in log-likelihood for each class but one, in nats, that noise reaches by choice.
-NO_GAIN = 1.5
+NO_GAIN = 2.0
+# With fewer rows for each class than so many, the parameters of a map count.
+MANY = 10
 # The least share of the evidence that is used: enough to rank rows.
 LEAST_COUNTED = 0.02
 
@@ -64,7 +66,7 @@ class Posterior:
         """(n, k - 1) log-odds against the first class; ``trust`` (n,) is the share of the evidence that counts."""
         logits: Array = bent(R, self.bend) @ self.slope + self.offset
         if self.curvature is not None:
-            logits += np.einsum("cni,ni->nc", R @ self.curvature, R)
+            logits += np.column_stack([np.einsum("ni,ni->n", R @ square, R) for square in self.curvature])
         if self.curves:
             logits = _log_odds(self._mixture(R, logits))
         if trust is not None or self.counted < 1.0 or self.limit < np.inf:
@@ -72,6 +74,14 @@ class Posterior:
             share = self.counted * _shortened(_spread_of(evidence), self.limit)
             logits = self.odds + (share if trust is None else share * trust)[:, None] * evidence
         return logits + self.shift
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that were fitted: one slope or a matrix, offsets, curvatures, steps of the curves."""
+        one = np.array_equal(self.slope, self.slope[0, 0] * np.eye(len(self.slope)))
+        steps = sum(len(np.unique(curve.values)) for curve in self.curves)
+        more = 0 if self.curvature is None else self.curvature.size
+        return (1 if one else self.slope.size) + len(self.offset) + more + steps
 
     def probabilities(self, R: Array, trust: Array | None = None) -> Array:
         """(n, k) probabilities, rows summing to one."""
@@ -117,19 +127,34 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
 
     Most left-out rows have evidence within its limit. If these rows are too few to show that the scores say
     more than the shares of the classes, since kernel and penalty were chosen as the best of many for the same
-    rows, only a part of the evidence counts: shrunk as by James and Stein (1961), by what noise would gain over
-    what is gained.
+    rows, only a part of the evidence counts: it is shrunk by the square of what noise would gain over what is
+    gained. If there are few rows for each class, the map itself is fitted to them: each of its parameters
+    gains a nat, whatever the scores say (Akaike 1974).
     """
-    plain = replace(posterior, shift=np.zeros(1))
-    plain = replace(
-        plain, limit=weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - OUTSIDE)
-    )
+    limited = _limited(posterior, R, weight)
     share = np.bincount(label, weight, minlength=R.shape[1] + 1) / weight.sum()
-    found = np.maximum(plain.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
-    gained = np.log(found / share[label])
-    gain = float(weight @ gained) / R.shape[1]
-    counted = max(1.0 - NO_GAIN / max(gain, NO_GAIN), LEAST_COUNTED)
-    return replace(posterior, limit=plain.limit, counted=counted)
+    own = np.maximum(limited.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
+    gain = float(weight @ np.log(own / share[label]))
+    if _are_few(weight, R):
+        gain -= posterior.n_parameters
+    counted = max(1.0 - (NO_GAIN / max(gain / R.shape[1], NO_GAIN)) ** 2, LEAST_COUNTED)
+    return replace(posterior, limit=limited.limit, counted=counted)
+
+
+def _are_few(weight: Array, R: Array) -> bool:
+    """Whether there are few rows for each class."""
+    return bool(weight.sum() < MANY * (R.shape[1] + 1))
+
+
+def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:
+    """The posterior without shift, whose evidence has the limit that most rows with scores R keep.
+
+    Few rows for each class may all be fitted exactly; they are evidence of odds of their number to one at most.
+    """
+    plain, k = replace(posterior, shift=np.zeros(1)), R.shape[1] + 1
+    limit = weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - OUTSIDE)
+    most = float(np.log(k * weight.sum())) if _are_few(weight, R) else np.inf
+    return replace(plain, limit=min(limit, most))
 
 
 def _spread_of(evidence: Array) -> Array:

@@ -129,15 +129,17 @@ def make_rule(
     prior_shift: Array,
     streamed: bool = False,
     moderate: bool = False,
+    directed: bool = True,
 ) -> Rule:
     """Directions from the fit, posterior and threshold from held-out rows.
 
     ``streamed``: rows were predicted before they were learned; the posterior uses all outputs and one slope.
-    ``moderate``: it is no surer than these rows justify.
+    ``moderate``: it is no surer than these rows justify. ``directed``: several classes have discriminant
+    directions, those of least squares.
     """
     fit = fit.used()
     directions = reliable = None
-    if fit.Y.shape[1] > 1 and fit.scatter.Y.all():
+    if directed and fit.Y.shape[1] > 1 and fit.scatter.Y.all():
         scatter = fit.scatter
         directions = discriminant_directions(scatter.FY, scatter.Y, scatter.error).first(n_components)
         reliable = None if streamed else reliable_directions(directions, fit)

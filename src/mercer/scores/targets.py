@@ -23,6 +23,7 @@ from mercer.scores.criteria import (
     TargetCriterion,
     accuracy,
     classification_criterion,
+    pinball_criterion,
     r_squared,
     squared_criterion,
 )
@@ -60,7 +61,8 @@ class Outputs(Protocol):
 @dataclass(frozen=True)
 class Decision:
     """From outputs to decisions: the criterion of leave-one-out, calibration, threshold, the number of directions,
-    class priors (k,), None: the shares of the classes, and whether probabilities are moderated.
+    class priors (k,), None: the shares of the classes, whether probabilities are moderated, and whether several
+    classes have discriminant directions.
     """
 
     criterion: str
@@ -69,6 +71,7 @@ class Decision:
     n_components: int
     priors: Array | None
     moderate: bool = False
+    directed: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,13 @@ class ClassTargets:
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
         rule = self.rule(fit, share)
         proba = rule.probabilities(outputs.loo, trust)
-        score = accuracy(proba, label, fit.weight)
+        # The class of a row is not known without it if it is the only one.
+        count = np.bincount(label, np.where(training.weight > 0, training.count, 0.0))
+        known = np.where(count[label] > 1, label, -1)
+        score = accuracy(proba, known, fit.weight)
         if outputs.otherwise is not None:
             other = self.rule(replace(fit, loo=outputs.otherwise), share).probabilities(outputs.otherwise, trust)
-            warn_of_weights(training.reading, score, accuracy(other, label, fit.weight))
+            warn_of_weights(training.reading, score, accuracy(other, known, fit.weight))
         return (
             self.known
             | self.attributes(rule, share, scatter)
@@ -166,6 +172,7 @@ class ClassTargets:
             prior_shift=odds_shift(share, share if how.priors is None else how.priors),
             streamed=streamed,
             moderate=how.moderate,
+            directed=how.directed,
         )
 
     def attributes(self, rule: Rule, share: Array, scatter: Scatter) -> dict[str, Any]:
@@ -203,9 +210,15 @@ class ClassTargets:
 
 @dataclass(frozen=True)
 class RealTargets:
-    """Real values; ``shape`` is that of the targets of one row: () or (q,)."""
+    """Real values; ``shape`` is that of the targets of one row: () or (q,).
+
+    ``measure`` is what leave-one-out minimizes: squared errors, absolute ones, or the pinball loss of the
+    ``quantiles``, of which each is an output.
+    """
 
     shape: tuple[int, ...]
+    measure: str = "squared"
+    quantiles: tuple[float, ...] = ()
     has_classes: ClassVar[bool] = False
 
     @property
@@ -215,7 +228,7 @@ class RealTargets:
 
     @property
     def criterion_name(self) -> str:
-        return "squared"
+        return self.measure
 
     def encode(self, block: Block) -> Block:
         """Targets (b, q) in float64."""
@@ -228,15 +241,23 @@ class RealTargets:
                 f"y has shape {shape_of(y.shape[1:])}, but that of the first rows has {shape_of(self.shape)}; "
                 "pass the same targets, or call fit to start over"
             )
-        return replace(block, y=y.reshape(len(y), -1))
+        return replace(block, y=self.repeated(y))
+
+    def repeated(self, y: Array) -> Array:
+        """Targets (b, q) of y (b,) or (b, t): of one target a column for each quantile."""
+        Y = y.reshape(len(y), -1)
+        return np.repeat(Y, len(self.quantiles), axis=1) if self.shape == () and self.quantiles else Y
 
     def criterion(self, training: Training) -> TargetCriterion:
-        """What leave-one-out minimizes: squared errors, each target in units of its variance."""
+        """What leave-one-out minimizes: errors of each target in units of those of a constant."""
         gate.in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
+        levels = np.array(self.quantiles or (0.5,) * training.Y.shape[1])
 
         def for_rows(rows: Indices, columns: list[int] | None = None, /) -> Criterion:
             Y = training.Y[rows] if columns is None else training.Y[rows][:, columns]
-            return squared_criterion(Y, training.standing[rows])
+            if self.measure == "squared":
+                return squared_criterion(Y, training.standing[rows])
+            return pinball_criterion(Y, training.standing[rows], levels if columns is None else levels[columns])
 
         return for_rows
 
@@ -250,9 +271,9 @@ class RealTargets:
     ) -> dict[str, Any]:
         """Held-out predictions with their R², and the noise; ``moments`` of all rows, if these are a sample."""
         used, standing = training.weight > 0, training.standing
-        score = r_squared(training.Y, outputs.loo, standing)
+        score = self.score(training.Y, outputs.loo, standing)
         if outputs.otherwise is not None:
-            warn_of_weights(training.reading, score, r_squared(training.Y, outputs.otherwise, standing))
+            warn_of_weights(training.reading, score, self.score(training.Y, outputs.otherwise, standing))
         residual = (training.Y - outputs.fitted)[used]
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
@@ -262,12 +283,18 @@ class RealTargets:
             "left_out_": LeftOut.of(training, outputs.loo, observations),
         }
 
+    def score(self, Y: Array, F: Array, weight: Array) -> float:
+        """R² of outputs F (n, q), for quantiles the share of the pinball loss of constants that they save."""
+        if not self.quantiles:
+            return r_squared(Y, F, weight)
+        return 1.0 - float(pinball_criterion(Y, weight, np.array(self.quantiles))(F[None])[0])
+
     def score_words(self, score: float) -> str:
-        return f"R² {score:.4f}"
+        return f"{'D² of the pinball loss' if self.quantiles else 'R²'} {score:.4f}"
 
     def shaped(self, A: Floats) -> Floats:
         """Coefficients, intercepts or outputs (..., q) as users see them: without the axis of a single target."""
-        return A[..., 0] if self.shape == () else A
+        return A[..., 0] if self.shape == () and len(self.quantiles) <= 1 else A
 
 
 Targets = ClassTargets | RealTargets

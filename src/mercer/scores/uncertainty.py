@@ -42,7 +42,7 @@ class Uncertainty:
     def std(self, X: Any, noise: Array) -> Array:
         """Standard deviation (n, q) of a new observation at rows X, with noise (q,)."""
         parts = [self._relative_std(take(X, rows), K) for rows, K in self._blocks(X)]
-        std: Array = np.concatenate(parts)[:, None] * noise
+        std: Array = np.concatenate([np.zeros(0), *parts])[:, None] * noise
         return std
 
     def intervals(self, X: Any, F: Array, coverage: float) -> Array:

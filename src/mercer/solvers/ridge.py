@@ -91,12 +91,12 @@ class MomentSpectrum(Eigenvalues):
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """coef (m, q), zero for centers that were dropped, and intercept (q,)."""
-        slopes = self.projected / self._total(alpha)[:, None]
+        slopes = self.projected / self.total(alpha)[:, None]
         return self.basis @ slopes, self.target_mean - self.mean @ slopes
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Traces (a,) of the smoothers, with one for the intercept."""
-        shares = self.values[:, None] / self._total(alphas)
+        shares = self.values[:, None] / self.total(alphas)
         traces: Array = shares.sum(axis=0) + float(self.intercept)
         return traces
 
@@ -113,7 +113,7 @@ class MomentSpectrum(Eigenvalues):
         An entry of K B is off by about eps |(k_l b_l)_l|, while the n rows have the mean square lambda / n.
         """
         variance = np.finfo(dtype).eps ** 2 * self._spread
-        return float(np.sqrt((self.n * variance / self._total(np.min(alphas))).max(initial=0.0)))
+        return float(np.sqrt((self.n * variance / self.total(np.min(alphas))).max(initial=0.0)))
 
     def error(self, alpha: float, dtype: Any = np.float64) -> float:
         """Bound on the error of outputs in units of their spread; kernel values in this type.
@@ -122,14 +122,14 @@ class MomentSpectrum(Eigenvalues):
         Errors E of the sums change quadratic forms by at most sum_j E_jj / (lambda_j + alpha), see
         :mod:`mercer.gram.precision`; those of kernel values change coordinates, those of K the penalty.
         """
-        total = self._total(alpha)
+        total = self.total(alpha)
         sums = (self.rounding / total).sum() + (self.lost / (self.lost + alpha)).sum()
         penalty = (self.penalty * alpha * self.values / total**2).max(initial=0.0)
         return float(sums + 2.0 * self.noise(np.array([alpha]), dtype) + penalty)
 
     def leaving(self, alphas: Array, dtype: Any = np.float64) -> "Leaving":
         """The map to leave-one-out outputs, prepared for many blocks of rows."""
-        inverse = 1.0 / self._total(alphas)
+        inverse = 1.0 / self.total(alphas)
         slopes = inverse[:, :, None] * self.projected[:, None, :]
         return Leaving(
             basis=self.basis.astype(dtype),
@@ -147,7 +147,7 @@ class MomentSpectrum(Eigenvalues):
         spread: Array = self.kernel_square @ self.basis**2
         return spread
 
-    def _total(self, alphas: Any) -> Array:
+    def total(self, alphas: Any) -> Array:
         """b'(G + alpha K)b (r,) for one alpha, (r, a) for several."""
         total: Array = np.add.outer(self.values, np.zeros(np.shape(alphas))) + np.multiply.outer(
             self.norms, alphas

@@ -8,15 +8,14 @@ import numpy as np
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel
-from mercer.rows import Block, Meaning, Tally, reading_of
+from mercer.rows import Block, Meaning
 from mercer.rows.table import n_rows
-from mercer.rows.twins import weight_of
 from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SparsePath
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows
-from mercer.tuning.fit import check_enough
+from mercer.tuning.fit import at_rows, training_of
 from mercer.tuning.path import TuningPath
 from mercer.tuning.problem import at_points
 from mercer.tuning.sparse import SparseFit, SparsePart, tune_sparse
@@ -95,11 +94,7 @@ def fit_few_rows(
 
     Rows without weight are ignored in the fit, and thus always held out.
     """
-    encoded = targets.encode(block)
-    reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
-    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, None)
-    part, used = training.used(kernel)
-    check_enough(part)
+    training, part, used = training_of(kernel, weights, targets, block, None)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
     criterion = targets.criterion(training)
     problem = SparseProblem(
@@ -119,11 +114,6 @@ def fit_few_rows(
     centers = kernel.centers(block.X, support)
     fitted = np.asarray(expansion_of(kernels, number, centers, coef, intercept)(block.X), dtype=np.float64)
 
-    def at_all(outputs: Array) -> Array:
-        every = fitted.copy()
-        every[used] = outputs
-        return every
-
     return FewRows(
         kernels=kernels,
         number=number,
@@ -139,8 +129,8 @@ def fit_few_rows(
         trials=fit.paths,
         training=training,
         fitted=fitted,
-        loo=at_all(fit.loo),
-        otherwise=None if fit.otherwise is None else at_all(fit.otherwise),
+        loo=at_rows(fitted, used, fit.loo),
+        otherwise=None if fit.otherwise is None else at_rows(fitted, used, fit.otherwise),
         end=_end(settings, fit, n_rows(points)),
     )
 

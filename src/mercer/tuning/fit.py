@@ -109,11 +109,7 @@ class EveryRow:
         names: Sequence[str] | None = None,
     ) -> "EveryRow":
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
-        encoded = targets.encode(block)
-        reading = reading_of(settings.weights, Tally.of(block.weight, block.n_rows))
-        training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
-        part, used = training.used(settings.kernel)
-        check_enough(part)
+        training, part, used = training_of(settings.kernel, settings.weights, targets, block, fold)
         unused = training.weight == 0
         points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
@@ -130,7 +126,7 @@ class EveryRow:
             classes=targets.has_classes,
             verbose=settings.verbose,
         )
-        few = _few(settings, encoded, targets.has_classes)
+        few = _few(settings, training.Y.shape[1], block, targets.has_classes)
         return cls(settings.kernel, training, part, used, problem, few, names)
 
     @property
@@ -157,6 +153,25 @@ class EveryRow:
         return Fit(
             tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
         )
+
+
+def training_of(
+    kernel: Kernel, weights: Meaning, targets: Targets, block: Block, fold: Indices | None
+) -> tuple[Training, Training, Indices]:
+    """The rows of a block with their targets, those of them that have weight, and their positions."""
+    encoded = targets.encode(block)
+    reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
+    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
+    part, used = training.used(kernel)
+    check_enough(part)
+    return training, part, used
+
+
+def at_rows(fitted: Array, used: Indices, outputs: Array) -> Array:
+    """Outputs (n, q) of all rows: those of the rows with weight, and fitted ones (n, q) of the others."""
+    every = fitted.copy()
+    every[used] = outputs
+    return every
 
 
 def load_of(
@@ -220,9 +235,9 @@ def load_before(settings: Settings, X: Any, q: int, n: int, classes: bool, rows:
     return load_of(settings, X, q, sample, n_held_out(settings, q, sample), n, classes, rows)
 
 
-def _few(settings: Settings, block: Block, classes: bool) -> FewCenters:
-    """From a value of ``centers`` to the load of a fit to these rows in memory, with encoded targets."""
-    rows, q = MemoryRows(block.X), block.y.shape[1]
+def _few(settings: Settings, q: int, block: Block, classes: bool) -> FewCenters:
+    """From a value of ``centers`` to the load of a fit to these rows in memory, with q targets."""
+    rows = MemoryRows(block.X)
 
     def few(centers: int | str) -> Load:
         written = replace(settings, centers=centers)

@@ -37,6 +37,7 @@ from mercer.tuning.compare import Compared, compare
 from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes, judged_at_once
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.solver import Factored
 from mercer.types import Array, Floats, Indices
 
 # The moments of the rows of a fold.
@@ -244,14 +245,21 @@ def finish(
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
     a fold, if rows are held out together.
     """
+    with stage(f"decomposition for {n_rows(choice.centers.rows):,} centers", verbose=task.verbose):
+        fits = moment_fit(choice, moments, task, part)
+    return tuned_by(choice, fits, fits.spectrum, task, judges)
+
+
+def tuned_by(
+    choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
+) -> Tuned:
+    """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
     m, n = n_rows(choice.centers.rows), task.sample.n_rows
-    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
-        fits = _fits(choice, moments, task, part)
     with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
         return choose_alpha(
             choice.kernel,
             fits,
-            _alphas(fits.spectrum, task),
+            _alphas(spectrum, task),
             _judge(task, judges),
             at_once=task.sizes.alphas,
             n_points=n,
@@ -262,7 +270,7 @@ def finish(
         )
 
 
-def _fits(choice: Choice, moments: Moments, task: Task, part: PartOf | None) -> MomentFit:
+def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
     decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
     task.budget.release()

@@ -29,6 +29,7 @@ from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.memory import sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
+from mercer.tuning.path import Tuned
 from mercer.types import Indices
 
 # Relative error of sums of squares in float32.
@@ -139,18 +140,29 @@ class PassState:
 
     def solved(self, rows: MemoryRows | None = None) -> Fit:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
-        drawn = self._held_out()
-        known = self.gather.choice
-        task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
-        index = drawn.sample().index
+        held, known = self.held_out(), self.gather.choice
 
         def part(f: int) -> Moments:
             assert rows is not None
             return self.gather(rows.some(np.flatnonzero(self.fold == f)))
 
-        judges = rows_to_compare_on(np.flatnonzero(~np.isin(index, self.seen)))
-        with at_most(task.sizes.threads):
-            tuned = finish(known, self.moments, task, judges=judges, part=None if self.fold is None else part)
+        with at_most(held.task.sizes.threads):
+            tuned = finish(
+                known, self.moments, held.task, judges=held.judges, part=None if self.fold is None else part
+            )
+        return self.concluded(held, tuned)
+
+    def held_out(self) -> "HeldSample":
+        """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
+        size = n_held_out(self.settings, len(self.moments.t), self.drawn.size)
+        drawn, known = replace(self.drawn, size=size).least(), self.gather.choice
+        task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
+        index = drawn.sample().index
+        return HeldSample(task, training, index, rows_to_compare_on(np.flatnonzero(~np.isin(index, self.seen))))
+
+    def concluded(self, held: "HeldSample", tuned: Tuned) -> Fit:
+        """The fit with its evidence."""
+        training, index, judges = held.training, held.index, held.judges
         warn_of_fit(training.X, tuned)
         if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
             # Rows whose targets selected the centers are predicted too well.
@@ -162,7 +174,7 @@ class PassState:
             self.centers,
             self.support,
             self.moments.n_rows,
-            known.words,
+            self.gather.choice.words,
             self.gather.precision.words,
             self.moments,
         )
@@ -173,9 +185,15 @@ class PassState:
         weight = np.ones(len(sample.index)) if sample.weight is None else sample.weight
         return take(sample.X, np.flatnonzero(np.isin(sample.index, index) & (weight > 0)))
 
-    def _held_out(self) -> Drawn:
-        """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
-        return replace(self.drawn, size=n_held_out(self.settings, len(self.moments.t), self.drawn.size)).least()
+
+@dataclass(frozen=True)
+class HeldSample:
+    """A task on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all."""
+
+    task: Task
+    training: Training
+    index: Indices
+    judges: Indices | None
 
 
 def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:

@@ -14,7 +14,7 @@ __all__ = ["Program", "Solution", "solve"]
 def solve(program: Program, start: Array | None = None) -> Solution:
     """The solution by the method for its loss and penalty; ``start`` (m + 1,) is used by those that can."""
     if isinstance(program.loss, CornerLoss):
-        return generate_columns(program) if program.ridge == 0.0 else interior_point(program)
+        return generate_columns(program, start) if program.ridge == 0.0 else interior_point(program)
     found = newton(program, start) if program.lasso == 0.0 else descend(program, start)
     if found.converged or not isinstance(program.loss, Huber):
         return found

@@ -19,7 +19,7 @@ from mercer.solvers.programs.program import ENOUGH, Program, Solution, concluded
 from mercer.types import Array, Indices
 
 MOST_ROUNDS = 200
-MOST_SIGNS = 10_000
+MOST_SIGNS = 500
 MOST_HALVINGS = 30
 # Columns that enter at once, as a share of those that have coefficients, and at least so many.
 ENTER, FEWEST = 0.5, 10

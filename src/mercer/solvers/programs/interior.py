@@ -10,7 +10,7 @@ lasso or both: Mika (2002), Eqs. (3.50), (3.55), support vector machines and qua
 arcs so short that Newton's method would crawl from one to the next is solved in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from mercer.types import Array
 MOST_STEPS = 100
 # Steps end at this share of the way to the boundary.
 NEAR = 0.995
+# The least distance to the boundary, as a share of the range.
+EDGE = 1e-15
 # A coefficient is zero if it is smaller, in units of the largest, than this share of the way of its column to its
 # bound, in units of the bound.
 ZERO = 1e-5
@@ -95,7 +97,12 @@ class _Method:
         mu = self._complementarity(point)
         ahead = self._complementarity(point.moved(way, self._length(point, way)))
         way = system.step(mu * (ahead / mu) ** 3, way)
-        return point.moved(way, NEAR * self._length(point, way))
+        return self._inside(point.moved(way, NEAR * self._length(point, way)))
+
+    def _inside(self, point: _Inside) -> _Inside:
+        """The point, whose x would round to an end of its range, a little inside."""
+        margin = EDGE * self.boxes.bound
+        return replace(point, x=np.clip(point.x, margin, self.boxes.bound - margin))
 
     def solution(self, point: _Inside, steps: int) -> Solution:
         coef = point.v

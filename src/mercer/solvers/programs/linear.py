@@ -24,15 +24,21 @@ MOST_ROUNDS = 500
 SLACK = 1e-6
 
 
-def generate_columns(program: Program) -> Solution:
-    """The solution of a program whose loss has corners and whose penalty is lasso alone."""
-    boxes, some = Boxes.of(program), np.zeros(0, dtype=np.intp)
+def generate_columns(program: Program, start: Array | None = None) -> Solution:
+    """The solution of a program whose loss has corners and whose penalty is lasso alone.
+
+    It begins with the columns that have coefficients in ``start`` (m + 1,).
+    """
+    boxes = Boxes.of(program)
     beta = boxes.shift + boxes.at_rows(boxes.sign * np.where(boxes.cost < 0.0, boxes.bound, 0.0))
+    some = np.zeros(0, dtype=np.intp) if start is None else np.flatnonzero(start[:-1])
+    more = np.zeros(0, dtype=np.intp) if len(some) else _violated(program, beta, some)
     coef, intercept = np.zeros(0), 0.0
     for rounds in range(1, MOST_ROUNDS + 1):
-        more = _violated(program, beta, some)
-        if rounds > 1 and len(more) == 0:
-            break
+        if rounds > 1:
+            more = _violated(program, beta, some)
+            if len(more) == 0:
+                break
         some = np.concatenate([some, more])
         part = interior_point(replace(program, Phi=program.Phi[:, some]))
         beta, coef, intercept = part.beta, part.coef, part.intercept

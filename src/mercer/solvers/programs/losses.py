@@ -20,6 +20,7 @@ and sections 3.4.7, 3.4.8. Conjugates are those in f: sup_f g f - loss(y, f).
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,6 +60,9 @@ class Loss(ABC):
 class SmoothLoss(Loss):
     """A loss with a derivative that is Lipschitz continuous; abstract."""
 
+    # Whether the curvature jumps.
+    jumps: ClassVar[bool] = True
+
     @abstractmethod
     def curvature(self, y: Array, f: Array) -> Array:
         """The second derivative in f; at a jump, that of one side."""
@@ -77,6 +81,7 @@ class SmoothLoss(Loss):
 class Squared(SmoothLoss):
     """(y - f)² / 2."""
 
+    jumps = False
     steepest = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
@@ -150,6 +155,7 @@ class SquaredHinge(SmoothLoss):
 class Logistic(SmoothLoss):
     """log(1 + exp(-y f)) for y = -1, +1."""
 
+    jumps = False
     steepest = 0.25
 
     def value(self, y: Array, f: Array) -> Array:
@@ -216,6 +222,45 @@ class Hinge(CornerLoss):
 
     def corners(self, y: Array) -> Corners:
         return Corners(y, (y > 0.0).astype(np.float64), (y < 0.0).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Rounded(SmoothLoss):
+    """A loss with arcs for corners: the least of loss(y, z) + (f - z)² / (2 bend) over z.
+
+    The envelope of Moreau (1965); that of |y - f| is Huber's loss.
+    """
+
+    loss: CornerLoss
+    bend: float
+
+    @property
+    def steepest(self) -> float:
+        return 1.0 / self.bend
+
+    def value(self, y: Array, f: Array) -> Array:
+        form, beyond = self._beyond(y, f)
+        slope = np.clip(beyond / self.bend, -form.down, form.up)
+        value: Array = slope * beyond - 0.5 * self.bend * slope**2
+        return value
+
+    def slope(self, y: Array, f: Array) -> Array:
+        form, beyond = self._beyond(y, f)
+        return -np.clip(beyond / self.bend, -form.down, form.up)
+
+    def curvature(self, y: Array, f: Array) -> Array:
+        form, beyond = self._beyond(y, f)
+        inside = (beyond < self.bend * form.up) & (beyond > -self.bend * form.down) & (beyond != 0.0)
+        return np.asarray(inside / self.bend)
+
+    def conjugate(self, y: Array, g: Array) -> Array:
+        return self.loss.conjugate(y, g) + 0.5 * self.bend * g**2
+
+    def _beyond(self, y: Array, f: Array) -> tuple[Corners, Array]:
+        """The common form, and how far targets are above f (n,), less the tolerance."""
+        form = self.loss.corners(y)
+        above = form.target - f
+        return form, np.sign(above) * np.maximum(np.abs(above) - form.epsilon, 0.0)
 
 
 def _share(f: Array) -> Array:

@@ -20,7 +20,7 @@ from mercer.types import Array
 MOST_STEPS = 100
 MOST_HALVINGS = 40
 # Where less than this share of the largest possible curvature is left, the parabola above the loss is used.
-FLAT = 1e-3
+FLAT = 1e-9
 # A decrement of this share of the objective of f = 0 is the last.
 DECREMENT = 1e-14
 

@@ -1,0 +1,242 @@
+"""Boosting with soft margins by a linear program, over any weak learner."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from mercer import gate
+from mercer.errors import NumericalWarning, warn
+from mercer.models.state import from_one_state, in_one_step
+from mercer.models.validation import generator, row_weight, share
+from mercer.rows.distinct import distinct_rows
+from mercer.solvers.programs.boosting import SoftMargin, soft_margin
+from mercer.types import Array, Indices
+
+# Margins up to this one are none.
+NO_MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Weak learners with weights (t,), whose predictions are -1 and +1, and a constant.
+
+    ``margin`` is the value of the program, ``gap`` how much larger the edge of the last learner was.
+    """
+
+    learners: list[Any]
+    weight: Array
+    constant: float
+    margin: float
+    gap: float
+
+    def __call__(self, X: Any) -> Array:
+        """sum_j a_j h_j (n,) plus the constant, between -1 and 1."""
+        outputs = np.full(X.shape[0], self.constant)
+        for learner, weight in zip(self.learners, self.weight):
+            outputs += weight * _signs(learner, X)
+        return outputs
+
+
+class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    r"""Boosting that maximizes a soft margin: a convex combination of weak learners by a linear program.
+
+    ``LPBoostClassifier()`` boosts decision stumps.
+
+    Finds weights a_j >= 0 with sum 1 of weak learners h_j(x) = -1, +1 and a constant that maximize
+
+        rho - 1 / (nu n) sum_i xi_i,    y_i f(x_i) >= rho - xi_i,    f = sum_j a_j h_j.
+
+    At most the share ``nu`` of the rows has a margin below rho. Learners are added one at a time: the next is
+    fitted with the weights of the rows that solve the dual program, until none has an edge that would raise the
+    margin (column generation). Unlike AdaBoost, weights of learners that were added before change, and most
+    become zero; rows that cannot be fitted get no more than a bounded weight.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The weak learner; it must take ``sample_weight``. None: ``DecisionTreeClassifier(max_depth=1)``.
+    nu : float, default=0.2
+        The largest share of rows with a margin below rho, between 0 and 1; larger is softer.
+    tol : float, default=0.01
+        How much the edge of a new learner must exceed the margin to be added.
+    max_estimators : int, default=300
+        The largest number of learners; a warning states how much a further one would add.
+    random_state : int, RandomState or None, default=None
+        For weak learners that are random.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    ensembles_ : list of Ensemble
+        For two classes one, for more one against the rest for each, with ``learners``, ``weight``, ``constant``.
+    margin_ : ndarray of shape (1,) or (k,)
+        The value of each program.
+    gap_ : float
+        How much a further learner would raise the margin at most, if the weak learner finds the best one.
+
+    References
+    ----------
+    A. Demiriz, K. Bennett and J. Shawe-Taylor (2002), Linear programming boosting via column generation, Machine
+    Learning 46.
+
+    Examples
+    --------
+    >>> from mercer import LPBoostClassifier
+    >>> from mercer.datasets import make_banana
+    >>> X, y = make_banana(200, random_state=0)
+    >>> model = LPBoostClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.85
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        nu: float = 0.2,
+        tol: float = 0.01,
+        max_estimators: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.nu = nu
+        self.tol = tol
+        self.max_estimators = max_estimators
+        self.random_state = random_state
+
+    @in_one_step
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add weak learners until none raises the margin.
+
+        Parameters
+        ----------
+        X : rows that the weak learner takes, n of them
+        y : array of shape (n,)
+            Class labels.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; a weight of two is equivalent to repeating the row.
+        """
+        self._check()
+        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=None, ensure_all_finite=False)
+        check_classification_targets(y)
+        weight = row_weight(sample_weight, X.shape[0])
+        classes, label = np.unique(y, return_inverse=True)
+        if len(np.unique(label[weight > 0.0])) < 2:
+            raise ValueError(f"y has one class only, {classes[0]!r}; {type(self).__name__} needs two or more")
+        rng, k = generator(self.random_state), len(classes)
+        X, label, weight = _merged(X, label, weight)
+        bound = weight / (self.nu * weight.sum())
+        targets = [np.where(label == c, 1, -1) for c in ((1,) if k == 2 else range(k))]
+        ensembles = [self._boosted(X, each, bound, rng) for each in targets]
+        self.classes_, self.ensembles_ = classes, ensembles
+        self.margin_ = np.array([each.margin for each in ensembles])
+        self.gap_ = max(each.gap for each in ensembles)
+        if self.gap_ > self.tol:
+            warn(
+                f"{self.max_estimators} weak learners were added, and the next one would still have an edge that "
+                f"is {self.gap_:.2g} larger than the margin; raise max_estimators, nu or tol",
+                NumericalWarning,
+            )
+        if self.margin_.min() <= NO_MARGIN:
+            warn(
+                f"no combination of these weak learners has a soft margin with nu={self.nu:g}: f is constant"
+                f"{'' if len(ensembles) == 1 else ' for some classes'}; raise nu, or use stronger learners",
+                NumericalWarning,
+            )
+        return self
+
+    @from_one_state
+    def decision_function(self, X: Any) -> Array:
+        """f (n,) for two classes, positive for the second, or (n, k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=None, ensure_all_finite=False, reset=False)
+        outputs = np.column_stack([ensemble(X) for ensemble in self.ensembles_])
+        return np.asarray(outputs[:, 0] if outputs.shape[1] == 1 else outputs)
+
+    @from_one_state
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels (n,)."""
+        outputs = self.decision_function(X)
+        number = (outputs > 0.0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[number]
+        return labels
+
+    def _check(self) -> None:
+        share("nu", self.nu)
+        gate.number("tol", self.tol, "a number, at least 0", least=0.0)
+        gate.whole("max_estimators", self.max_estimators, "a whole number, at least 1", least=1)
+        learner = self._learner
+        if not has_fit_parameter(learner, "sample_weight"):
+            raise ValueError(
+                f"estimator={learner!r} does not take sample_weight in fit, which boosting needs; use one that "
+                "does"
+            )
+
+    @property
+    def _learner(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+
+    def _boosted(self, X: Any, y: NDArray[Any], bound: Array, rng: np.random.Generator) -> Ensemble:
+        """Learners for labels y = -1, +1 (n,), rows of which have weights up to ``bound`` (n,) in the program."""
+        learners, signs = list[Any](), list[float]()
+        columns = [y.astype(np.float64), -y.astype(np.float64)]
+        found = soft_margin(np.column_stack(columns), bound)
+        # The program of constants does not say which rows count: all do.
+        found = replace(found, row=bound / bound.sum())
+        while True:
+            learner = self._next(X, y, found, rng)
+            column = y * _signs(learner, X)
+            edge = float(found.row @ column)
+            gap = abs(edge) - found.value
+            if gap <= self.tol or len(learners) == self.max_estimators:
+                break
+            # A learner that is wrong more often than not is right the other way round.
+            signs.append(1.0 if edge >= 0.0 else -1.0)
+            learners.append(learner)
+            columns.append(signs[-1] * column)
+            found = soft_margin(np.column_stack(columns), bound)
+        weight, constant = found.column[2:] * np.array(signs), float(found.column[0] - found.column[1])
+        kept = np.flatnonzero(weight)
+        return Ensemble([learners[j] for j in kept], weight[kept], constant, found.value, max(gap, 0.0))
+
+    def _next(self, X: Any, y: NDArray[Any], found: SoftMargin, rng: np.random.Generator) -> Any:
+        """A weak learner fitted with the weights of the rows."""
+        learner, some = clone(self._learner), found.row > 0.0
+        if "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=int(rng.integers(2**31)))
+        return learner.fit(X[some], y[some], sample_weight=found.row[some] * some.sum())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._learner).input_tags.sparse
+        tags.input_tags.allow_nan = get_tags(self._learner).input_tags.allow_nan
+        return tags
+
+
+def _merged(X: Any, label: Indices, weight: Array) -> tuple[Any, Indices, Array]:
+    """Rows with weight, equal ones of one class merged, in an order that depends on what they are only."""
+    used = np.flatnonzero(weight > 0.0)
+    X, label, weight = X[used], label[used], weight[used]
+    if X.dtype.kind not in "fiub":
+        return X, label, weight
+    point = distinct_rows(X).point * (int(label.max()) + 1) + label
+    _, first, row = np.unique(point, return_index=True, return_inverse=True)
+    return X[first], label[first], np.bincount(row, weight).astype(np.float64)
+
+
+def _signs(learner: Any, X: Any) -> Array:
+    """Predictions -1 and +1 (n,) of a weak learner, which may have seen one class only."""
+    signs: Array = np.asarray(learner.predict(X), dtype=np.float64)
+    if signs.shape != (X.shape[0],) or not (np.abs(signs) == 1.0).all():
+        raise ValueError(
+            f"{learner!r} was fitted to labels -1 and 1, but its predictions have shape {signs.shape}, or other "
+            "values; use a classifier that predicts labels it was fitted to"
+        )
+    return signs

@@ -1,0 +1,478 @@
+"""Kernel machines: any loss with any penalty, fitted as one convex program."""
+
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+
+from mercer import gate
+from mercer.gram import Budget
+from mercer.kernels import Kernel, as_kernel
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew, with_score
+from mercer.models.answers import NoveltyAnswers, ValueAnswers
+from mercer.models.base import KernelModel, read_blocks
+from mercer.models.lazy import lazily
+from mercer.models.report import MachineReport
+from mercer.models.state import from_one_state, in_one_step
+from mercer.models.validation import (
+    check_parameters,
+    generator,
+    meaning_of,
+    memory_or_none,
+    penalty_of,
+    positive_or_loo,
+    quantiles_of,
+    read_rows,
+    real_targets,
+    row_weight,
+    share,
+)
+from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
+from mercer.scores.knowledge import learn
+from mercer.scores.targets import RealTargets, Targets
+from mercer.tuning.fit import Fit, Settings
+from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine
+from mercer.tuning.machine_passes import fit_machine_in_passes
+from mercer.types import Array, Floats
+
+PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
+CLASS_LOSSES = (
+    "logistic",
+    "squared",
+    "huber",
+    "absolute",
+    "epsilon_insensitive",
+    "hinge",
+    "squared_hinge",
+)
+VALUE_LOSSES = ("huber", "squared", "absolute", "epsilon_insensitive", "pinball")
+# Losses with which rows need not be in memory, and what errors say of it.
+SMOOTH = ("logistic", "squared", "huber", "squared_hinge")
+IN_PASSES = (
+    'loss="logistic", "squared", "huber" or "squared_hinge" with penalty="rkhs" or "coef", and some centers'
+)
+# More rows in memory than this are fitted in passes, too, if they need not be in memory.
+MOST_IN_MEMORY = 2000
+# Rows that are held out of fits in passes.
+LOO_ROWS = 10_000
+# Attributes of discriminant directions and of intervals, which belong to least squares.
+NOT_HERE = (
+    "scalings_",
+    "eigenvalues_",
+    "explained_variance_ratio_",
+    "noise_std_",
+    "left_out_",
+)
+
+
+class MachineModel(Scored, KernelModel):
+    """A model f(x) = sum_j c_j k(x, z_j) + b with any loss and penalty; abstract."""
+
+    loss: str
+    penalty: str
+    alpha: float | str
+    l1_ratio: float
+    delta: float | None
+    epsilon: float | None
+    centers: Any
+    weights: str
+    max_memory: float | None
+    random_state: Any
+    verbose: int
+
+    @in_one_step
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose kernel and alpha by leave-one-out, and solve the program.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows
+            Or, for smooth losses, rows outside memory, as in :meth:`KernelFisherClassifier.fit`.
+        y : array of shape (n,), for a regressor also (n, q)
+            Class labels of one type (numbers, strings, Booleans or dates), or real targets; for a path, the name
+            of the column.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows in the loss; ``weights`` sets their meaning for leave-one-out.
+        """
+        check_parameters(self)
+        settings, rng = self._settings(), generator(self.random_state)
+        self.__dict__.pop(ANEW, None)
+        if outside_memory(X):
+            self.__dict__.pop("feature_names_in_", None)
+            return self._fit_in_passes(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
+        given = None if sample_weight is None else weight
+        kernel = as_kernel(self.kernel).copy()
+        if len(y) > MOST_IN_MEMORY and not self._needs_memory(settings):
+            return self._fit_in_passes(MemoryRows(X, y, given), settings, rng)
+        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
+        names = getattr(self, "feature_names_in_", None)
+        fit = fit_machine(kernel, settings, targets, Block(X, y, weight, 0), rng, names)
+        chooses = settings.alpha is None or not kernel.settled
+        anew = choose_anew(self, kernel, fit.training, y, given) if chooses else None
+        self.__dict__ |= self._attributes(targets, fit, anew)
+        return self
+
+    def _fit_in_passes(self, rows: Rows, settings: MachineSettings, rng: np.random.Generator) -> Self:
+        """Newton steps, a pass over the rows each."""
+        why = self._needs_memory(settings)
+        if why:
+            raise ValueError(f"{why} needs the rows in memory; pass an array, or use {IN_PASSES}")
+        how = Settings(
+            kernel=as_kernel(self.kernel).copy(),
+            alpha=settings.alpha,
+            penalty=penalty_of(self.penalty),
+            intercept=settings.intercept,
+            weights=settings.weights,
+            centers=self.centers,
+            loo_rows=LOO_ROWS,
+            max_memory=memory_or_none("max_memory", self.max_memory),
+            verbose=self.verbose,
+        )
+        looked, encode = self._look(how, rows, rng)
+        names = getattr(self, "feature_names_in_", None)
+        machine, fit = fit_machine_in_passes(how, settings.loss, encode, looked, rng, names)
+        self.__dict__ |= self._attributes(encode.targets, machine, None, fit)
+        return self
+
+    def _needs_memory(self, settings: MachineSettings) -> str:
+        """What of the parameters needs the rows in memory, empty if nothing does."""
+        if self.loss not in SMOOTH:
+            return f"loss={self.loss!r}, which has corners,"
+        if settings.l1_share > 0.0:
+            return f"penalty={self.penalty!r}"
+        if as_kernel(self.kernel).takes_values:
+            return "a kernel given by its values"
+        return 'centers="all"' if isinstance(self.centers, str) and self.centers == "all" else ""
+
+    def _settings(self) -> MachineSettings:
+        gate.choice("penalty", self.penalty, PENALTIES)
+        l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
+        return MachineSettings(
+            loss=self._loss(),
+            penalty=cast(Any, self.penalty),
+            l1_share=l1_share,
+            alpha=positive_or_loo("alpha", self.alpha),
+            centers=self.centers,
+            intercept=True,
+            weights=meaning_of(self.weights),
+            budget=Budget.from_parameter(memory_or_none("max_memory", self.max_memory)),
+            verbose=self.verbose,
+        )
+
+    def _loss(self) -> LossChoice:
+        gate.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
+        return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
+
+    def _attributes(
+        self, targets: Targets, fit: MachineFit, anew: Anew | None, sums: Fit | None = None
+    ) -> dict[str, Any]:
+        """The fitted attributes by name; ``sums`` of least squares if training rows are a sample."""
+        dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+        training, more = fit.training, dict[str, Any]()
+        if targets.has_classes:
+            keep, degrees = self.max_memory is None, fit.degrees_of_freedom
+            learned = learn(fit.kernel, training, None, degrees, keep=keep) if fit.definite else None
+            more["knowledge_"], trust = (None, None) if learned is None else learned
+            training = replace(training, trust=trust)
+        concluded = targets.conclude(training, fit, moments=None if sums is None else sums.moments)
+        concluded = {name: value for name, value in concluded.items() if name not in NOT_HERE}
+        return (
+            with_score(concluded, anew)
+            | more
+            | {
+                "kernel_": fit.kernel,
+                "gamma_": fit.kernel.gamma,
+                "alpha_": fit.alpha,
+                "support_": fit.support,
+                "X_fit_": fit.centers,
+                "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
+                "intercept_": targets.shaped(fit.intercept.astype(dtype)),
+                "degrees_of_freedom_": fit.degrees_of_freedom,
+                "gap_": fit.gap,
+                "loo_index_": fit.index,
+                "path_": fit.paths[-1],
+                "trials_": fit.paths[:-1],
+                "report_": MachineReport.of(fit, targets, self.loss, self.penalty, concluded["loo_best_score_"]),
+            }
+        )
+
+
+class KernelMachineClassifier(NoveltyAnswers, MachineModel):
+    r"""Classifier with any loss and penalty: support vector machine, logistic regression, robust and sparse KFD.
+
+    ``KernelMachineClassifier()`` needs no parameters; the width is a parameter of the kernel, as in
+    ``KernelMachineClassifier(RBF(gamma=0.1))``.
+
+    Finds f(x) = sum_j c_j k(x, z_j) + b for labels y = -1, +1 (more classes: each against the rest) that minimizes
+
+        sum_i w_i loss(y_i, f(x_i)) + alpha penalty(f),
+
+    the program behind kernel Fisher discriminants, support vector machines and their relatives (Mika 2002,
+    sections 3.4.7 to 3.6). Kernel and alpha are chosen by leave-one-out, which is one Newton step from the fit to
+    all rows; it also gives the probabilities. Solutions carry their duality gap.
+
+    ==================  ==============  ==================================
+    loss                penalty         what it is
+    ==================  ==============  ==================================
+    "squared"           "rkhs"          kernel Fisher discriminant, LS-SVM
+    "squared"           "l1"            sparse KFD (SKFD)
+    "absolute"          "l1"            linear sparse KFD (LSKFD)
+    "huber"             "rkhs"          robust KFD
+    "hinge"             "rkhs"          support vector machine
+    "hinge"             "l1"            linear programming machine
+    "squared_hinge"     "rkhs"          L2-SVM
+    "logistic"          "rkhs"          kernel logistic regression
+    "logistic"          "l1"            sparse kernel logistic regression
+    ==================  ==============  ==================================
+
+    Costs O(n m² + m³) for every step of a solver with n rows and m centers, some hundred of them in all, and
+    memory of 4 n m numbers. With the losses "logistic", "squared", "huber" and "squared_hinge" and the penalties
+    "rkhs" and "coef", more than 2000 rows, and rows outside memory, are fitted in few passes instead, a Newton
+    step each, with memory for m² numbers. Rows cannot be added later: the losses' moments change with f.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
+    loss : {"logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge"}
+        log(1 + exp(-y f)) (the default); (y - f)²/2; the same up to |y - f| = delta, linear beyond, divided by
+        delta; |y - f|; max(0, |y - f| - epsilon); max(0, 1 - y f); its square / 2.
+    penalty : {"rkhs", "coef", "l1", "elastic_net"}, default="rkhs"
+        Half of the squared norm c'Kc, half of c'c, sum_j \|c_j\|, or a mixture of the last two. The last two make
+        coefficients zero: the model keeps few centers.
+    alpha : float or "loo", default="loo"
+        Penalty; larger is smoother, 1/C of a support vector machine. "loo": chosen by leave-one-out; of sparse
+        models the largest one that is not worse than the best by more than half a standard error.
+    l1_ratio : float, default=0.5
+        The part of sum_j \|c_j\| in "elastic_net".
+    delta, epsilon : float or None, default=None
+        Width of Huber's loss, and the tolerance; None: 1.345 and 0.612.
+    centers : "auto", "all", int, selector or rows, default="auto"
+        Rows that may have coefficients. "auto": all up to 1000 rows ("rkhs") or 2000 (other penalties), and so
+        many random ones of more.
+    weights, criterion, priors, class_weight, threshold, calibration
+        As in :class:`KernelFisherClassifier`.
+    max_memory : float, default=None
+        GiB that may be allocated; None: four fifths of the free memory.
+    random_state : int, RandomState or None, default=None
+        For random centers, and the rows on which kernels are compared.
+    verbose : int, default=0
+        Whether progress is shown.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
+        Centers with coefficients, these, and intercepts; q = 1 for two classes.
+    support_ : ndarray of shape (m,) or None
+        Which training row each center is; None if centers were given.
+    kernel_, gamma_, alpha_ : Kernel, float or None, float
+        The chosen values.
+    path_, trials_ : TuningPath, tuple of TuningPath
+        The criterion for every alpha, and comparisons of kernels.
+    gap_ : float
+        The duality gap, recomputed, as a share of the objective of f = 0; after passes, what the last step gains.
+    loo_index_ : ndarray
+        Training rows with leave-one-out predictions: all, or in passes at most 10,000.
+    loo_decision_, loo_proba_, loo_outputs_, loo_best_score_, loo_score_
+        Leave-one-out results, by Newton steps, as in :class:`KernelFisherClassifier`; of losses with corners for a
+        fit with small arcs.
+    rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
+        As in :class:`KernelFisherClassifier`.
+    report_ : MachineReport
+        What the fit did, as text.
+
+    References
+    ----------
+    S. Mika (2002), Kernel Fisher Discriminants, TU Berlin. K. Rad and A. Maleki (2020), A scalable estimate of the
+    out-of-sample prediction error via approximate leave-one-out cross-validation, JRSS B 82.
+
+    Examples
+    --------
+    >>> from mercer import KernelMachineClassifier
+    >>> from mercer.datasets import make_banana
+    >>> X, y = make_banana(200, random_state=0)
+    >>> sparse = KernelMachineClassifier(loss="squared", penalty="l1", random_state=0).fit(X, y)
+    >>> len(sparse.support_) < 40
+    True
+    """
+
+    moderates = True
+    directed = False
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        loss: str = "logistic",
+        penalty: str = "rkhs",
+        alpha: float | str = "loo",
+        l1_ratio: float = 0.5,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        centers: Any = "auto",
+        weights: str = "auto",
+        criterion: str = "brier",
+        priors: ArrayLike | dict[Any, float] | None = None,
+        class_weight: Any = None,
+        threshold: str = "bayes",
+        calibration: str = "logistic",
+        max_memory: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.delta = delta
+        self.epsilon = epsilon
+        self.centers = centers
+        self.weights = weights
+        self.criterion = criterion
+        self.priors = priors
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.calibration = calibration
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class KernelMachineRegressor(ValueAnswers, MachineModel):
+    r"""Regression with any loss and penalty: robust, sparse and quantile regression, support vector regression.
+
+    ``KernelMachineRegressor()`` needs no parameters; the width is a parameter of the kernel, as in
+    ``KernelMachineRegressor(RBF(gamma=0.1))``.
+
+    Finds f(x) = sum_j c_j k(x, z_j) + b that minimizes sum_i w_i loss(y_i, f(x_i)) + alpha penalty(f), as
+    :class:`KernelMachineClassifier` does; kernel and alpha are chosen by leave-one-out.
+
+    ======================  ==============  ======================================================
+    loss                    penalty         what it is
+    ======================  ==============  ======================================================
+    "huber"                 "rkhs"          robust regression: outliers pull with a bounded force
+    "squared"               "rkhs"          kernel ridge regression
+    "squared"               "l1"            lasso on kernel values
+    "absolute"              "rkhs"          median regression
+    "epsilon_insensitive"   "rkhs"          support vector regression
+    "epsilon_insensitive"   "l1"            linear programming regression
+    "pinball"               any             quantile regression
+    ======================  ==============  ======================================================
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        As in :class:`KernelRidgeRegressor`; "rbf" is ``RBF(gamma="loo")``.
+    loss : {"huber", "squared", "absolute", "epsilon_insensitive", "pinball"}, default="huber"
+        Leave-one-out minimizes squared errors for "squared", the pinball loss for "pinball", otherwise absolute
+        errors.
+    penalty, alpha, l1_ratio, centers, weights, max_memory, random_state, verbose
+        As in :class:`KernelMachineClassifier`.
+    delta, epsilon : float or None, default=None
+        Width of Huber's loss, and the tolerance; None: 1.345 and 0.612 standard deviations of the noise, estimated
+        from left-out residuals of a least-squares fit.
+    quantile : float or list of floats, default=0.5
+        For "pinball": between 0 and 1. Several quantiles are several outputs with one kernel and alpha;
+        predictions are in the order of the quantiles, sorted so that they do not cross (Chernozhukov et al. 2010).
+
+    Attributes
+    ----------
+    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, alpha_, path_, trials_, gap_, loo_index_
+        As in :class:`KernelMachineClassifier`; so is ``degrees_of_freedom_``.
+    loo_prediction_ : ndarray of shape (n,) or (n, q)
+        Leave-one-out predictions.
+    loo_best_score_, loo_score_ : float
+        Their R², and that to expect; for "pinball", the share of the loss of constant quantiles that is saved
+        (D²).
+    report_ : MachineReport
+        What the fit did, as text.
+
+    Examples
+    --------
+    >>> from mercer import KernelMachineRegressor
+    >>> from mercer.datasets import make_sinc
+    >>> X, y = make_sinc(100, random_state=0)
+    >>> bands = KernelMachineRegressor(loss="pinball", quantile=[0.1, 0.5, 0.9], random_state=0).fit(X, y)
+    >>> bands.predict(X[:2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        loss: str = "huber",
+        penalty: str = "rkhs",
+        alpha: float | str = "loo",
+        l1_ratio: float = 0.5,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        quantile: float | list[float] = 0.5,
+        centers: Any = "auto",
+        weights: str = "auto",
+        max_memory: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.delta = delta
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.centers = centers
+        self.weights = weights
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @lazily
+    @from_one_state
+    def predict(self, X: Any) -> Floats:
+        """f at each row (n,) or (n, q); quantiles in ascending order do not cross."""
+        F, levels = self._outputs(X), quantiles_of(self.quantile)
+        if self.loss == "pinball" and len(levels) > 1:
+            rank = np.argsort(np.argsort(levels, kind="stable"), kind="stable")
+            F = np.sort(F, axis=1)[:, rank]
+        return self._shaped(F)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions; for "pinball" the share of the loss of constant quantiles that is saved (D²)."""
+        if self.loss != "pinball":
+            return float(super().score(X, y, sample_weight))
+        y = real_targets(y, self)
+        return self._saved(y, self.predict(X), row_weight(sample_weight, len(y)))
+
+    def _expected_score(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
+        expected = self._saved if self.loss == "pinball" else super()._expected_score
+        return expected(y, predicted, weight)
+
+    def _saved(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
+        """The share of the loss of constant quantiles that predictions save."""
+        targets = self._settle(y, None, None)
+        return targets.score(targets.repeated(y), predicted.reshape(len(y), -1).astype(np.float64), weight)
+
+    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
+        """Real targets in the shape of y, and what is minimized."""
+        if self.loss != "pinball":
+            return RealTargets(np.shape(y)[1:], "squared" if self.loss == "squared" else "absolute")
+        levels, shape = quantiles_of(self.quantile), np.shape(y)[1:]
+        if shape != () and len(levels) > 1:
+            raise ValueError(
+                f"y has shape {np.shape(y)}, but several quantiles are those of one target; pass y of shape "
+                f"({len(y)},), or one quantile"
+            )
+        return RealTargets(shape, "pinball", levels * (shape[0] if shape else 1))
+
+    def _loss(self) -> LossChoice:
+        choice = super()._loss()
+        if self.loss != "pinball":
+            return choice
+        return LossChoice("pinball", None, quantiles_of(self.quantile))

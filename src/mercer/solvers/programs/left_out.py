@@ -1,0 +1,186 @@
+r"""Approximate leave-one-out: Newton steps from the fit to all rows.
+
+The other rows' losses are replaced by their parabolas at the solution, with Hessian H; the loss of the row itself
+is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, curvature e and slope s,
+
+    f without the row = f + u s h / (1 - u e h)
+
+(Rad and Maleki 2020; for the squared loss it is exact). If the center of a column is the row itself, the column
+leaves with it. Where curvatures jump (Huber, squared hinge, rounded corners), rows that move to another piece of
+their loss take further steps, in the space of the outputs: with B = G H^-1 G' for the rows G and what the
+parabolas miss of the slopes, r(f'), the outputs without a row solve f' = f - B r(f'), and r is zero for most rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.linalg import factor_spd
+from mercer.solvers.programs.losses import SmoothLoss
+from mercer.solvers.programs.newton import curvatures
+from mercer.solvers.programs.program import Program, Solution, bordered
+from mercer.types import Array, Indices
+
+# Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
+MOST_ROWS = 2000
+MOST_STEPS = 25
+# Steps end when outputs change by less than this share of their scale.
+SETTLED = 1e-6
+# What is added to the diagonal of the Hessian, as a share of its mean.
+TINY = 1e-12
+# A row that determines its own output, as far as can be told, is left out of a model of which so much is left.
+LEAST_LEFT = 1e-8
+
+
+@dataclass(frozen=True)
+class LeftOutRows:
+    """Outputs (n,) of rows for the fit without each of them, and the degrees of freedom of the fit to all."""
+
+    outputs: Array
+    degrees_of_freedom: float
+
+
+def leave_each_out(program: Program, found: Solution, unit: Array, own: Indices | None = None) -> LeftOutRows:
+    """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
+
+    For smooth losses. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero; n² a
+    where curvatures jump.
+    """
+    step = _Step.of(program, found, unit, own)
+    outputs = step.outputs
+    if step.loss.jumps and len(outputs) <= MOST_ROWS:
+        moved = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
+        B = step.rows @ step.rows.T
+        for i in moved.tolist():
+            settled = step.settled(i, B)
+            outputs[i] = outputs[i] if settled is None else settled
+    return LeftOutRows(outputs, float(step.curvature @ step.leverage))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Outputs f (n,), weighted curvatures (n,), rows G L^-T (n, a + 1) for H = L L', the share (n,) of each weight
+    that leaves, and for rows whose column leaves with them: L^-1 u (a + 1, n) and its coefficient (n,).
+    """
+
+    program: Program
+    f: Array
+    curvature: Array
+    rows: Array
+    share: Array
+    column: Array | None
+    coef: Array
+
+    @classmethod
+    def of(cls, program: Program, found: Solution, unit: Array, own: Indices | None) -> "_Step":
+        f = program.outputs(found.coef, found.intercept)
+        some = np.arange(program.m) if program.lasso == 0.0 else np.flatnonzero(found.coef)
+        loss = program.loss
+        assert isinstance(loss, SmoothLoss)
+        curvature, Phi = curvatures(loss, program.y, program.weight, f), program.Phi[:, some]
+        half = _inverse_factor(program, Phi, curvature)
+        share = np.divide(unit, program.weight, out=np.zeros_like(unit), where=program.weight > 0.0)
+        column, coef = None, np.zeros(len(f))
+        if own is not None:
+            position = np.full(program.m + 1, -1)
+            position[some] = np.arange(len(some))
+            place = position[own]
+            column = np.where(place >= 0, half[:, place], 0.0)
+            coef = np.where(place >= 0, found.coef[some][place] if len(some) else 0.0, 0.0)
+        return cls(program, f, curvature, Phi @ half[:, :-1].T + half[:, -1], share, column, coef)
+
+    @property
+    def loss(self) -> SmoothLoss:
+        assert isinstance(self.program.loss, SmoothLoss)
+        return self.program.loss
+
+    @property
+    def scale(self) -> float:
+        """How far outputs are from their mean."""
+        return float(np.sqrt(np.average((self.f - self.f.mean()) ** 2))) or 1.0
+
+    @property
+    def leverage(self) -> Array:
+        leverage: Array = np.einsum("ij,ij->i", self.rows, self.rows)
+        return leverage
+
+    @property
+    def outputs(self) -> Array:
+        """Outputs (n,) by one step."""
+        leverage, start = self.leverage, self.f
+        if self.column is not None:
+            # The column leaves first.
+            cross, square = np.einsum("ij,ji->i", self.rows, self.column), self._square
+            leverage, start = leverage - cross**2 / square, start - cross * self.coef / square
+        slope = self.program.weight * self.loss.slope(self.program.y, self.f) + self.curvature * (start - self.f)
+        left = np.maximum(1.0 - self.share * self.curvature * leverage, LEAST_LEFT)
+        outputs: Array = start + self.share * slope * leverage / left
+        return outputs
+
+    @property
+    def _square(self) -> Array:
+        """Entries (n,) of H^-1 of the columns that leave, one where none does."""
+        assert self.column is not None
+        square = np.einsum("ij,ij->j", self.column, self.column)
+        return np.where(square > 0.0, square, 1.0)
+
+    def settled(self, i: int, B: Array) -> float | None:
+        """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
+
+        None if they do not: steps that lead farther away are halved.
+        """
+        start, cross = self._without_column(i)
+        f = before = start
+        least = np.inf
+        for _ in range(MOST_STEPS):
+            missed, slope = self._missed(i, f)
+            some = np.flatnonzero(missed)
+            residual = f - start + self._product(B, cross, some, missed[some])
+            size = float(np.abs(residual).max())
+            if size <= SETTLED * self.scale:
+                return float(f[i])
+            if size > least:
+                f = 0.5 * (f + before)
+                continue
+            some = np.flatnonzero(slope)
+            A = np.eye(len(some)) + (B[np.ix_(some, some)] - np.outer(cross[some], cross[some])) * slope[some]
+            way = np.linalg.lstsq(A, -residual[some], rcond=None)[0]
+            before, least = f, size
+            f = f - residual - self._product(B, cross, some, slope[some] * way)
+        return None
+
+    def _without_column(self, i: int) -> tuple[Array, Array]:
+        """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c'."""
+        if self.column is None or not self.column[:, i].any():
+            return self.f, np.zeros(len(self.f))
+        length = float(np.linalg.norm(self.column[:, i]))
+        cross: Array = self.rows @ self.column[:, i] / length
+        return self.f - cross * (self.coef[i] / length), cross
+
+    @staticmethod
+    def _product(B: Array, cross: Array, some: Indices, values: Array) -> Array:
+        """(B - c c')[:, some] @ values (n,)."""
+        product: Array = B[:, some] @ values - cross * float(cross[some] @ values)
+        return product
+
+    def _missed(self, i: int, f: Array) -> tuple[Array, Array]:
+        """Slopes (n,) at outputs f, without row i, less those of the parabolas, and the derivatives (n,) of it."""
+        program, loss = self.program, self.loss
+        y, weight = program.y, program.weight
+        slope, curvature = weight * loss.slope(y, f), weight * loss.curvature(y, f)
+        missed = slope - weight * loss.slope(y, self.f) - self.curvature * (f - self.f)
+        missed[np.abs(missed) < 1e-12 * (1.0 + np.abs(slope))] = 0.0
+        change = np.where(missed != 0.0, curvature - self.curvature, 0.0)
+        missed[i] -= self.share[i] * slope[i]
+        change[i] = curvature[i] - self.curvature[i] - self.share[i] * curvature[i]
+        return missed, change
+
+
+def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
+    """L^-1 with H = L L': of all columns and the intercept, which is fixed where no row has curvature."""
+    H, fixed = bordered(Phi, curvature), not (program.has_intercept and curvature.any())
+    if fixed:
+        H[-1, :], H[:, -1] = 0.0, 0.0
+    diagonal = np.append(np.full(Phi.shape[1], program.ridge), float(fixed))
+    H[np.diag_indices_from(H)] += diagonal + TINY * float(np.trace(H) + diagonal.sum()) / len(H)
+    return factor_spd(H).inverse()

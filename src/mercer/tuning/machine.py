@@ -1,0 +1,362 @@
+"""Kernel machines, from rows to a fitted function: kernel and alpha by leave-one-out, for any loss and penalty.
+
+Kernels are compared by least-squares fits first, which cost least; then those that are best, and their neighbors,
+by the machine itself on some of the rows. The path over alpha is computed once for all rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from mercer.centers import CandidateRows
+from mercer.centers.resolve import as_plan
+from mercer.errors import NumericalWarning, warn
+from mercer.expansion import Expansion
+from mercer.gram import Budget
+from mercer.kernels import Kernel
+from mercer.kernels.base import grid_shape
+from mercer.linalg import map_in_threads
+from mercer.rows import Block, Meaning
+from mercer.rows.table import n_rows, take
+from mercer.scores.evidence import Training, weighted_quantile
+from mercer.scores.targets import Targets
+from mercer.solvers.left_out import leave_out
+from mercer.solvers.programs.left_out import MOST_ROWS as MOST_LEFT_OUT
+from mercer.solvers.programs.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    Pinball,
+    Squared,
+    SquaredHinge,
+)
+from mercer.solvers.programs.program import TOLERANCE
+from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
+from mercer.tuning.compare import Compared, Setting, compare
+from mercer.tuning.fit import at_rows, training_of
+from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem
+from mercer.tuning.memory import Rung
+from mercer.tuning.path import Trial, TuningPath
+from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.search import best_of, climb
+from mercer.types import Array, Indices
+
+# centers="auto" makes all rows centers up to these numbers: with the penalty of the norm, and with others.
+MOST_CENTERS, MOST_CANDIDATES = 1000, 2000
+# Kernels are compared by the machine itself on so many rows at most.
+MOST_ROWS = 400
+# Kernels with which that begins.
+MOST_KERNELS = 3
+# Widths of losses in standard deviations of the noise: residuals beyond 1.345 of them are outliers (Huber 1964: of
+# normal noise 95 % of the efficiency is left); a tolerance of 0.612 has the least variance (Smola et al. 1998).
+WIDTHS: dict[str, tuple[type[Huber | EpsilonInsensitive], float]] = {
+    "huber": (Huber, 1.345),
+    "epsilon_insensitive": (EpsilonInsensitive, 0.612),
+}
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "absolute": EpsilonInsensitive(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
+}
+# The standard deviation of normal noise over the median of its absolute values.
+MEDIAN_TO_STD = 1.4826
+
+
+@dataclass(frozen=True)
+class LossChoice:
+    """A loss by name; ``width`` is delta or epsilon, None: it follows from the noise; ``quantiles`` of pinball."""
+
+    name: str
+    width: float | None = None
+    quantiles: tuple[float, ...] = ()
+
+    @property
+    def needs_scale(self) -> bool:
+        return self.name in WIDTHS and self.width is None
+
+    def losses(self, scale: Array) -> tuple[Loss, ...]:
+        """The loss of each output, for standard deviations (q,) of the noise."""
+        if self.name == "pinball":
+            levels = self.quantiles if len(self.quantiles) > 1 else self.quantiles * len(scale)
+            return tuple(Pinball(level) for level in levels)
+        if self.name not in WIDTHS:
+            return (LOSSES[self.name],) * len(scale)
+        kind, share = WIDTHS[self.name]
+        return tuple(kind(share * s if self.width is None else self.width) for s in scale.tolist())
+
+
+@dataclass(frozen=True)
+class MachineSettings:
+    """The loss; the penalty with the part ``l1_share`` of |c|_1 in the elastic net; alpha, None: by leave-one-out;
+    the centers as given by the user; whether there is an intercept; the meaning of weights; the memory.
+    """
+
+    loss: LossChoice
+    penalty: MachinePenalty
+    l1_share: float
+    alpha: float | None
+    centers: Any
+    intercept: bool
+    weights: Meaning
+    budget: Budget
+    verbose: int
+
+
+@dataclass(frozen=True)
+class MachineFit:
+    """A machine with outputs (n, q), fitted and held out, of all ``n_rows`` rows or a sample.
+
+    ``index`` (n,) are the numbers of these rows, ``support`` those of the centers, None if they are no rows.
+    ``paths`` are the comparisons of kernels, the last one that of
+    alphas; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what the last
+    step gains; ``status`` is how the solver ended.
+    """
+
+    kernel: Kernel
+    alpha: float
+    losses: tuple[Loss, ...]
+    centers: Any
+    support: Indices | None
+    coef: Array
+    intercept: Array
+    n_rows: int
+    index: Indices
+    training: Training
+    fitted: Array
+    loo: Array
+    otherwise: Array | None
+    degrees_of_freedom: float
+    paths: tuple[TuningPath, ...]
+    criterion_value: float
+    gap: float
+    status: str
+    negative: float | None
+
+    @property
+    def definite(self) -> bool:
+        """Whether f has a variance: the kernel is positive semidefinite, or its matrix was found to be."""
+        return self.kernel.positive_semidefinite or self.negative == 0.0
+
+
+def fit_machine(
+    kernel: Kernel,
+    settings: MachineSettings,
+    targets: Targets,
+    block: Block,
+    rng: np.random.Generator,
+    names: Sequence[str] | None = None,
+) -> MachineFit:
+    """Choose kernel and alpha by leave-one-out, and solve; ``names`` of the features for warnings.
+
+    Rows without weight are ignored in the fit, and thus always held out.
+    """
+    training, part, used = training_of(kernel, settings.weights, targets, block, None)
+    warn_of_scales(kernel, part.X, names)
+    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    criterion = targets.criterion(training)
+    exact = ExactProblem(
+        X=points,
+        observations=observations,
+        criterion=lambda rows: criterion(used[rows]),
+        alpha=None,
+        penalty="rkhs",
+        intercept=settings.intercept,
+        budget=settings.budget,
+        classes=targets.has_classes,
+        verbose=settings.verbose,
+    )
+    compared = compare(kernel, exact, rng, alone=False, once=True)
+    unscaled = targets.has_classes or not settings.loss.needs_scale
+    losses = settings.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
+    problem = _problem(settings, losses, replace(exact, alpha=settings.alpha), compared.kernel, rng)
+    columns, path, tried = _searched(compared, problem, rng)
+    chosen = columns.chosen(path)
+    found = replace(columns, problem=problem).again(chosen)
+    warn_of_indefinite(columns.kernel, columns.negative or 0.0)
+    warn_of_equal_rows(columns.kernel, part.X)
+    warn_of_constant(columns.kernel, block.X)
+    _warn_of_gap(found)
+    paths = (*compared.paths, *tried, _as_path([columns.trial(path)], n_rows(points), len(problem.centers)))
+    return _concluded(found, chosen.otherwise, training, used, paths)
+
+
+def _problem(
+    settings: MachineSettings,
+    losses: tuple[Loss, ...],
+    exact: ExactProblem,
+    kernel: Kernel,
+    rng: np.random.Generator,
+) -> MachineProblem:
+    """The problem with its centers: all points, random ones of many, or what the user wants."""
+    u = n_rows(exact.X)
+    centers, others = _centers(settings, exact, kernel, rng)
+    m = len(centers) if others is None else n_rows(others)
+    n = len(exact.observations.Y)
+    # Kernel values, columns, a scaled copy of them; matrices of the columns; and of the outputs without each row.
+    settings.budget.require(
+        8.0 * (u * m + 3.0 * n * m + 5.0 * m * m + min(n, MOST_LEFT_OUT) ** 2),
+        f"a machine with {m} centers fitted to {n} rows",
+    )
+    return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others)
+
+
+def _centers(
+    settings: MachineSettings, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
+) -> tuple[Indices, Any]:
+    """Which points are centers, and centers that are no points; None: there are none."""
+    u, wanted = n_rows(exact.X), settings.centers
+    most = MOST_CENTERS if settings.penalty == "rkhs" else MOST_CANDIDATES
+    auto = isinstance(wanted, str) and wanted == "auto"
+    if (auto and (u <= most or kernel.takes_values)) or (isinstance(wanted, str) and wanted == "all"):
+        return np.arange(u), None
+    if isinstance(wanted, Integral) and int(wanted) >= u:
+        return np.arange(u), None
+    selector, m = as_plan(most if auto else wanted, kernel, exact.X, u)
+    given = exact.observations
+    label = given.point_target.argmax(axis=1) if given.Y.shape[1] > 1 else (given.point_target[:, 0] > 0.0)
+    sample = CandidateRows(
+        exact.X, given.point_target, given.point_weight, label.astype(np.intp) if exact.classes else None
+    )
+    chosen = selector.select(kernel, sample, m, rng)
+    return (np.zeros(0, dtype=np.intp), chosen.rows) if chosen.indices is None else (np.sort(chosen.indices), None)
+
+
+def _searched(
+    compared: Compared, problem: MachineProblem, rng: np.random.Generator
+) -> tuple[MachineColumns, list[MachineAtAlpha], tuple[TuningPath, ...]]:
+    """The columns and the path of the best kernel, by the machine itself on some rows, and what was compared.
+
+    The search begins with kernels that least squares cannot distinguish.
+    """
+    kernels = compared.candidates
+    if len(kernels) == 1:
+        columns = problem.rounded.columns(compared.kernel)
+        return columns, columns.path(), ()
+    some, found = _some(problem, compared.kernel, rng), {}
+
+    def trial(g: int) -> Trial:
+        columns = some.rounded.columns(kernels[g])
+        found[g] = columns, columns.path()
+        return columns.trial(found[g][1])
+
+    def trials_of(positions: list[int]) -> list[Trial]:
+        return list(map_in_threads(trial, positions))
+
+    tried = climb({compared.best, *compared.close[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
+    path = _as_path([tried[g] for g in sorted(tried)], n_rows(some.exact.X), len(some.centers))
+    best = best_of(tried)
+    if some is problem:
+        return *found[best], (path,)
+    columns = problem.rounded.columns(kernels[best])
+    return columns, columns.path(), (path,)
+
+
+def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> MachineProblem:
+    """The problem on some of the rows, all of which are centers; alpha counts for as many rows as there were."""
+    u = n_rows(problem.exact.X)
+    if u <= MOST_ROWS:
+        return problem
+    points = np.sort(rng.permutation(u)[:MOST_ROWS])
+    share = float(problem.exact.observations.point_weight[points].sum() / problem.exact.observations.weight.sum())
+    given = problem.exact.alpha
+    exact = replace(problem.exact.at(kernel, points), alpha=None if given is None else given * share)
+    return replace(problem, exact=exact, centers=np.arange(MOST_ROWS), others=None)
+
+
+def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) -> Array:
+    """The standard deviation (q,) of the noise without outliers: from left-out residuals of least squares."""
+    order = rng.permutation(n_rows(exact.X))
+    setting = Setting.at(
+        compared.kernel, exact, order, Rung(min(len(order), MOST_ROWS), min(len(order), MOST_ROWS))
+    )
+    alpha = setting.trials([compared.kernel])[0].alpha
+    fits = setting.nested(compared.kernel, setting.values(compared.kernel)(compared.kernel)).first()
+    given = setting.problem.observations
+    residual = given.Y - leave_out(fits, given, np.array([alpha]), None)[0]
+    return noise_scale(residual, given.weight)
+
+
+def noise_scale(residual: Array, weight: Array) -> Array:
+    """The standard deviation (q,) of noise without its outliers, from residuals (n, q); 1 if there is no noise."""
+    median = np.array([weighted_quantile(size, weight, 0.5) for size in np.abs(residual).T])
+    deviation = np.sqrt(np.average(residual**2, axis=0, weights=weight))
+    return np.asarray(np.where(median > 0.0, MEDIAN_TO_STD * median, np.where(deviation > 0.0, deviation, 1.0)))
+
+
+def _as_path(trials: Sequence[Trial], n_points: int, n_centers: int) -> TuningPath:
+    """Trials with different alphas, the missing ones NaN."""
+    longest = max(len(trial.alphas) for trial in trials)
+
+    def padded(values: Array) -> Array:
+        return np.pad(values, (longest - len(values), 0), constant_values=np.nan)
+
+    return TuningPath(
+        kernels=[trial.kernel for trial in trials],
+        alphas=np.stack([padded(trial.alphas) for trial in trials]),
+        scores=np.stack([padded(trial.scores) for trial in trials]),
+        n_points=n_points,
+        n_centers=None if n_centers == n_points else n_centers,
+    )
+
+
+def _warn_of_gap(found: MachineAtAlpha) -> None:
+    if found.gap > TOLERANCE:
+        warn(
+            f"the program was not solved to {TOLERANCE:.0e}: the duality gap is {found.gap:.1e} of the objective; "
+            "raise alpha, or scale the targets",
+            NumericalWarning,
+        )
+
+
+def _concluded(
+    found: MachineAtAlpha,
+    otherwise: Array | None,
+    training: Training,
+    used: Indices,
+    paths: tuple[TuningPath, ...],
+) -> MachineFit:
+    """The fit with the centers that have coefficients, and outputs of all rows.
+
+    ``otherwise`` are left-out outputs under the other meaning of weights.
+    """
+    problem, kernel = found.columns.problem, found.columns.kernel
+    coef = found.coef
+    kept = np.flatnonzero(np.any(coef != 0.0, axis=1))
+    # A constant needs no center, but a model has at least one.
+    kept = np.arange(1) if len(kept) == 0 else kept
+    if problem.others is None:
+        first = problem.exact.observations.rows.first
+        support = used[first[problem.centers[kept]]]
+        centers = kernel.centers(training.X, support)
+    else:
+        support, centers = None, take(problem.others, kept)
+    fitted = np.asarray(Expansion(kernel, centers, coef[kept], found.intercept)(training.X), dtype=np.float64)
+
+    return MachineFit(
+        kernel=kernel,
+        alpha=found.alpha,
+        losses=problem.losses,
+        centers=centers,
+        support=support,
+        coef=coef[kept],
+        intercept=found.intercept,
+        n_rows=len(fitted),
+        index=np.arange(len(fitted)),
+        training=training,
+        fitted=fitted,
+        loo=at_rows(fitted, used, found.loo),
+        otherwise=None if otherwise is None else at_rows(fitted, used, otherwise),
+        degrees_of_freedom=found.degrees_of_freedom,
+        paths=paths,
+        criterion_value=found.criterion,
+        gap=found.gap,
+        status=max(found.solutions, key=lambda each: each.gap).status,
+        negative=found.columns.negative,
+    )

@@ -1,0 +1,324 @@
+"""Kernel machines with smooth losses, fitted in passes over any rows: a Newton step each.
+
+Kernel, centers and a first fit are those of least squares, from one pass. From there, passes for the gradient
+alone, which cost much less, go on in the metric of these moments (L-BFGS). Where they end, another pass sums
+moments of working targets, from which alpha is chosen by leave-one-out as for least squares; all this is repeated
+until such moments confirm that alpha stays and a step gains nothing. Every pass for the gradient also sums the
+losses on the way to its point: a step that was too long is shortened by what its own pass shows.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import NumericalWarning, warn
+from mercer.gram import combine
+from mercer.gram.moments import MomentsOf
+from mercer.linalg.threads import at_most
+from mercer.rows import Block
+from mercer.rows.progress import stage
+from mercer.rows.table import n_rows
+from mercer.solvers.programs.losses import SmoothLoss
+from mercer.solvers.programs.outputs import Basis, OutputFits
+from mercer.solvers.programs.quasi_newton import LENGTHS, Sloped, descend, part_of
+from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweighted, SlopesOf, working
+from mercer.solvers.spectrum import Coefficients
+from mercer.tuning.fit import Fit, Settings
+from mercer.tuning.machine import LossChoice, MachineFit, noise_scale
+from mercer.tuning.one_pass import Task, moment_fit, tuned_by
+from mercer.tuning.passes import Encoder, Gatherer, HeldSample, Look, PassState, begin
+from mercer.tuning.path import Tuned
+from mercer.types import Array
+
+# Newton steps, besides the fit of least squares.
+MOST_STEPS = 10
+# A step that promises to lower the objective by this share at most is the last.
+ENOUGH = 1e-6
+# The passes, by name.
+MOMENTS, GRADIENT = "moments of a step", "gradient"
+# Passes for the gradient alone between two of them, and the relative errors of sums in single precision.
+MOST_SLOPES, FIRST_SLOPES = 12, 5
+SINGLE = 1e-7
+# Products in float32 may change a fit by this share of its size.
+MOST_ERROR = 0.01
+# An alpha whose criterion is larger than the least by at most this share is kept.
+AS_GOOD = 1e-3
+
+
+@dataclass(frozen=True)
+class MachineEncoder:
+    """The fold block -> block with targets as losses take them: -1 and +1 for classes."""
+
+    encode: Encoder
+
+    def __call__(self, block: Block) -> Block:
+        encoded = self.encode(block)
+        return replace(encoded, y=self.targets(encoded.y))
+
+    def targets(self, Y: Array) -> Array:
+        """From encoded targets (b, q), which are 0 and 1 for several classes."""
+        return 2.0 * Y - 1.0 if self.encode.targets.has_classes and Y.shape[1] > 1 else Y
+
+
+def fit_machine_in_passes(
+    settings: Settings,
+    loss: LossChoice,
+    encode: Encoder,
+    look: Look,
+    rng: np.random.Generator,
+    names: Sequence[str] | None = None,
+) -> tuple[MachineFit, Fit]:
+    """Choose by leave-one-out, and solve; and the same as a fit with evidence and moments of least squares."""
+    state = begin(settings, encode, look, rng, names=names)
+    first = state.solved()
+    _require_memory(state, first.training.Y.shape[1])
+    objective = Objective(state.gather, look, _losses(loss, first, encode), settings.verbose)
+    newton = Newton(objective, state, state.held_out())
+    return newton.concluded(newton.descend(first.tuned))
+
+
+def _losses(loss: LossChoice, first: Fit, encode: Encoder) -> tuple[SmoothLoss, ...]:
+    """The loss of each output; its width follows from the left-out residuals of least squares."""
+    training, scale = first.training, np.ones(first.training.Y.shape[1])
+    if loss.needs_scale and not encode.targets.has_classes:
+        scale = noise_scale(training.Y - first.tuned.loo, training.standing)
+    return tuple(each for each in loss.losses(scale) if isinstance(each, SmoothLoss))
+
+
+def _require_memory(state: PassState, q: int) -> None:
+    """Moments of q outputs: those of two pieces a thread, their sum, and factors and spectrum of each."""
+    m = n_rows(state.gather.choice.centers.rows)
+    state.settings.budget.require(
+        8.0 * q * m * m * (2 * state.gather.threads + 1 + 3), f"moments of {q} outputs with {m} centers each"
+    )
+
+
+@dataclass(frozen=True)
+class NewtonStep:
+    """A point, the sums there, the fit that a step from it leads to, and what that gains."""
+
+    at: Coefficients
+    sums: LossMoments
+    tuned: Tuned
+    gain: float
+
+    @property
+    def to(self) -> Coefficients:
+        return Coefficients(self.tuned.coef, self.tuned.intercept)
+
+    @property
+    def is_last(self) -> bool:
+        return self.gain <= ENOUGH
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The losses of all rows and the penalty, as passes over the rows find them."""
+
+    gather: Gatherer
+    look: Look
+    losses: tuple[SmoothLoss, ...]
+    verbose: int
+    # Passes so far, by name.
+    passes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def encode(self) -> MachineEncoder:
+        return MachineEncoder(self.gather.encode)
+
+    def sums(self, at: Coefficients) -> LossMoments:
+        """The moments of a step."""
+        choice, precision = self.gather.choice, self.gather.precision
+        # Steps end where products lose digits: what is enough for least squares is not enough for many of them.
+        dtype = precision.dtype if precision.error <= MOST_ERROR else np.float64
+        fold = MomentsOf(choice.kernel, choice.centers.rows, dtype, precision.coordinates)
+        sums: LossMoments = self._pass(Reweighted(self.encode, fold, self.losses, at), MOMENTS)
+        moments = [replace(each, coordinates=precision.coordinates) for each in sums.moments]
+        return replace(sums, moments=tuple(moments))
+
+    def slopes(self, at: Coefficients, since: Coefficients, alpha: float) -> LossSlopes:
+        """The gradient at a point, and objectives on the way to it from another one."""
+        choice = self.gather.choice
+        fold = SlopesOf(choice.kernel, choice.centers.rows, self.encode, self.losses, at, since, LENGTHS)
+        found: LossSlopes = self._pass(fold, GRADIENT)
+        norms = np.array([self.norm(_between(since, at, length).coef) for length in LENGTHS])
+        values, slope = found.values + 0.5 * alpha * norms, found.coef + alpha * self._norm_slope(at.coef)
+        return replace(found, values=values, coef=slope)
+
+    def norm(self, coef: Array) -> float:
+        """c'Kc, or c'c, summed over outputs."""
+        factor = self.gather.choice.factor
+        return float(np.sum((coef if factor is None else factor.R @ coef[factor.kept]) ** 2))
+
+    def _norm_slope(self, coef: Array) -> Array:
+        """K c, or c: half of the derivative of the norm."""
+        factor = self.gather.choice.factor
+        if factor is None:
+            return coef
+        slope = np.zeros_like(coef)
+        slope[factor.kept] = factor.R.T @ (factor.R @ coef[factor.kept])
+        return slope
+
+    def _pass(self, fold: Any, phase: str) -> Any:
+        self.passes[phase] += 1
+        with at_most(self.gather.threads):
+            return self.look.rows.reduce(fold, phase=phase, verbose=self.verbose)
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton steps for all alphas, with steps by the gradient between them."""
+
+    objective: Objective
+    state: PassState
+    held: HeldSample
+
+    def descend(self, start: Tuned) -> NewtonStep:
+        """The last step, that gains nothing, from a fit of least squares."""
+        given, at = self.state.settings.alpha, Coefficients(start.coef, start.intercept)
+        curvature = self._curvature(at)
+        alpha = float(curvature.mean()) * start.alpha if given is None else given
+        at = self._by_slopes(at, self._least_squares(curvature, alpha), alpha)
+        for _ in range(MOST_STEPS):
+            sums = self.objective.sums(at)
+            fits = self._fits(sums, at, given)
+            tuned = self._tuned(fits, given, alpha)
+            step = NewtonStep(at, sums, tuned, self._gain(sums, at, tuned))
+            if step.is_last:
+                break
+            alpha = tuned.alpha
+            at = self._by_slopes(step.to, fits, alpha, step)
+        return step
+
+    def concluded(self, step: NewtonStep) -> tuple[MachineFit, Fit]:
+        """The fit that a step leads to."""
+        fit, passes = self.state.concluded(self.held, step.tuned), self.objective.passes
+        tuned, last = fit.tuned, fit.tuned.paths[-1]
+        solved = "solved" if step.is_last else "not solved"
+        if not step.is_last:
+            warn(
+                f"after {passes[MOMENTS]} steps another one would still lower the loss by {step.gain:.1e} of it; "
+                "raise alpha or delta, or fit fewer rows, in memory",
+                NumericalWarning,
+            )
+        return MachineFit(
+            kernel=tuned.kernel,
+            alpha=tuned.alpha,
+            losses=self.objective.losses,
+            centers=fit.centers,
+            support=fit.support,
+            coef=tuned.coef,
+            intercept=tuned.intercept,
+            n_rows=fit.n_rows,
+            index=fit.index,
+            training=fit.training,
+            fitted=tuned.fitted,
+            loo=tuned.loo,
+            otherwise=tuned.otherwise,
+            degrees_of_freedom=tuned.degrees_of_freedom,
+            paths=tuned.paths,
+            criterion_value=float(last.scores[last.best]),
+            gap=step.gain,
+            status=f"{solved} in {1 + passes[MOMENTS]} passes for moments and {passes[GRADIENT]} for the gradient"
+            f": the last step gains {step.gain:.1e} of the loss",
+            negative=tuned.negative,
+        ), fit
+
+    def _curvature(self, at: Coefficients) -> Array:
+        """Means (q,) over the sample of the curvatures of parabolas above the losses."""
+        task = self.held.task
+        F, Y, weight = self._outputs(at), self.objective.encode.targets(task.sample.y), task.weight
+        pairs = zip(self.objective.losses, Y.T, F.T)
+        return np.array([np.average(loss.majorant(y, f), weights=weight) for loss, y, f in pairs])
+
+    def _least_squares(self, curvature: Array, alpha: float) -> OutputFits:
+        """Fits of least squares, whose Hessian is about that of losses with such curvatures (q,)."""
+        task, choice, moments = replace(self.held.task, alpha=alpha), self.state.gather.choice, self.state.moments
+        return OutputFits([moment_fit(choice, moments.scaled(float(each)), task) for each in curvature])
+
+    def _outputs(self, at: Coefficients) -> Array:
+        """Outputs (n, q) of the rows held out."""
+        task, choice = self.held.task, self.state.gather.choice
+        values = combine(choice.kernel, task.sample.X, choice.centers.rows, at.coef, cells=task.sizes.cells)
+        return np.asarray(values, dtype=np.float64) + at.intercept
+
+    def _fits(self, sums: LossMoments, at: Coefficients, alpha: float | None) -> OutputFits:
+        """Least-squares fits to working targets, for every alpha, or the one given."""
+        task, choice = replace(self.held.task, alpha=alpha), self.state.gather.choice
+        F, Y = self._outputs(at), self.objective.encode.targets(task.sample.y)
+        with at_most(task.sizes.threads), stage("decompositions", verbose=task.verbose):
+            return OutputFits(
+                [
+                    moment_fit(choice, moments, _working_task(task, loss, y, f))
+                    for loss, moments, y, f in zip(self.objective.losses, sums.moments, Y.T, F.T)
+                ]
+            )
+
+    def _tuned(self, fits: OutputFits, given: float | None, before: float) -> Tuned:
+        """The fit with the alpha given, or the best one; with that before, if it is about as good."""
+        choice, task, judges = self.state.gather.choice, self.held.task, self.held.judges
+        best = tuned_by(choice, fits, fits.spectrum, replace(task, alpha=given), judges)
+        if given is not None:
+            return best
+        path = best.paths[-1]
+        place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
+        if not path.scores[0, place] <= (1.0 + AS_GOOD) * path.least[0] or best.alpha == before:
+            return best
+        kept = tuned_by(choice, fits, fits.spectrum, replace(task, alpha=before), judges)
+        return replace(kept, paths=best.paths)
+
+    def _gain(self, sums: LossMoments, at: Coefficients, to: Tuned) -> float:
+        """Half of the squared length of a step in the metric of the Hessian, over the loss."""
+        coef, intercept = to.coef - at.coef, to.intercept - at.intercept
+        squares = [each.square(c, float(b)) for each, c, b in zip(sums.moments, coef.T, intercept, strict=True)]
+        return 0.5 * (sum(squares) + to.alpha * self.objective.norm(coef)) / (sums.value or 1.0)
+
+    def _by_slopes(
+        self, at: Coefficients, fits: OutputFits, alpha: float, step: NewtonStep | None = None
+    ) -> Coefficients:
+        """Where steps by the gradient alone lead from a point, to which a ``step`` may have led.
+
+        Their coordinates are those in which the Hessian of the fits is the identity.
+        """
+        at, found = (at, self.objective.slopes(at, at, alpha)) if step is None else self._end(step)
+        basis = Basis.of(fits, alpha, at, float(found.values[0]) or 1.0)
+
+        def sloped(u: Array, found: LossSlopes) -> Sloped:
+            return Sloped(u, basis.gradient(found), found.values / basis.scale)
+
+        def evaluate(u: Array, since: Array) -> Sloped:
+            return sloped(u, self.objective.slopes(basis.coefficients(u), basis.coefficients(since), alpha))
+
+        most = FIRST_SLOPES if step is None else MOST_SLOPES
+        first = sloped(np.zeros(basis.size), found)
+        return basis.coefficients(descend(evaluate, first, enough=ENOUGH, most=most, rounding=SINGLE))
+
+    def _end(self, step: NewtonStep) -> tuple[Coefficients, LossSlopes]:
+        """Where a step ends, or a part of it, if that is better, and the gradient there."""
+        at, alpha = step.to, step.tuned.alpha
+        before = step.sums.value + 0.5 * alpha * self.objective.norm(step.at.coef)
+        found = self.objective.slopes(at, step.at, alpha)
+        for _ in range(MOST_SLOPES):
+            part = part_of(found.values, before, SINGLE)
+            if part == 1.0:
+                break
+            at = _between(step.at, at, part)
+            found = self.objective.slopes(at, step.at, alpha)
+        return at, found
+
+
+def _working_task(task: Task, loss: SmoothLoss, y: Array, f: Array) -> Task:
+    """The task with working targets of one output."""
+    z, curvature = working(loss, y, f)
+    weight = task.weight
+    unit = weight if task.sample.unit is None else task.sample.unit
+    sample = replace(task.sample, y=z[:, None], weight=weight * curvature, unit=unit * curvature)
+    return replace(task, sample=sample, doubt=None if task.doubt is None else task.doubt * curvature)
+
+
+def _between(a: Coefficients, b: Coefficients, part: float) -> Coefficients:
+    """a, and this part of the way to b."""
+    return Coefficients(a.coef + part * (b.coef - a.coef), a.intercept + part * (b.intercept - a.intercept))
