@@ -3,7 +3,12 @@
 Table 5.3: the 13 sets of the IDA collection, test error in % and share of rows that are centers. Table 5.2: five
 sets of characters and pixels; all classes share the centers here, in the thesis each class has its own, and the
 share is the mean over classes. Table 5.4: sinc, 50 training rows, RMSE to the function without noise. Table 5.5:
-mean squared error on Boston (481/25 rows) and Abalone (3000/1177 rows), random partitions.
+mean squared error on Boston (481/25 rows) and Abalone (3000/1177 rows), random partitions. Fig. 3.2 (--tables
+ripley): Ripley's mixture with ten centers.
+
+With --selection, --penalty and --own the algorithms of the theses: "residual" with "diagonal" is the nonlinear
+pseudodiscriminant, with "orthogonal" order-recursive orthogonal least squares; with --own each class has its own
+centers. Mika (2002), Table 5.1: --tables characters --sets usps --own --selection gain --centers 500.
 
 Results are written to --out after every set and read from there: a run that was stopped goes on where it was.
 """
@@ -19,6 +24,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -26,7 +32,7 @@ from common import heading, table
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SparseFisherClassifier, SparseKernelRegressor
+from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import IDA_NAMES, make_sinc, read_digits, read_ida
 from mercer.expansion import Expansion
 from mercer.export import to_c, to_python
@@ -69,6 +75,8 @@ BY_CENTERS = " by centers"
 # Sets of at most 468 training rows without many equal ones.
 SMALL_SETS = ("banana", "breast-cancer", "diabetis", "heart", "ringnorm", "thyroid", "twonorm", "waveform")
 
+# Parameters of the model that are not default.
+Options = dict[str, Any]
 # (error, share of rows kept in %, seconds to fit) of every partition.
 Result = list[tuple[float, float, float]]
 
@@ -80,22 +88,40 @@ def fitted(model, X, y) -> tuple[float, float]:
     return 100.0 * len(model[-1].support_) / len(y), time.perf_counter() - start
 
 
-def ida(folder: Path, name: str, most: int | None) -> Result:
+def ida(folder: Path, name: str, most: int | None, options: Options) -> Result:
     results = []
     for X, y, X_test, y_test in list(read_ida(folder / "ida", name))[:most]:
-        model = make_pipeline(StandardScaler(), SparseFisherClassifier(random_state=0))
+        model = make_pipeline(StandardScaler(), SparseFisherClassifier(random_state=0, **options))
         kept, seconds = fitted(model, X, y)
         results.append((100.0 * float(np.mean(model.predict(X_test) != y_test)), kept, seconds))
     return results
 
 
-def characters(folder: Path, name: str, quick: bool, file: Path) -> Result:
+def ripley(folder: Path, options: Options) -> str:
+    """Test error with ten centers, with as many as leave-one-out wants, and with all rows."""
+    archive = np.load(folder / "ripley_synth" / "ripley_synth.npz")
+    X, y, X_test, y_test = (archive[name] for name in ("X_train", "y_train", "X_test", "y_test"))
+    ten = SparseFisherClassifier(random_state=0, **(options | {"max_centers": 10, "stop": None}))
+    models = {
+        "ten centers": ten,
+        "by leave-one-out": SparseFisherClassifier(random_state=0, **options),
+        "every row": KernelFisherClassifier(random_state=0),
+    }
+    rows = [
+        [words, 100.0 * float(np.mean(model.fit(X, y).predict(X_test) != y_test)), len(model.X_fit_)]
+        for words, model in models.items()
+    ]
+    return table(rows, ["Ripley's mixture", "error %", "centers"])
+
+
+def characters(folder: Path, name: str, quick: bool, file: Path, options: Options) -> Result:
     """Features share one unit and are taken as they are. The error with fewer centers is written to the file."""
     X, y, X_test, y_test = read_digits(folder / name, name)
     rows = np.random.default_rng(0).permutation(len(y))[:2000] if quick else slice(None)
-    model = make_pipeline(SparseFisherClassifier(random_state=0))
+    model = make_pipeline(SparseFisherClassifier(random_state=0, **options))
     kept, seconds = fitted(model, X[rows], y[rows])
-    remembered(file, name + BY_CENTERS, lambda: error_by_centers(model[-1], X_test, y_test))
+    if model[-1].shared:
+        remembered(file, name + BY_CENTERS, lambda: error_by_centers(model[-1], X_test, y_test))
     return [(100.0 * float(np.mean(model.predict(X_test) != y_test)), kept, seconds)]
 
 
@@ -253,7 +279,11 @@ int main(void) {{
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with ida/, usps/ … letter/, regression/")
+    parser.add_argument("--data", type=Path, help="folder with ida/, usps/ … letter/, regression/, ripley_synth/")
+    parser.add_argument("--selection", help="of the classifiers: gain, residual or orthogonal")
+    parser.add_argument("--penalty", help="of the classifiers: rkhs, coef, diagonal or orthogonal")
+    parser.add_argument("--own", action="store_true", help="classifiers with centers of its own for each class")
+    parser.add_argument("--centers", type=int, help="at most so many, for each class if they are its own")
     parser.add_argument("--tables", nargs="+", default=["ida", "regression", "characters"])
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument("--out", type=Path, default=Path("sparse.json"), help="where results are kept")
@@ -273,13 +303,15 @@ def main() -> None:
         print(heading() + "\n" + leaving_table(args.data))
         return
     most = 1 if args.quick else args.parts
+    given = {"selection": args.selection, "penalty": args.penalty, "max_centers": args.centers}
+    options = {name: value for name, value in given.items() if value is not None} | {"shared": not args.own}
 
     def measured(names, run) -> dict[str, Result]:
         wanted = [name for name in names if args.sets is None or name in args.sets]
         return {name: remembered(args.out, name, partial(run, name)) for name in wanted}
 
     texts = []
-    if "ida" in args.tables and (found := measured(IDA_NAMES, lambda name: ida(args.data, name, most))):
+    if "ida" in args.tables and (found := measured(IDA_NAMES, lambda name: ida(args.data, name, most, options))):
         texts.append("Test error in %\n" + class_table(found, IDA, ("OROLS", "NPD", "OLS")))
     if "regression" in args.tables:
         found = measured(
@@ -287,10 +319,12 @@ def main() -> None:
         )
         texts += ["RMSE of sinc, mean squared error of the others\n" + regression_table(found)] if found else []
     if "characters" in args.tables and (
-        found := measured(CHARACTERS, lambda name: characters(args.data, name, args.quick, args.out))
+        found := measured(CHARACTERS, lambda name: characters(args.data, name, args.quick, args.out, options))
     ):
         texts.append("Test error in %\n" + class_table(found, CHARACTERS, ("SVM", "OROLS", "NPD")))
         texts.append("Test error in % with the first centers\n" + centers_table(all_remembered(args.out)))
+    if "ripley" in args.tables:
+        texts.append(ripley(args.data, options))
     print("\n" + heading() + "\n" + "\n\n".join(texts))
 
 

@@ -82,6 +82,18 @@ def test_sparse_prints_its_tables_and_goes_on_where_it_stopped(ida, tmp_path, rn
     assert "banana: 7, 1.0 % kept" in run(*command)
 
 
+def test_sparse_has_the_algorithms_of_the_theses(ida, tmp_path, rng):
+    X = rng.normal(size=(60, 2))
+    arrays = {"X_train": X[:40], "y_train": X[:40, 0] > 0, "X_test": X[40:], "y_test": X[40:, 0] > 0}
+    (tmp_path / "ripley_synth").mkdir()
+    np.savez(tmp_path / "ripley_synth" / "ripley_synth.npz", **arrays)
+    algorithm = ("--selection", "residual", "--penalty", "orthogonal", "--own", "--tables", "ripley", "ida")
+    sets = ("--quick", "--sets", "banana", "--out", tmp_path / "sparse.json")
+    lines = run("sparse_models.py", "--data", tmp_path, *algorithm, *sets).splitlines()
+    assert lines[-3].split()[-1] == "10"
+    assert any(line.startswith("banana") for line in lines)
+
+
 def tables(text):
     """The cells of each table by its title: columns are two or more spaces apart."""
     found = {}

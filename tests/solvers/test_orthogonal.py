@@ -297,9 +297,8 @@ def test_selection_survives_kernels_of_any_width_in_either_precision(selection, 
     X, y, _ = rows_in_the_plane(120, rng)
     candidates, observations = plain_candidates(X.astype(dtype), RBF(gamma=gamma)), unsorted(y)
     penalty = "orthogonal" if selection == "orthogonal" else "rkhs"
-    order = choose_order(
-        candidates, Points.of(observations), SelectionRule(selection, penalty=penalty), None, 60, rng
-    )
+    rule = SelectionRule("gain" if selection == "orthogonal" else selection, penalty=penalty)
+    order = choose_order(candidates, Points.of(observations), rule, None, 60, rng)
     steps = follow(candidates, observations, order.centers, 1e-6, penalty)
     path = path_of(steps, observations, 1.0)
     assert len(set(order.centers)) == len(order.centers) >= 1
@@ -353,9 +352,25 @@ def test_the_penalty_is_re_estimated_at_the_least_of_its_criterion(problem, esti
     assert best <= min(value(alpha) for alpha in np.geomspace(1e-6, 1e3, 400)) * (1.0 + 1e-6)
 
 
+def test_order_recursive_least_squares_takes_the_largest_residual_of_the_penalized_fit(rng):
+    X, y, _ = rows_in_the_plane(80, rng)
+    observations, K = unsorted(y), RBF(gamma=0.5).block(X, X)
+    choice = SelectionRule("residual", penalty="orthogonal")
+    order = choose_order(plain_candidates(X, RBF(gamma=0.5)), Points.of(observations), choice, None, 8, rng)
+    # Andelić (2007), Algorithm 2, by explicit projections.
+    t, Q = y - y.mean(), np.zeros((80, 0))
+    residual = t
+    for j, alpha in zip(order.centers, order.alpha):
+        free = np.setdiff1d(np.arange(80), order.centers[: Q.shape[1]])
+        assert j == free[np.abs(residual[free]).argmax()]
+        k = K[:, j] - K[:, j].mean()
+        Q = np.column_stack([Q, k - Q @ np.linalg.lstsq(Q, k, rcond=None)[0]])
+        residual = t - Q @ (Q.T @ t / (alpha + (Q**2).sum(axis=0)))
+
+
 def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constant(problem, rng):
     candidates, observations = problem
-    choice = SelectionRule("orthogonal", penalty="orthogonal")
+    choice = SelectionRule("gain", penalty="orthogonal")
     order = choose_order(candidates, Points.of(observations), choice, None, 8, rng)
     changing = follow_orthogonal(candidates, observations, order.centers, order.alpha)
     for m in (1, 5, 8):
@@ -487,11 +502,11 @@ def test_one_point_has_one_center_whatever_the_widths(problem, rng):
     for choice in (
         SelectionRule("gain", penalty="coef"),
         SelectionRule("residual", penalty="coef"),
-        SelectionRule("orthogonal", penalty="orthogonal"),
+        SelectionRule("gain", penalty="orthogonal"),
+        SelectionRule("residual", penalty="orthogonal"),
     ):
-        order = choose_order(
-            wide, Points.of(observations), choice, None if choice.selection == "orthogonal" else ALPHA, 20, rng
-        ).centers
+        alpha = None if choice.penalty == "orthogonal" else ALPHA
+        order = choose_order(wide, Points.of(observations), choice, alpha, 20, rng).centers
         assert len(set(wide.point(order))) == len(order) == 20
         assert len(set(wide.kernel_number(order))) > 1
     K = wide.columns(np.array([61]))

@@ -27,12 +27,13 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, outside_memory
 from mercer.scores.targets import Targets
-from mercer.solvers.orthogonal import SELECTIONS, STOPS, SelectionRule
+from mercer.solvers.orthogonal import STOPS, SelectionRule
 from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
 from mercer.tuning.sparse_problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
 from mercer.types import Floats, Indices
 
-PENALTIES = ("auto", "rkhs", "coef", "diagonal")
+SELECTIONS = ("gain", "residual", "orthogonal")
+PENALTIES = ("auto", "rkhs", "coef", "diagonal", "orthogonal")
 ALPHAS = ("auto", "loo", "gcv", "evidence")
 
 
@@ -91,7 +92,7 @@ class SparseModel(Scored, KernelModel):
         penalty = self._penalty()
         alpha, chosen_by = self._alpha(penalty, n_points)
         rule = SelectionRule(
-            cast(Any, self.selection),
+            "residual" if self.selection == "residual" else "gain",
             self.n_candidates,
             cast(Any, penalty),
             "evidence" if chosen_by == "evidence" else "gcv",
@@ -114,12 +115,14 @@ class SparseModel(Scored, KernelModel):
         """The penalty; selections and widths that support only one raise an error for others."""
         given = gate.choice("penalty", self.penalty, PENALTIES)
         if self.selection == "orthogonal":
-            if given != "auto":
+            if given not in ("auto", "orthogonal"):
                 raise ValueError(
                     f'selection="orthogonal" penalizes the orthogonal coefficients, but penalty={given!r} is '
                     'another penalty; use "auto"'
                 )
             return "orthogonal"
+        if given == "orthogonal":
+            return given
         if self.widths is not None:
             if given not in ("auto", "coef"):
                 raise ValueError(
@@ -134,17 +137,17 @@ class SparseModel(Scored, KernelModel):
         if number is not None:
             return number, "loo"
         few = n_points <= MOST_FOR_EVIDENCE
-        if self.selection == "orthogonal":
+        if penalty == "orthogonal":
             if self.alpha == "loo":
                 raise ValueError(
-                    'selection="orthogonal" re-estimates alpha at every step by generalized cross-validation or '
+                    'penalty="orthogonal" re-estimates alpha at every step by generalized cross-validation or '
                     'evidence, not by alpha="loo"; use "gcv", "evidence" or "auto"'
                 )
             return None, "evidence" if self.alpha == "evidence" else "gcv"
         if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
             raise ValueError(
                 f'alpha="evidence" is for regressors with penalty="rkhs" and at most {MOST_FOR_EVIDENCE} distinct '
-                f'rows (here {n_points}), or for selection="orthogonal"; use "loo", "gcv" or "auto"'
+                f'rows (here {n_points}), or for penalty="orthogonal"; use "loo", "gcv" or "auto"'
             )
         if self.alpha == "auto":
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
@@ -216,7 +219,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     selection : {"gain", "residual", "orthogonal"}, default="gain"
         The next center is the one that lowers the objective most (sparse greedy KFD), the row with the largest
         residual (the nonlinear pseudodiscriminant), or the one that lowers the objective of orthogonal least
-        squares most, whose penalty on the orthogonal coefficients is re-estimated at every step (OROLS).
+        squares most: "gain" with penalty="orthogonal".
     n_candidates : int, default=None
         Number of random rows compared at each step; None: all. 59 include one of the best twentieth with
         probability 0.95.
@@ -232,10 +235,11 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
         Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", or "gcv" for
-        selection="orthogonal", which supports only "gcv" and "evidence".
-    penalty : {"auto", "rkhs", "coef", "diagonal"}, default="auto"
-        c'K_SS c, c'c, or none with alpha added to the value of each center at its own row (Andelić's ε). "auto" is
-        "rkhs", or "coef" with ``widths``. selection="orthogonal" has its own penalty and only accepts "auto".
+        penalty="orthogonal", which supports only "gcv" and "evidence".
+    penalty : {"auto", "rkhs", "coef", "diagonal", "orthogonal"}, default="auto"
+        c'K_SS c, c'c, none with alpha added to the value of each center at its own row (Andelić's ε), or the sum
+        of squares of the orthogonal coefficients, whose alpha is re-estimated at every step (OROLS; in the
+        thesis with selection="residual"). "auto" is "rkhs", or "coef" with ``widths``.
     weights : {"auto", "counts", "importance"}, default="auto"
         What ``sample_weight`` means for leave-one-out: numbers of equal rows, of which one is held out at a time,
         or importance; see :class:`KernelFisherClassifier`.

@@ -100,7 +100,7 @@ def _candidates(kernels: tuple[Kernel, ...], problem: SparseProblem, rng: np.ran
 def _sums(candidates: CandidateColumns, problem: SparseProblem) -> Sums | None:
     """The sums for selection in Gram space, once for all alphas and targets."""
     rule = problem.settings.rule
-    if rule.selection != "gain" or rule.n_candidates is not None or rule.penalty == "diagonal":
+    if rule.selection != "gain" or rule.n_candidates is not None or rule.penalty in ("diagonal", "orthogonal"):
         return None
     return Sums.of(candidates, Points.of(problem.observations))
 
@@ -114,7 +114,7 @@ def _alpha(
 ) -> tuple[float | None, tuple[TuningPath, ...]]:
     """The given alpha, None if it is re-estimated at each step, or the best on all points; with the comparison."""
     settings = problem.settings
-    if settings.alpha is not None or settings.rule.selection == "orthogonal":
+    if settings.alpha is not None or settings.rule.penalty == "orthogonal":
         return settings.alpha, paths
     # With all points as candidates, kernels were compared for every alpha by the same fits.
     if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:

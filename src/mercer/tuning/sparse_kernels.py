@@ -130,7 +130,7 @@ class KernelTrial:
     def _without_columns(self, kernel: Kernel) -> TuningPath:
         """No column differs from a constant: the worst of all choices."""
         settings, chosen_by = self.problem.settings, self.problem.chosen_by
-        one = settings.alpha is not None or settings.rule.selection == "orthogonal" or chosen_by == "gcv"
+        one = settings.alpha is not None or settings.rule.penalty == "orthogonal" or chosen_by == "gcv"
         alphas = np.ones((1, 1 if one else len(self._shares)))
         worst = np.full(alphas.shape, np.inf)
         return TuningPath(

@@ -2,14 +2,13 @@
 
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
-from mercer.solvers.orthogonal.orders import SELECTIONS, Selection, SelectionRule, choose_order
+from mercer.solvers.orthogonal.orders import Selection, SelectionRule, choose_order
 from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, follow, solution_at
 from mercer.solvers.orthogonal.prune import prune
 from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit
 from mercer.solvers.orthogonal.stop import STOPS, number_of_centers
 
 __all__ = [
-    "SELECTIONS",
     "STOPS",
     "CandidateColumns",
     "DiagonalFit",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from mercer.solvers.orthogonal.reestimate import Estimate, reestimate
 from mercer.solvers.orthogonal.roots import GrowingRoot
 from mercer.types import Array, Indices
 
-Selection = Literal["gain", "residual", "orthogonal"]
-SELECTIONS = get_args(Selection)
+Selection = Literal["gain", "residual"]
 
 # The alpha of the selection if none is given, in units of tr G / tr K.
 ALPHA_OF_SELECTION = 1e-3
@@ -57,11 +56,11 @@ def choose_order(
     "residual": the candidate at the point with the largest residual, which needs one column per step, O(u m²) in
     total: Andelić (2007), Algorithm 1. "gain": the largest decrease of the objective, among all c candidates in
     Gram space, O(u c² + c m²), or among some at random, O(u m² n_candidates): Mika (2002), section 3.5.2.
-    "orthogonal": the largest decrease of the objective with the penalty on orthogonal coefficients, whose alpha is
-    re-estimated after each: Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
+    The alpha of the penalty on orthogonal coefficients is re-estimated after each center, and the one given is not
+    used; with "residual", that is Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
-    if choice.selection == "orthogonal":
+    if choice.penalty == "orthogonal":
         return orthogonal_order(candidates, points, choice, most, rng)
     if choice.selection == "gain" and choice.n_candidates is None:
         pivots = gain_pivots(candidates, points, choice.penalty, alpha, sums)
@@ -180,11 +179,17 @@ def greedy_pivots(
 
 def _largest_residual(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
     """The remaining candidate at the point with the largest residual; of several kernels there, the best one."""
-    candidates, points = growth.candidates, growth.points
+    there = _at_largest_residual(growth.candidates, growth.points, left, open_)
+    return int(there[0]) if len(there) == 1 else int(there[_gains(growth, left, there).argmax()])
+
+
+def _at_largest_residual(
+    candidates: CandidateColumns, points: Points, left: Array, open_: NDArray[np.bool_]
+) -> Indices:
+    """The remaining candidate at the point with the largest residual, with every kernel there is."""
     size = (left[: len(points.Y)] ** 2).sum(axis=1) / points.weight
     first = np.where(open_[: len(candidates.pool)], size[candidates.pool], -1.0)
-    there = candidates.beside(int(first.argmax()))
-    return int(there[0]) if len(there) == 1 else int(there[_gains(growth, left, there).argmax()])
+    return candidates.beside(int(first.argmax()))
 
 
 def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
@@ -214,9 +219,10 @@ def _gains(growth: Growth, left: Array, j: Indices) -> Array:
 def orthogonal_order(
     candidates: CandidateColumns, points: Points, choice: SelectionRule, most: int, rng: np.random.Generator
 ) -> Order:
-    """Orthogonal least squares; alpha is re-estimated after each center, and used in the gain of the next."""
+    """Orthogonal least squares; alpha is re-estimated after each center, and used to select the next."""
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
-    pool = _Pool(candidates, points) if choice.n_candidates is None else None
+    by_gain = choice.selection == "gain"
+    pool = _Pool(candidates, points) if by_gain and choice.n_candidates is None else None
     open_ = np.ones(len(candidates), dtype=bool)
     left, alpha = points.target.copy(), 0.0
     centers: list[int] = []
@@ -225,8 +231,11 @@ def orthogonal_order(
         if pool is not None:
             j = pool.best(left, open_, alpha)
         else:
-            free = np.flatnonzero(open_)
-            some = rng.choice(free, min(choice.n_candidates or len(free), len(free)), replace=False)
+            if by_gain:
+                free = np.flatnonzero(open_)
+                some = rng.choice(free, min(choice.n_candidates or len(free), len(free)), replace=False)
+            else:
+                some = _at_largest_residual(candidates, points, _shrunk_residual(points, basis, alpha), open_)
             j = int(some[_orthogonal_gains(candidates, points, basis, some, left, alpha).argmax()])
         open_[candidates.beside(j)] = False
         K = candidates.columns(np.array([j]))
@@ -242,6 +251,13 @@ def orthogonal_order(
         centers.append(j)
         alphas.append(alpha)
     return Order(np.array(centers, dtype=np.intp), np.array(alphas))
+
+
+def _shrunk_residual(points: Points, basis: OrthogonalBasis, alpha: float) -> Array:
+    """Residuals (u, q) of the fit whose orthogonal coefficients are penalized by alpha."""
+    d = basis.R.diagonal() ** 2
+    residual: Array = points.target - basis.Q @ ((d / (d + alpha))[:, None] * (basis.Q.T @ points.target))
+    return residual
 
 
 def _orthogonal_gains(
