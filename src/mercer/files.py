@@ -13,6 +13,7 @@ from mercer.models import (
     KernelMachineClassifier,
     KernelMachineRegressor,
     KernelNoveltyDetector,
+    KernelPCA,
     KernelRidgeRegressor,
     LPBoostClassifier,
     OnlineFisherClassifier,
@@ -37,6 +38,7 @@ from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.recursive import LabeledRows, RecursiveState
 from mercer.tuning import Choice, TuningPath
+from mercer.tuning.components import Subspace, SubspaceState
 from mercer.tuning.few_rows import SparseStage
 from mercer.tuning.fit import Settings
 from mercer.tuning.passes import Encoder, Gatherer, PassState
@@ -46,6 +48,7 @@ _MODELS = (
     KernelMachineClassifier,
     KernelMachineRegressor,
     KernelNoveltyDetector,
+    KernelPCA,
     KernelRidgeRegressor,
     LPBoostClassifier,
     OnlineFisherClassifier,
@@ -58,6 +61,7 @@ _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
 _PASSES = (PassState, Settings, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
+_COMPONENTS = (Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
     Ensemble,
@@ -75,6 +79,7 @@ _PARTS = (
     *_TARGETS,
     *_PASSES,
     *_SPARSE,
+    *_COMPONENTS,
 )
 _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))

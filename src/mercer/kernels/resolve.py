@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compact import Wendland
@@ -56,3 +58,15 @@ def as_kernel(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
     raise KernelError(
         f"kernel is {kernel!r}; pass a Kernel, a callable k(X, Z), or one of the names {', '.join(NAMES)}"
     )
+
+
+def without_targets(kernel: Any, X: Any, weight: ArrayLike | None) -> Kernel:
+    """The kernel that a user has written, with numbers as parameters; the Gaussian one has its median width."""
+    found = RBF(gamma="median") if isinstance(kernel, str) and kernel == "rbf" else as_kernel(kernel).copy()
+    candidates = found.candidates(X, weight)
+    if len(candidates) > 1:
+        raise ValueError(
+            f"kernel={found!r}: there are no targets by which leave-one-out could choose; set a number, or "
+            'gamma="median"'
+        )
+    return candidates[0]

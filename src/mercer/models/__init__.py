@@ -1,6 +1,7 @@
 """scikit-learn estimators, which validate, call one function, and store."""
 
 from mercer.models.boosting import LPBoostClassifier
+from mercer.models.components import KernelPCA
 from mercer.models.detector import KernelNoveltyDetector
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.machine import KernelMachineClassifier, KernelMachineRegressor
@@ -14,6 +15,7 @@ __all__ = [
     "KernelMachineClassifier",
     "KernelMachineRegressor",
     "KernelNoveltyDetector",
+    "KernelPCA",
     "KernelRidgeRegressor",
     "LPBoostClassifier",
     "OnlineFisherClassifier",

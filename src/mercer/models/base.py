@@ -138,7 +138,7 @@ class KernelModel(BaseEstimator):
         keep_names(self, feature_names(looked.rows))
         sample = looked.drawn.sample()
         if settings.kernel.takes_vectors:
-            self.n_features_in_ = _n_features(sample.X)
+            self.n_features_in_ = n_columns(sample.X)
         return looked, Encoder(self._settle(sample.y, looked.drawn.labels, declared), self._check_block())
 
     def _outputs(self, X: Any) -> Floats:
@@ -162,7 +162,8 @@ class KernelModel(BaseEstimator):
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
 
 
-def _n_features(X: Any) -> int:
+def n_columns(X: Any) -> int:
+    """The number of features of rows in a block."""
     if np.ndim(X) != 2 and not hasattr(X, "indptr"):
         raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
     return int(X.shape[1])

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import gate
 from mercer.expansion import Expansion
 from mercer.gram import Budget, gram, own_values
-from mercer.kernels import RBF, Kernel, as_kernel
+from mercer.kernels import Kernel
+from mercer.kernels.resolve import without_targets
 from mercer.linalg.eigen import centered
 from mercer.models.base import KernelModel
 from mercer.models.state import from_one_state, in_one_step
@@ -161,7 +162,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         X = self._read(X, reset=True)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         weight = row_weight(sample_weight, n)
-        kernel = self._settled(X, weight)
+        kernel = without_targets(self.kernel, X, weight)
         used = np.flatnonzero(weight > 0.0)
         distinct = kernel.distinct(kernel.subset(X, used))
         first = used[distinct.first]
@@ -211,17 +212,6 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """-1 for novel rows, +1 for others (n,)."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)
-
-    def _settled(self, X: Any, weight: Array) -> Kernel:
-        """The kernel with numbers as parameters."""
-        kernel = RBF(gamma="median") if self.kernel == "rbf" else as_kernel(self.kernel).copy()
-        candidates = kernel.candidates(X, weight)
-        if len(candidates) > 1:
-            raise ValueError(
-                f"kernel={kernel!r}: there are no targets by which leave-one-out could choose; set a number, or "
-                'gamma="median"'
-            )
-        return candidates[0]
 
     def _check_diagonal(self, kernel: Kernel, K: Array) -> None:
         own = K.diagonal()
