@@ -3,6 +3,7 @@
 ORDER = [
     "first_steps",
     "projection",
+    "components",
     "leave_one_out",
     "loo_map",
     "calibration",

@@ -62,6 +62,15 @@ def test_coverage_prints_shares_and_widths():
     assert [line.split()[:2] for line in lines[-4:-2]] == [["sinc", "30"], ["funnel", "30"]]
 
 
+def test_components_prints_its_tables():
+    lines = run("components.py", "--rows", 1200, "--draws", 1).splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(("ringnorm", "waveform"))] == [
+        *["ringnorm"] * 2,
+        *["waveform"] * 2,
+    ]
+    assert lines[-1].startswith("fault 1: ")
+
+
 def test_rounding_prints_what_is_lost_and_kept():
     lines = run("rounding.py", "--rows", 2000).splitlines()
     assert sum(line.startswith("other blocks") for line in lines) == 4

@@ -257,9 +257,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         keep_names(self, feature_names(looked.rows))
         if as_kernel(self.kernel).takes_vectors:
             self.n_features_in_ = n_columns(looked.drawn.sample().X)
-        state = begin_subspace(
-            partial(without_targets, self.kernel), looked, self._check_block(), self.centers, rng, self.verbose
-        )
+        settle, most = partial(without_targets, self.kernel), wanted(self)[0]
+        state = begin_subspace(settle, looked, self._check_block(), self.centers, most, rng, self.verbose)
         return self._continued(state, rows)
 
     def _known_state(self) -> SubspaceState:
@@ -272,7 +271,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             )
         rows, rng = MemoryRows(self._rows, None, self._weight), generator(self.random_state)
         looked = look_at(rows, self._rows, rng, self.verbose)
-        return begin_subspace(lambda X, weight: self.kernel_, looked, None, self._rows, rng, self.verbose)
+        return begin_subspace(lambda X, weight: self.kernel_, looked, None, self._rows, None, rng, self.verbose)
 
     def _continued(self, state: SubspaceState, rows: Rows) -> Self:
         check_names(self, feature_names(rows))

@@ -40,8 +40,9 @@ EVERY_ROW = 2000
 ROWS_PER_CENTER, LEAST_SAMPLE = 4, 4000
 # Rows of the sample that are kept, and folds in which rows are left out.
 KEPT_ROWS, FOLDS = 2000, 10
-# Variances down to this share of the whole are to be right.
-LEAST_SHARE = 1e-8
+# Variances down to this share of the whole are to be right: in general, and where only one component for this many
+# centers is wanted. Variances above the second then have errors of 1e-4 in float32.
+LEAST_SHARE, LEADING_SHARE, LEADING = 1e-8, 1e-3, 20
 
 
 @dataclass(frozen=True)
@@ -237,12 +238,13 @@ def begin_subspace(
     looked: Looked,
     check: Callable[[Any], Any] | None,
     centers: Any,
+    most: int | None,
     rng: np.random.Generator,
     verbose: int,
 ) -> SubspaceState:
     """Centers selected from the sample, and moments of all rows, in one pass.
 
-    ``settle`` makes a kernel of numbers from rows and weights.
+    ``settle`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number.
     """
     drawn, sample = looked.drawn, looked.drawn.sample()
     X = sample.X if check is None else check(sample.X)
@@ -252,7 +254,7 @@ def begin_subspace(
     selector, m = as_plan(centers, kernel, X, drawn.n_rows)
     if isinstance(centers, Integral | str):
         # Means of clusters express more of the variance than rows do, where there are means.
-        selector = KMeans() if kernel.takes_vectors and isinstance(X, np.ndarray) else RPCholesky()
+        selector = KMeans() if kernel.averages and isinstance(X, np.ndarray) else RPCholesky()
     chosen = selector.select(kernel, CandidateRows(X, np.zeros((n_rows(X), 0)), weight), m, rng)
     single = getattr(X, "dtype", None) == np.float32
     K = cross(kernel, chosen.rows, kernel.centers(chosen.rows))
@@ -262,7 +264,8 @@ def begin_subspace(
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
     points, factor = take(chosen.rows, kept), RankFactor(factor.R, np.arange(len(kept)))
     indices = None if chosen.indices is None else chosen.indices[kept]
-    precision = _precision(kernel, points, factor, X)
+    leading = most is not None and LEADING * most <= n_rows(points)
+    precision = _precision(kernel, points, factor, X, LEADING_SHARE if leading else LEAST_SHARE)
     others = np.setdiff1d(np.flatnonzero(weight > 0.0), [] if indices is None else indices)
     others = others if len(others) >= min(KEPT_ROWS, len(weight)) // 2 else np.flatnonzero(weight > 0.0)
     kept_rows = np.sort(rng.permutation(others)[:KEPT_ROWS])
@@ -280,9 +283,9 @@ def begin_subspace(
     return replace(state, moments=state.summed(looked.rows, verbose))
 
 
-def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any) -> Precision:
-    """float32 where its products are exact enough for the least variance, otherwise coordinates where needed."""
-    found = product_precision(kernel, centers, factor, probe, alpha_share=LEAST_SHARE)
+def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, share: float) -> Precision:
+    """float32 if its products are exact enough for this share of the variance, else coordinates where needed."""
+    found = product_precision(kernel, centers, factor, probe, alpha_share=share)
     return with_coordinates(found, kernel, centers, factor, probe, alpha_share=LEAST_SHARE, intercept=True)
 
 
