@@ -65,8 +65,8 @@ def test_coverage_prints_shares_and_widths():
 def test_components_prints_its_tables():
     lines = run("components.py", "--rows", 1200, "--draws", 1).splitlines()
     assert [line.split()[0] for line in lines if line.startswith(("ringnorm", "waveform"))] == [
-        *["ringnorm"] * 2,
-        *["waveform"] * 2,
+        *["ringnorm"] * 4,
+        *["waveform"] * 4,
     ]
     assert lines[-1].startswith("fault 1: ")
 

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import sklearn.decomposition
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 
 from mercer import KernelPCA
+from mercer.centers import ForwardSelection, RPCholesky
 from mercer.datasets import make_banana, make_ringnorm
-from mercer.kernels import RBF, Linear, Polynomial
+from mercer.errors import MercerError, NumericalWarning
+from mercer.kernels import RBF, Linear, Polynomial, Sigmoid
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +99,12 @@ def test_parts_added_one_after_another_are_the_whole_and_can_be_removed():
     first = clone(model).fit(X[:250])
     parts.remove(X[250:])
     assert_allclose(parts.explained_variance_, first.explained_variance_, rtol=1e-8)
-    with pytest.raises(ValueError, match="not all of them"):
+    with pytest.raises(ValueError, match="remove only rows that were added"):
         parts.remove(X)
+    with pytest.raises(ValueError, match="is not in the model"):
+        parts.remove(X[:20] + 3.0)
+    with pytest.raises(ValueError, match="all rows of the model"):
+        parts.remove(X[:250])
 
 
 def test_rows_can_be_added_to_a_fit_of_all_rows():
@@ -212,3 +219,119 @@ def test_a_fault_shows_in_the_residual_or_in_the_scores():
     t2, spe = limits.exceeded(found)
     assert_array_equal(t2, [False, True, False])
     assert_array_equal(spe, [True, False, False])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_errors_are_no_components(dtype):
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(dtype)
+    for shift in (0.0, 100.0):
+        assert KernelPCA(kernel="linear").fit(X + dtype(shift)).n_components_ == 3
+    plane = X[:, :2]
+    model = KernelPCA().fit(plane)
+    assert_allclose(model.statistics(plane).t2.mean(), model.n_components_, rtol=0.01)
+    assert np.abs(model.transform(plane)).max() < 2.0
+
+
+@pytest.mark.parametrize("centers", ["auto", 40])
+def test_rows_far_from_the_origin_have_the_components_of_rows_near_it(centers):
+    X = np.random.default_rng(0).normal(size=(300, 3)) * (3.0, 1.0, 0.3)
+    model = KernelPCA(kernel="linear", centers=centers, random_state=0).fit(X + 1e5)
+    assert_allclose(model.explained_variance_, np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1], rtol=1e-6)
+    assert_allclose(model.inverse_transform(model.transform(X + 1e5)), X + 1e5, atol=1e-5)
+
+
+@pytest.mark.parametrize("centers", [RPCholesky(150), 150])
+def test_limits_hold_where_centers_are_rows(centers):
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(3, 8))
+
+    def draw(n):
+        rows = rng.normal(size=(n, 3)) @ mix + 0.3 * rng.normal(size=(n, 8))
+        return rows if isinstance(centers, RPCholesky) else sparse.csr_matrix(rows)
+
+    rates = []
+    for seed in range(3):
+        model = KernelPCA(5, RBF(gamma=0.01), centers=centers, random_state=seed).fit(draw(700))
+        exceeded = model.control_limits(0.05).exceeded(model.statistics(draw(3000)))
+        rates.append([each.mean() for each in exceeded])
+    assert_allclose(np.mean(rates, axis=0), 0.05, atol=0.02)
+
+
+def test_limits_and_learned_rows_are_those_of_the_rows_that_remain():
+    rng = np.random.default_rng(0)
+    here, there = rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 3.0
+    centers = np.vstack([here[:25], there[:25]])
+    model = KernelPCA(3, RBF(gamma=0.3), centers=centers, fit_inverse_transform=True, random_state=0)
+    moved = clone(model).fit(here).partial_fit(there).remove(here)
+    alone = clone(model).fit(there)
+    assert_allclose(moved.control_limits(0.05).t2, alone.control_limits(0.05).t2, rtol=0.15)
+    assert_allclose(moved.control_limits(0.05).spe, alone.control_limits(0.05).spe, rtol=0.15)
+    new = rng.normal(size=(50, 2)) + 3.0
+    off = [np.abs(each.inverse_transform(each.transform(new)) - new).mean() for each in (moved, alone)]
+    assert off[0] < 2.0 * off[1]
+
+
+def test_rates_that_no_row_can_show_are_refused(rows):
+    with pytest.raises(ValueError, match=r"rate=0.001: 300 rows"):
+        KernelPCA(3, RBF(gamma=0.05)).fit(rows).control_limits(0.001)
+
+
+def test_a_kernel_that_is_not_positive_says_so(rows):
+    kernel = Sigmoid(gamma=1.0, coef0=-1.0)
+    for centers in ("auto", 30):
+        with pytest.warns(NumericalWarning, match="not positive semidefinite"):
+            KernelPCA(3, kernel, centers=centers, random_state=0).fit(rows)
+
+
+def test_centers_that_are_too_few_for_a_share_say_so(rows):
+    with pytest.warns(NumericalWarning, match="10 centers express"):
+        KernelPCA(0.95, RBF(gamma=0.05), centers=10, random_state=0).fit(rows)
+
+
+def test_another_fit_forgets_the_columns_of_the_first(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, _ = make_banana(60, random_state=0)
+    model = KernelPCA(2, RBF(gamma=1.0), centers=10, random_state=0)
+    for name in ("ab", "cd"):
+        parquet.write_table(pa.table({name[0]: X[:, 0], name[1]: X[:, 1]}), tmp_path / f"{name}.parquet")
+        assert list(model.fit(str(tmp_path / f"{name}.parquet")).feature_names_in_) == list(name)
+    assert not hasattr(model.fit([(X,)]), "feature_names_in_")
+
+
+def test_few_rows_in_blocks_are_all_centers(rows):
+    model = KernelPCA(5, RBF(gamma=0.05)).fit([(rows[:200],), (rows[200:],)])
+    assert len(model.X_fit_) == 300
+    assert_allclose(
+        model.explained_variance_, KernelPCA(5, RBF(gamma=0.05)).fit(rows).explained_variance_, rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"centers": "all"}, 'centers="all"'),
+        ({"centers": "some"}, "centers"),
+        ({"kernel": "precomputed"}, "kernel matrix"),
+        ({"centers": ForwardSelection(10)}, "ForwardSelection"),
+        ({"max_memory": -1.0}, "max_memory"),
+        ({"max_memory": 1e-9}, "max_memory"),
+        ({"verbose": "a"}, "verbose"),
+    ],
+    ids=str,
+)
+def test_what_blocks_cannot_do_is_refused_by_name(rows, parameters, match):
+    model = KernelPCA(2, RBF(gamma=0.05)).set_params(**parameters)
+    with pytest.raises((ValueError, MercerError), match=match):
+        model.fit([(rows,)])
+
+
+def test_parameters_on_which_sums_depend_do_not_change_between_parts(rows):
+    model = KernelPCA(2, RBF(gamma=0.05), centers=rows[:20]).fit(rows[:100])
+    with pytest.raises(ValueError, match="kernel__gamma was"):
+        model.set_params(kernel=RBF(gamma=0.1)).partial_fit(rows[100:])
+
+
+def test_rows_added_to_a_fit_of_all_rows_are_validated(rows):
+    model = KernelPCA(2, RBF(gamma=0.05)).fit(rows[:100])
+    with pytest.raises(ValueError, match="infinity"):
+        model.partial_fit([(np.where(rows[100:] > 2.0, np.inf, rows[100:]),)])

@@ -11,7 +11,7 @@ from mercer.rows.table import n_rows
 
 
 class Room(threading.local):
-    """Arrays by name, each thread its own; requesting memory for every block costs up to a fifth of a pass.
+    """Arrays by name, each thread its own; requesting memory for every block costs up to a sixth of a pass.
 
     Memory is held as long as the object exists.
     """

@@ -201,7 +201,14 @@ class _Shared(Generic[Item, Result]):
     def all_results(self) -> list[Result]:
         """In the order of the items, or the error of the first that failed."""
         if self._errors:
-            raise self._errors[min(self._errors)]
+            error = self._errors[min(self._errors)]
+            try:
+                raise error
+            finally:
+                # The traceback refers to this object.
+                self._errors.clear()
+                self._results.clear()
+                del error
         return [self._results[place] for place in range(len(self._results))]
 
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,6 +79,8 @@ class KernelModel(BaseEstimator):
     n_features_in_: int
     dual_coef_: Floats
     intercept_: Floats
+    # Attributes of a fit that users do not see.
+    _private: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> Targets:
@@ -103,6 +105,12 @@ class KernelModel(BaseEstimator):
         """Restore a model from a file or another process."""
         check_stored(state)
         super().__setstate__(state)
+
+    def _start_anew(self) -> None:
+        """Discard any earlier fit."""
+        fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*fitted, *self._private):
+            self.__dict__.pop(name, None)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, or any objects."""

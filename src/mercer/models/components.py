@@ -1,6 +1,5 @@
 """Kernel principal component analysis: all rows at once, or m centers in passes over any rows."""
 
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -11,32 +10,41 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import gate
-from mercer.gram import Budget, cross
+from mercer.errors import NumericalWarning, warn
+from mercer.gram import Budget
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
 from mercer.kernels.resolve import without_targets
 from mercer.models.base import KernelModel, check_names, keep_names, n_columns, read_blocks
 from mercer.models.lazy import lazily
 from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.state import from_one_state, in_one_step
-from mercer.models.validation import generator, memory_or_none, row_weight
+from mercer.models.validation import (
+    check_parameters,
+    generator,
+    memory_or_none,
+    parameters_of,
+    refuse_changes,
+    row_weight,
+)
 from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
+from mercer.solvers.preimages import preimages
 from mercer.tuning.components import (
     EVERY_ROW,
     Subspace,
     SubspaceState,
     begin_subspace,
     exact_subspace,
-    left_out,
+    left_out_of_points,
+    left_out_of_state,
     look_at,
-    statistics_of,
 )
 from mercer.types import Array, Floats
 
-# Steps of the fixed-point iteration for pre-images, and the change, in units of the width, at which it ends.
-MOST_STEPS, STILL = 200, 1e-6
+# The sums depend on these parameters: they must not change between batches.
+FIXED = ("kernel", "centers")
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
@@ -47,9 +55,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
 
     Finds directions w_1, w_2, ... of unit length that maximize the variance of w'phi(x) one after another. Up to
     2000 rows they are combinations of all rows, as in scikit-learn's ``KernelPCA``, with which scores agree up to
-    rounding, and signs are fixed. Beyond that they are combinations of m centers, from moments of all rows: one
-    pass over rows in memory, Parquet files, streams, Dask, Ray or Spark, O(n m²) time and O(m²) memory;
-    ``partial_fit`` and ``remove`` add rows and take them out again.
+    rounding, and signs are fixed. Beyond that they are combinations of m centers, from moments of all rows, in a
+    pass for a sample and one for the moments: over rows in memory, Parquet files, streams, Dask, Ray or Spark, O(n
+    m²) time and O(m²) memory. ``partial_fit`` and ``remove`` add rows and take them out again, O(m³) each.
 
     Parameters
     ----------
@@ -60,7 +68,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         "rbf" is ``RBF(gamma="median")``: there are no targets by which leave-one-out could choose.
     centers : int, "auto", "all", selector or rows, default="auto"
         Number of centers, which are means of clusters (:class:`~mercer.centers.KMeans`), or rows drawn by
-        :class:`~mercer.centers.RPCholesky` if rows have no means; "auto": all of up to 2000 rows, or 500 to 4000.
+        :class:`~mercer.centers.RPCholesky` if rows have no means; "auto": all of up to 2000 rows, or 500 to 4000
+        of more; "all": all rows, which must be in memory.
     fit_inverse_transform : bool, default=False
         Whether pre-images are learned: a kernel ridge regression from scores to rows, everything by leave-one-out.
         Otherwise ``inverse_transform`` finds them by a fixed-point iteration, for the Gaussian kernel only.
@@ -104,6 +113,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     True
     """
 
+    _private = ("_state", "_rows", "_weight", "_subspace", "_inverse", "_begun_with")
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -138,19 +149,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             column.
         """
         most, _ = wanted(self)
-        self.__dict__.pop("_state", None)
+        self._start_anew()
         if outside_memory(X):
-            rows = read_blocks(self, X, None, sample_weight, first=True)
-            return self._begun(rows)
+            return self._begun(read_blocks(self, X, None, sample_weight, first=True))
         X = self._read(X, reset=True)
         weight = row_weight(sample_weight, n_rows(X))
         if not _all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
             return self._begun(MemoryRows(X, None, None if sample_weight is None else weight))
-        kernel = without_targets(self.kernel, X, weight)
-        budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
-        subspace, points = exact_subspace(kernel, X, weight, most, budget)
+        kernel = settled(self.kernel, X, weight)
+        subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
         self._rows = None if kernel.takes_values else subspace.centers
         self._weight = points.share * points.n
+        self._begun_with = parameters_of(self, FIXED)
         return self._concluded(subspace, getattr(X, "dtype", None))
 
     @in_one_step
@@ -162,10 +172,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         X, y, sample_weight : as in ``fit``
         """
         wanted(self)
-        rows = self._batch(X, sample_weight, first=not hasattr(self, "X_fit_"))
-        if not hasattr(self, "X_fit_"):
-            return self._begun(rows)
-        return self._continued(self._known_state().joined(rows, self.verbose), rows)
+        first = not hasattr(self, "X_fit_")
+        rows = self._batch(X, sample_weight, first=first)
+        return (
+            self._begun(rows) if first else self._continued(self._known_state().joined(rows, self.verbose), rows)
+        )
 
     @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -201,16 +212,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             )
         if self._inverse is not None:
             return np.asarray(self._inverse.predict(scores)).reshape(len(scores), -1)
-        kernel, Z = self.kernel_, self.X_fit_
-        coef = scores @ self._subspace.basis[:, : self.n_components_].T + self._subspace.middle
-        if type(kernel) is Linear and isinstance(Z, np.ndarray):
-            return np.asarray(coef @ Z)
-        if type(kernel) is not RBF or not isinstance(Z, np.ndarray):
+        kernel, Z, subspace = self.kernel_, self.X_fit_, self._subspace
+        if not isinstance(Z, np.ndarray) or kernel.takes_values:
+            raise ValueError("there are no pre-images of sparse rows, objects and kernel values; pass dense rows")
+        if type(kernel) not in (RBF, Linear):
             raise ValueError(
-                f"there is no fixed-point iteration for kernel={kernel!r} and such rows; set "
-                "fit_inverse_transform=True, which learns pre-images of rows of numbers"
+                f"there is no fixed-point iteration for kernel={kernel!r}; set fit_inverse_transform=True, which "
+                "learns pre-images"
             )
-        return fixed_point(kernel, Z.astype(np.float64), coef)
+        return preimages(kernel, Z.astype(np.float64), scores @ subspace.basis.T + subspace.middle)
 
     @from_one_state
     def statistics(self, X: Any) -> Statistics:
@@ -220,10 +230,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
-        k, subspace = self.n_components_, self._subspace
+        subspace = self._subspace
 
         def both(rows: Any) -> Array:
-            found = statistics_of(subspace, k, rows)
+            found = subspace.statistics(rows)
             return np.column_stack([found.t2, found.spe])
 
         values = np.asarray(self._evaluated(X, both), dtype=np.float64)
@@ -233,18 +243,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     def control_limits(self, rate: float = 0.01) -> ControlLimits:
         """Limits of T² and SPE that the share ``rate`` of rows like the training rows exceeds, each.
 
-        Quantiles of up to 2000 training rows, each without its fold. Ten decompositions.
+        Quantiles of the training rows, or of a sample of 2000, each without its fold. Ten decompositions.
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
         rate = gate.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
-        found, weight = left_out(
-            self._subspace, self.__dict__.get("_state"), self._rows, self._weight, self.n_components_
-        )
+        if "_state" in self.__dict__:
+            found, weight = left_out_of_state(self._state, self.n_components_)
+        else:
+            weight = self._weight
+            found = left_out_of_points(self._subspace, self._rows, weight, budget_of(self))
         return ControlLimits.of(found, weight, rate)
 
     def _batch(self, X: Any, sample_weight: Any, *, first: bool) -> Rows:
         """Rows to add or remove."""
+        if not first:
+            refuse_changes(self._begun_with, parameters_of(self, FIXED))
         if outside_memory(X):
             return read_blocks(self, X, None, sample_weight, first=first)
         X = self._read(X, reset=first)
@@ -252,53 +266,76 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
 
     def _begun(self, rows: Rows) -> Self:
         """Centers from a sample of the rows, and moments of all of them."""
+        _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
         looked = look_at(rows, self.centers, rng, self.verbose)
         keep_names(self, feature_names(looked.rows))
         if as_kernel(self.kernel).takes_vectors:
             self.n_features_in_ = n_columns(looked.drawn.sample().X)
-        settle, most = partial(without_targets, self.kernel), wanted(self)[0]
-        state = begin_subspace(settle, looked, self._check_block(), self.centers, most, rng, self.verbose)
+        settle, most, check = partial(settled, self.kernel), wanted(self)[0], self._check_block()
+        state = begin_subspace(settle, looked, check, self.centers, most, rng, budget_of(self), self.verbose)
+        self._begun_with = parameters_of(self, FIXED)
         return self._continued(state, rows)
 
     def _known_state(self) -> SubspaceState:
         """The moments of the fit so far; those of a fit with all rows are summed now."""
         if "_state" in self.__dict__:
             return self._state
-        if self._rows is None:
-            raise ValueError(
-                "rows cannot be added to a fit of a kernel matrix, or removed from it; fit the matrix of all rows"
-            )
-        rows, rng = MemoryRows(self._rows, None, self._weight), generator(self.random_state)
-        looked = look_at(rows, self._rows, rng, self.verbose)
-        return begin_subspace(lambda X, weight: self.kernel_, looked, None, self._rows, None, rng, self.verbose)
+        _refuse_parts("auto", self.kernel_)
+        rng, kernel, centers = generator(self.random_state), self.kernel_, self._rows
+        looked = look_at(MemoryRows(centers, None, self._weight), centers, rng, self.verbose)
+        budget, check = budget_of(self), self._check_block()
+        return begin_subspace(lambda X, w: kernel, looked, check, centers, None, rng, budget, self.verbose)
 
     def _continued(self, state: SubspaceState, rows: Rows) -> Self:
         check_names(self, feature_names(rows))
         self._state = state
-        self._rows, self._weight = state.sample.X, weight_of(state.sample)
+        self.__dict__.pop("_rows", None)
         return self._concluded(state.solved(), getattr(state.centers, "dtype", None))
 
     def _concluded(self, subspace: Subspace, dtype: Any) -> Self:
+        """Store the components that are wanted."""
         most, share = wanted(self)
         if len(subspace.variance) == 0:
             raise ValueError(
-                f"all rows are equal for this kernel, with n_samples = {subspace.n:g}: there is no variance"
+                f"all rows are equal for this kernel, up to rounding, with n_samples = {subspace.n:g}: there is "
+                "no variance; use another width, or scale the features"
             )
         k = subspace.n_components(most, share)
-        kept = np.float32 if dtype == np.float32 else np.float64
-        self._subspace = subspace
+        kept, reached = np.float32 if dtype == np.float32 else np.float64, float(subspace.variance[:k].sum())
+        if share is not None and reached < share * subspace.total:
+            warn(
+                f"n_components={share:g}, but {n_rows(subspace.centers)} centers express "
+                f"{reached / subspace.total:.3g} of the variance; use more of them",
+                NumericalWarning,
+            )
+        self._subspace = subspace = subspace.first(k)
         self.kernel_, self.gamma_ = subspace.kernel, subspace.kernel.gamma
         self.X_fit_, self.support_ = subspace.centers, subspace.support
-        self.dual_coef_ = subspace.basis[:, :k].astype(kept)
-        self.intercept_ = (-subspace.shift[:k]).astype(kept)
-        self.explained_variance_ = subspace.variance[:k]
+        self.dual_coef_ = subspace.basis.astype(kept)
+        self.intercept_ = (-subspace.shift).astype(kept)
+        self.explained_variance_ = subspace.variance
         self.explained_variance_ratio_ = self.explained_variance_ / subspace.total
         self.eigenvalues_ = subspace.n * self.explained_variance_
         self.n_components_ = k
-        learns = self.fit_inverse_transform
-        self._inverse = _learned(self._expansion(), self._rows, self._weight) if learns else None
+        self._inverse = self._learned() if self.fit_inverse_transform else None
         return self
+
+    def _learned(self) -> KernelRidgeRegressor:
+        """Kernel ridge regression from scores to rows, or to some of them."""
+        if "_state" in self.__dict__:
+            block, _ = self._state.sample
+            X, weight = block.X, weight_of(block)
+        else:
+            X, weight = self._rows, self._weight
+        if not isinstance(X, np.ndarray):
+            raise ValueError(
+                "pre-images are learned of dense rows of numbers, not of sparse rows, objects and kernel values; "
+                "set fit_inverse_transform=False"
+            )
+        scores = np.asarray(self._expansion()(X), dtype=np.float64)
+        model = KernelRidgeRegressor(max_memory=self.max_memory, random_state=0)
+        return model.fit(scores, np.asarray(X, dtype=np.float64), weight)
 
     @property
     def _n_features_out(self) -> int:
@@ -311,9 +348,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
 
 
 def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
-    """The number of components, or the share of the variance, that is wanted; parameters are checked."""
-    gate.truth("fit_inverse_transform", model.fit_inverse_transform)
-    gate.whole("verbose", int(model.verbose), "an integer of at least 0", least=0)
+    """The number of components, or the share of the variance, that is wanted; all parameters are checked."""
+    check_parameters(model)
+    generator(model.random_state)
     n, words = model.n_components, "a positive integer, a share of the variance below 1, or None"
     if n is None:
         return None, None
@@ -322,22 +359,21 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
     return gate.whole("n_components", n, words, least=1), None
 
 
+def budget_of(model: KernelPCA) -> Budget:
+    return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
+
+
+def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
+    """The kernel with numbers as parameters; a linear one around the rows, which changes rounding errors only."""
+    return without_targets(kernel, X, weight).around(X)
+
+
 def _all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
     """Whether all of n rows in memory are centers."""
     if isinstance(centers, str):
         gate.choice("centers", centers, ("auto", "all"))
         return centers == "all" or n <= EVERY_ROW or kernel.takes_values
-    return isinstance(centers, Integral) and n <= int(centers)
-
-
-def _learned(scores_of: Callable[[Any], Floats], X: Any, weight: Array) -> KernelRidgeRegressor:
-    """Kernel ridge regression from scores to rows."""
-    if not isinstance(X, np.ndarray):
-        raise ValueError(
-            "fit_inverse_transform=True learns dense rows of numbers, and no kernel values; set False"
-        )
-    scores = np.asarray(scores_of(X), dtype=np.float64)
-    return KernelRidgeRegressor(random_state=0).fit(scores, np.asarray(X, dtype=np.float64), weight)
+    return isinstance(centers, Integral) and centers is not True and n <= int(centers)
 
 
 def _refuse_values(kernel: Kernel) -> None:
@@ -345,23 +381,14 @@ def _refuse_values(kernel: Kernel) -> None:
         raise ValueError("k(x, x) of new rows is not in a kernel matrix; fit a kernel and rows for T² and SPE")
 
 
-def fixed_point(kernel: RBF, Z: Array, coef: Array) -> Array:
-    """Rows (n, d) nearest to sum_i coef_i phi(z_i) in feature space, from coef (n, m): x <- mean of z with weights
-    coef k(x, z), beginning at the center that is nearest.
-    """
-    gamma = float(np.max(kernel.gamma))
-    start = (coef @ cross(kernel, Z, Z)).argmax(axis=1)
-    found: Array = Z[start]
-    moving = np.arange(len(coef))
-    for _ in range(MOST_STEPS):
-        weight = coef[moving] * cross(kernel, found[moving], Z)
-        total = weight.sum(axis=1)
-        # Where weights cancel, the iteration has nowhere to go.
-        able = np.abs(total) > np.finfo(np.float64).eps * np.abs(weight).sum(axis=1)
-        moving, weight, total = moving[able], weight[able], total[able]
-        step = (weight @ Z) / total[:, None] - found[moving]
-        found[moving] += step
-        moving = moving[gamma * (step**2).sum(axis=1) > STILL**2]
-        if len(moving) == 0:
-            break
-    return found
+def _refuse_parts(centers: Any, kernel: Kernel) -> None:
+    """Reject what needs all rows at once."""
+    if kernel.takes_values:
+        raise ValueError(
+            'a kernel matrix is fitted at once, with every row a center: use fit, and centers="auto"; rows cannot '
+            "be added or removed"
+        )
+    if isinstance(centers, str):
+        gate.choice("centers", centers, ("auto", "all"))
+        if centers == "all":
+            raise ValueError('centers="all" needs all rows in memory, at once; set a number of centers, or "auto"')

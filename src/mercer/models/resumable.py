@@ -78,6 +78,7 @@ class ResumableModel(Scored, KernelModel):
     random_state: Any
     verbose: int
     fit_intercept = True
+    _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
     _state: PassState
     _kept: Kept
     _begun_with: dict[str, Any]
@@ -210,12 +211,6 @@ class ResumableModel(Scored, KernelModel):
         super().__setstate__(state)
         if "_state" in vars(self) and "dual_coef_" not in vars(self):
             self._pending = Pending()
-
-    def _start_anew(self) -> None:
-        """Discard any earlier fit."""
-        fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*fitted, "_state", "_kept", ANEW, PENDING, "_lean", "_begun_with"):
-            self.__dict__.pop(name, None)
 
     def _begin(
         self,

@@ -118,6 +118,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "threshold": partial(gate.choice, allowed=("bayes", *THRESHOLDS)),
     "decay": share,
     "fit_intercept": gate.truth,
+    "fit_inverse_transform": gate.truth,
     "loo_rows": lambda _, value: loo_size(value),
     "max_centers": count_or_none,
     "max_memory": memory_or_none,
@@ -151,7 +152,8 @@ def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
 
     ``words`` are the strings that alpha may be.
     """
-    positive_or_word("alpha", model.alpha, words)
+    if hasattr(model, "alpha"):
+        positive_or_word("alpha", model.alpha, words)
     _check_each(model, CHECKS)
     if getattr(model, "threshold", "bayes") != "bayes" and model.priors is not None:
         raise ValueError(

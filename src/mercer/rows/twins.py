@@ -124,11 +124,14 @@ def check_held(twins: Twins, block: Block, bound: Array) -> None:
 
 
 def _pairs(one: Block, two: Block) -> Indices:
-    """Numbers (b + c,) of the rows of both blocks, equal if both the rows and their targets are equal.
+    """Numbers (b + c,) of the rows of both blocks, equal if both the rows and their targets, if any, are equal.
 
     Rows in float32 and in float64 are compared as float32.
     """
-    X, y = _same_precision(one.X, two.X), _same_precision(np.asarray(one.y), np.asarray(two.y))
+    X = _same_precision(one.X, two.X)
+    if one.y is None and two.y is None:
+        return distinct_rows(join_blocks([Block(part, None, None, 0) for part in X]).X).point
+    y = _same_precision(np.asarray(one.y), np.asarray(two.y))
     both = join_blocks([Block(X[i], y[i], None, 0) for i in (0, 1)])
     _, target = np.unique(both.y, axis=0, return_inverse=True)
     point = distinct_rows(both.X).point

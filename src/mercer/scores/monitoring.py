@@ -43,8 +43,13 @@ class ControlLimits:
         """From the statistics of left-out rows with weights (n,)."""
         # Of n + 1 rows that are exchanged the new one is the largest with probability 1 / (n + 1).
         n = float(weight.sum() ** 2 / (weight**2).sum())
-        share = min((1.0 - rate) * (1.0 + 1.0 / n), 1.0)
-        t2, spe = (weighted_quantile(values, weight, share) for values in (left_out.t2, left_out.spe))
+        share = (1.0 - rate) * (1.0 + 1.0 / n)
+        if share > 1.0 + 1e-9:
+            raise ValueError(
+                f"rate={rate:g}: {n:.4g} rows show no limit that less than {1.0 / (n + 1.0):.3g} of rows exceed; "
+                "ask for more, or fit more rows"
+            )
+        t2, spe = (weighted_quantile(values, weight, min(share, 1.0)) for values in (left_out.t2, left_out.spe))
         return cls(t2, spe, rate)
 
     def exceeded(self, found: Statistics) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

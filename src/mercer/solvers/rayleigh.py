@@ -1,16 +1,15 @@
 r"""Directions w that maximize a ratio w'Sw / w'Nw, one after another: one eigenproblem behind many methods.
 
 S and N (r, r) are symmetric and positive semidefinite, in any coordinates of feature space. Where these are
-orthonormal, the choices are (Mika 2002, section 3.4.2):
+orthonormal, some choices are (Mika 2002, section 3.4.2):
 
     kernel PCA                      S the covariance of rows                        N the identity
     latent semantic indexing        S the mean of products, not centered            N the identity
     kernel Fisher discriminant      S the covariance of class means                 N that within classes + mu
-    oriented kernel PCA             S the covariance of rows                        N that of noise + mu
-    invariance to transformations   S any of these                                  N that of differences + mu
 
-Solved by a Cholesky factor of N + mu, from which directions without noise are removed, and an eigendecomposition;
-N is never inverted. Components are nested: the first k do not depend on how many follow.
+In coordinates of n rows, w = sum_i a_i phi(x_i), the identity becomes the kernel matrix. Directions in which N +
+mu vanishes are removed: the ratio says nothing there. Components are nested: the first k do not depend on how many
+follow.
 """
 
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from mercer.linalg.eigen import symmetric_eigen
-from mercer.linalg.lapack import solve_triangular
-from mercer.linalg.rank import in_coordinates, rank_factor
 from mercer.linalg.threads import interruptible
 from mercer.types import Array
 
@@ -28,48 +25,56 @@ from mercer.types import Array
 SMALL, FEW = 600, 0.1
 # Values below this many rounding errors of the largest are none.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
-# Directions of which N + mu leaves less than this share of the largest have no noise, and are removed.
-NO_NOISE = 1e-10
+# Eigenvalues of N + mu below this share of the largest are none.
+NO_NOISE = 1e-12
 
 
 @dataclass(frozen=True)
 class RatioDirections:
     """Ratios ``values`` (k,), largest first, and ``vectors`` (r, k) with v'(N + mu)v = 1 and v_i'(N + mu)v_j = 0.
 
-    ``n_removed`` directions had no noise.
+    ``n_removed`` directions have no noise. ``negative`` is the most negative ratio in units of the largest, beyond
+    rounding errors; 0 if there is none, or only some were computed.
     """
 
     values: Array
     vectors: Array
     n_removed: int = 0
+    negative: float = 0.0
 
 
-def rayleigh(S: Array, N: Array | None = None, *, mu: float = 0.0, most: int | None = None) -> RatioDirections:
+def rayleigh(
+    S: Array, N: Array | None = None, *, mu: float = 0.0, most: int | None = None, noise: float = 0.0
+) -> RatioDirections:
     """The directions with the largest w'Sw / w'(N + mu)w, N None: the identity; ``most`` of them, None: all.
 
-    Ratios that are rounding errors of the largest are not returned. O(r³), or O(r²) for each of few.
+    Ratios that are rounding errors of the largest, or at most ``noise``, are not returned. O(r³), or O(r²) for
+    each of few.
     """
     if N is None:
-        values, vectors = _leading(S, most)
-        return _certain(values / (1.0 + mu), vectors / np.sqrt(1.0 + mu), 0)
-    H = N + mu * np.eye(len(N))
-    factor = rank_factor(H, tolerance=NO_NOISE)
-    kept = factor.kept
-    values, inner = _leading(in_coordinates(factor.R, S[np.ix_(kept, kept)]), most)
-    vectors = np.zeros((len(S), len(values)))
-    vectors[kept] = solve_triangular(factor.R, inner)
-    return _certain(values, vectors, len(S) - len(kept))
+        return _certain(*_leading(S, most), noise, 0)
+    scale, axes = symmetric_eigen(np.array(N, dtype=np.float64, order="F"))
+    scale = scale + mu
+    kept = scale > NO_NOISE * float(np.abs(scale).max(initial=0.0))
+    axes = axes[:, kept] / np.sqrt(scale[kept])
+    values, inner = _leading(axes.T @ S @ axes, most)
+    return _certain(values, axes @ inner, noise, int(len(S) - kept.sum()))
 
 
-def _certain(values: Array, vectors: Array, n_removed: int) -> RatioDirections:
+def _certain(values: Array, vectors: Array, noise: float, n_removed: int) -> RatioDirections:
     """Without values that are rounding errors."""
-    certain = values > ROUNDING * len(vectors) ** 0.5 * float(values.max(initial=0.0))
-    return RatioDirections(values[certain], vectors[:, certain], n_removed)
+    largest = float(np.abs(values).max(initial=0.0))
+    least = max(ROUNDING * len(vectors) ** 0.5 * largest, noise)
+    certain, lowest = values > least, float(values.min(initial=0.0))
+    negative = -lowest / largest if lowest < -least else 0.0
+    return RatioDirections(values[certain], vectors[:, certain], n_removed, negative)
 
 
 def _leading(S: Array, most: int | None) -> tuple[Array, Array]:
     """Eigenvalues, largest first, and eigenvectors; ``most`` of them."""
     r = len(S)
+    if r == 0:
+        return np.zeros(0), np.zeros((0, 0))
     if most is not None and r > SMALL and most < FEW * r:
         try:
             values, vectors = interruptible(_lanczos, S, most)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.centers import CandidateRows, CenterSelector, KMeans, RPCholesky
-from mercer.centers.resolve import as_plan, auto_centers
+from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, KMeans, RPCholesky
+from mercer.centers.resolve import as_plan, auto_centers, wanted_centers
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, cross, gram, own_values
@@ -22,6 +22,8 @@ from mercer.gram.precision import (
     with_coordinates,
 )
 from mercer.kernels import Kernel
+from mercer.linalg import blas_threads
+from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
@@ -31,18 +33,22 @@ from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import Statistics
 from mercer.solvers.rayleigh import rayleigh
 from mercer.solvers.ridge import decompose_moments
+from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
+from mercer.tuning.passes import drawn_with, without_rows
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to this number.
 EVERY_ROW = 2000
 # Rows of the sample from which centers are selected, as a multiple of their number, and at least.
 ROWS_PER_CENTER, LEAST_SAMPLE = 4, 4000
-# Rows of the sample that are kept, and folds in which rows are left out.
+# Rows of the sample that are left out for limits, or from which pre-images are learned, and folds of them.
 KEPT_ROWS, FOLDS = 2000, 10
 # Variances down to this share of the whole are to be right: in general, and where only one component for this many
 # centers is wanted. Variances above the second then have errors of 1e-4 in float32.
 LEAST_SHARE, LEADING_SHARE, LEADING = 1e-8, 1e-3, 20
+# Variances below this share of the mean of k(x, x) are rounding errors of kernel values, by their type.
+NOISE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,8 @@ class Subspace:
     """Directions w_j = sum_i basis_ij phi(z_i) of unit length and the ``variance`` (r,) of rows along them.
 
     ``shift`` (r,) is the mean of w_j'phi. The mean of phi, as far as centers express it, is sum_i middle_i
-    phi(z_i), with the squared length ``square``. ``total`` is the variance in all directions, n the weight of the
-    rows.
+    phi(z_i), with the squared length ``square``. ``total`` is the mean squared distance of rows with the weight n
+    from it. ``negative`` is the most negative eigenvalue of the kernel matrix in units of the largest.
     """
 
     kernel: Kernel
@@ -64,11 +70,12 @@ class Subspace:
     square: float
     total: float
     n: float
+    negative: float
     words: str
 
-    def with_mean(self, k: int) -> tuple[Array, Array]:
-        """Coefficients (m, k + 1) and intercepts (k + 1,) of scores, and of the product with the mean of phi."""
-        return np.column_stack([self.basis[:, :k], self.middle]), np.append(-self.shift[:k], 0.0)
+    def first(self, k: int) -> "Subspace":
+        """With the first k directions only."""
+        return replace(self, variance=self.variance[:k], basis=self.basis[:, :k].copy(), shift=self.shift[:k])
 
     def n_components(self, most: int | None, share: float | None) -> int:
         """At most so many; enough for a share of the variance; or all."""
@@ -76,6 +83,88 @@ class Subspace:
         if share is not None:
             most = int(np.searchsorted(np.cumsum(self.variance), share * self.total) + 1)
         return r if most is None else min(most, r)
+
+    def statistics(self, X: Any) -> Statistics:
+        """T² and SPE of rows in memory."""
+        coef, intercept = np.column_stack([self.basis, self.middle]), np.append(-self.shift, 0.0)
+        outputs = np.asarray(Expansion(self.kernel, self.centers, coef, intercept)(X), dtype=np.float64)
+        distance = own_values(self.kernel, X) - 2.0 * outputs[:, -1] + self.square
+        return Statistics.of(outputs[:, :-1], distance, self.variance)
+
+
+@dataclass(frozen=True)
+class EveryPoint:
+    """All distinct rows: the kernel matrix (u, u), the share (u,) of the weight n that each has, and variances
+    that are rounding errors of the matrix.
+    """
+
+    K: Array
+    share: Array
+    n: float
+    noise: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Any, weight: Array, budget: Budget) -> "EveryPoint":
+        """Of distinct rows with weights (u,); O(u²) memory."""
+        K, n = gram(kernel, X, budget=budget), float(weight.sum())
+        noise = NOISE[np.dtype(K.dtype)] * float(weight @ np.abs(K.diagonal())) / n
+        return cls(np.asarray(K, dtype=np.float64), weight / n, n, noise)
+
+    def some(self, points: Indices) -> "EveryPoint":
+        """Some of the points only."""
+        weight = float(self.share[points].sum())
+        return replace(
+            self, K=self.K[np.ix_(points, points)], share=self.share[points] / weight, n=self.n * weight
+        )
+
+    def solved(self, kernel: Kernel, centers: Any, support: Indices, most: int | None) -> Subspace:
+        """``most`` directions, None: all."""
+        K, share = self.K, self.share
+        mean, root = K @ share, np.sqrt(share)
+        square = float(share @ mean)
+        S = root * (K - mean - mean[:, None] + square) * root[:, None]
+        found = rayleigh(S, most=most if kernel.positive_semidefinite else None, noise=self.noise)
+        values, vectors = found.values[:most], found.vectors[:, :most]
+        # Coefficients sum to zero, as they do without rounding: of a small variance the constant would be large.
+        vectors = vectors - np.outer(root, root @ vectors)
+        basis = signed(root[:, None] * vectors / np.sqrt(values))
+        return Subspace(
+            kernel=kernel,
+            centers=centers,
+            support=support,
+            variance=values,
+            basis=basis,
+            shift=mean @ basis,
+            middle=share,
+            square=square,
+            total=float(share @ K.diagonal()) - square,
+            n=self.n,
+            negative=found.negative,
+            words=f"all {len(share)} distinct rows",
+        )
+
+
+def exact_subspace(
+    kernel: Kernel, X: Any, weight: Array, most: int | None, budget: Budget
+) -> tuple[Subspace, EveryPoint]:
+    """Of all rows, with weights (n,); ``most`` directions, None: all. O(n²) memory."""
+    used = np.flatnonzero(weight > 0.0)
+    distinct = kernel.distinct(kernel.subset(X, used))
+    first = used[distinct.first]
+    counts = np.bincount(distinct.point, weight[used]).astype(np.float64)
+    points = EveryPoint.of(kernel, kernel.subset(X, first), counts, budget)
+    found = points.solved(kernel, kernel.centers(X, first), first, most)
+    warn_of_indefinite(kernel, found.negative)
+    return found, points
+
+
+def signed(basis: Array) -> Array:
+    """With the entry that is largest in absolute value positive in each column (m, r)."""
+    if basis.size == 0:
+        return basis
+    largest = np.abs(basis).argmax(axis=0)
+    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
+    return basis * signs
 
 
 @dataclass(frozen=True)
@@ -91,67 +180,11 @@ class OwnValues:
 
 
 @dataclass(frozen=True)
-class EveryPoint:
-    """All distinct rows: the kernel matrix (u, u), the share (u,) of the weight n that each has."""
-
-    K: Array
-    share: Array
-    n: float
-
-    def some(self, points: Indices) -> "EveryPoint":
-        """Some of the points only."""
-        weight = float(self.share[points].sum())
-        return EveryPoint(self.K[np.ix_(points, points)], self.share[points] / weight, self.n * weight)
-
-    def solved(self, kernel: Kernel, centers: Any, support: Indices, most: int | None) -> Subspace:
-        """``most`` directions, None: all."""
-        K, share = self.K, self.share
-        mean, root = K @ share, np.sqrt(share)
-        square = float(share @ mean)
-        found = rayleigh(root * (K - mean - mean[:, None] + square) * root[:, None], most=most)
-        basis = signed(root[:, None] * found.vectors / np.sqrt(found.values))
-        return Subspace(
-            kernel=kernel,
-            centers=centers,
-            support=support,
-            variance=found.values,
-            basis=basis,
-            shift=mean @ basis,
-            middle=share,
-            square=square,
-            total=float(share @ K.diagonal()) - square,
-            n=self.n,
-            words=f"all {len(share)} distinct rows",
-        )
-
-
-def exact_subspace(
-    kernel: Kernel, X: Any, weight: Array, most: int | None, budget: Budget
-) -> tuple[Subspace, EveryPoint]:
-    """Of all rows, with weights (n,); ``most`` directions, None: all. O(n²) memory."""
-    used = np.flatnonzero(weight > 0.0)
-    distinct = kernel.distinct(kernel.subset(X, used))
-    first = used[distinct.first]
-    share = np.bincount(distinct.point, weight[used]).astype(np.float64)
-    n = float(share.sum())
-    K = np.asarray(gram(kernel, kernel.subset(X, first), budget=budget), dtype=np.float64)
-    points = EveryPoint(K, share / n, n)
-    return points.solved(kernel, kernel.centers(X, first), first, most), points
-
-
-def signed(basis: Array) -> Array:
-    """With the entry that is largest in absolute value positive in each column (m, r)."""
-    largest = np.abs(basis).argmax(axis=0)
-    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
-    return basis * signs
-
-
-@dataclass(frozen=True)
 class SubspaceState:
     """Moments of rows against centers: rows can be added and removed, and directions be found at any time.
 
-    ``check`` validates blocks, None: they are valid. ``factor`` is that of the centers' kernel matrix. ``sample``
-    are some of the rows, with weights or None, none of which is a center if possible.
+    ``check`` validates blocks, None: they are valid. ``factor`` is that of the centers' kernel matrix,
+    ``negative`` its most negative eigenvalue in units of the largest; ``drawn`` a sample of the rows.
     """
 
     kernel: Kernel
@@ -159,9 +192,11 @@ class SubspaceState:
     check: Callable[[Any], Any] | None
     precision: Precision
     factor: RankFactor
+    negative: float
     moments: Moments
+    drawn: Drawn
+    draw: Draw
     support: Indices | None
-    sample: Block
     words: str
 
     def summed(self, rows: Rows, verbose: int) -> Moments:
@@ -173,24 +208,37 @@ class SubspaceState:
         return replace(found, coordinates=where)
 
     def joined(self, rows: Rows, verbose: int) -> "SubspaceState":
-        return replace(self, moments=self.moments + self.summed(rows, verbose))
+        """With more rows."""
+        rows = RepeatedRows(rows)
+        drawn = drawn_with(self.drawn, self.draw, rows, verbose)
+        return replace(self, moments=self.moments + self.summed(rows, verbose), drawn=drawn)
 
     def left(self, rows: Rows, verbose: int) -> "SubspaceState":
+        """Without some rows that were added before."""
+        rows = RepeatedRows(rows)
         less = self.summed(rows, verbose)
-        if less.n >= self.moments.n:
-            raise ValueError(
-                f"cannot remove rows of weight {less.n:.6g} from rows of weight {self.moments.n:.6g}; remove only "
-                "rows that were added before, and not all of them"
-            )
-        return replace(self, moments=self.moments - less)
+        moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
+        if not drawn.parts or moments.n <= 1e-9 * self.moments.n:
+            raise ValueError("these are all rows of the model; remove fewer, or call fit with others")
+        return replace(self, moments=moments, drawn=drawn)
+
+    @property
+    def sample(self) -> tuple[Block, Indices]:
+        """Some of the rows with weight, validated, and their numbers."""
+        found = replace(self.drawn, size=KEPT_ROWS).least().sample()
+        X = found.X if self.check is None else self.check(found.X)
+        block = Block(X, None, found.weight, 0)
+        used = np.flatnonzero(weight_of(block) > 0.0)
+        return block.take(used), found.index[used]
 
     def solved(self) -> Subspace:
         """The directions in which centers express the rows, by the variance along them."""
         moments = self.moments
         spectrum = decompose_moments(moments, self.factor)
+        own = float(moments.t[0] / moments.n)
         order = np.argsort(-spectrum.values, kind="stable")
         variance, basis = spectrum.values[order] / moments.n, spectrum.basis[:, order]
-        certain = variance > 0.0
+        certain = variance > NOISE[np.dtype(self._dtype)] * abs(own)
         basis, variance = signed(basis[:, certain]), variance[certain]
         where = moments.coordinates
         mean = (moments.s if where is None else where.kernel_sum(moments.n, moments.s)) / moments.n
@@ -205,15 +253,34 @@ class SubspaceState:
             shift=mean @ basis,
             middle=middle,
             square=square,
-            total=max(float(moments.t[0] / moments.n) - square, float(variance.sum())),
+            total=max(own - square, float(variance.sum())),
             n=moments.n,
+            negative=self.negative,
             words=self.words,
         )
 
+    def without(self, rows: MemoryRows, dropped: Indices) -> "SubspaceState":
+        """Without rows that stay in the sample, and without some centers."""
+        state = replace(self, moments=self.moments - self.summed(rows, 0))
+        if len(dropped) == 0:
+            return state
+        kept = np.setdiff1d(np.arange(n_rows(self.centers)), dropped)
+        centers = take(self.centers, kept)
+        plain = replace(self.precision, dtype=np.float64, coordinates=None)
+        factor = factor_of(cross(self.kernel, centers, self.kernel.centers(centers)))
+        moments = state.moments.of_kernel_values().restricted(kept)
+        return replace(state, centers=centers, precision=plain, factor=factor, moments=moments)
+
+    @property
+    def _dtype(self) -> Any:
+        return np.float32 if getattr(self.centers, "dtype", None) == np.float32 else np.float64
+
     def _expressed(self, mean: Array) -> Array:
         """Coefficients (m,) of the mean of phi in feature space, from the mean of kernel rows (m,)."""
-        inner = solve_triangular(self.factor.R, mean[:, None], transposed=True)
-        return solve_triangular(self.factor.R, inner)[:, 0]
+        middle, kept = np.zeros(len(mean)), self.factor.kept
+        inner = solve_triangular(self.factor.R, mean[kept][:, None], transposed=True)
+        middle[kept] = solve_triangular(self.factor.R, inner)[:, 0]
+        return middle
 
 
 @dataclass(frozen=True)
@@ -221,16 +288,17 @@ class Looked:
     """Rows that must not change between passes, and a sample of them."""
 
     rows: RepeatedRows
+    draw: Draw
     drawn: Drawn
 
 
 def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Looked:
     """One pass for a sample, large enough for the number of centers."""
-    repeated = RepeatedRows(rows)
-    wanted = int(centers) if isinstance(centers, Integral) else 0
-    size = max(LEAST_SAMPLE, ROWS_PER_CENTER * (wanted or auto_centers(rows.n_rows or LEAST_SAMPLE)))
-    drawn = survey(repeated, Draw(size, int(rng.integers(2**31)), labels=False), verbose=verbose)
-    return Looked(repeated, drawn.least())
+    repeated, most = RepeatedRows(rows), wanted_centers(centers)
+    if isinstance(centers, str):
+        most = auto_centers(rows.n_rows or LEAST_SAMPLE)
+    draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
+    return Looked(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 
 def begin_subspace(
@@ -240,6 +308,7 @@ def begin_subspace(
     centers: Any,
     most: int | None,
     rng: np.random.Generator,
+    budget: Budget,
     verbose: int,
 ) -> SubspaceState:
     """Centers selected from the sample, and moments of all rows, in one pass.
@@ -250,37 +319,67 @@ def begin_subspace(
     X = sample.X if check is None else check(sample.X)
     weight = weight_of(Block(X, None, sample.weight, 0))
     kernel = settle(X, weight)
-    selector: CenterSelector
-    selector, m = as_plan(centers, kernel, X, drawn.n_rows)
-    if isinstance(centers, Integral | str):
-        # Means of clusters express more of the variance than rows do, where there are means.
-        selector = KMeans() if kernel.averages and isinstance(X, np.ndarray) else RPCholesky()
-    chosen = selector.select(kernel, CandidateRows(X, np.zeros((n_rows(X), 0)), weight), m, rng)
+    chosen, words = _selected(kernel, X, weight, centers, drawn.n_rows, rng, budget)
     single = getattr(X, "dtype", None) == np.float32
-    K = cross(kernel, chosen.rows, kernel.centers(chosen.rows))
+    K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
     factor = factor_of(K, tolerance=DEPENDENT if single else NEARLY_DEPENDENT)
     kept = factor.kept
     if len(kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
+    negative = 0.0 if kernel.positive_semidefinite else _negative(K)
+    warn_of_indefinite(kernel, negative)
     points, factor = take(chosen.rows, kept), RankFactor(factor.R, np.arange(len(kept)))
-    indices = None if chosen.indices is None else chosen.indices[kept]
-    leading = most is not None and LEADING * most <= n_rows(points)
+    leading = most is not None and LEADING * most <= len(kept)
     precision = _precision(kernel, points, factor, X, LEADING_SHARE if leading else LEAST_SHARE)
-    others = np.setdiff1d(np.flatnonzero(weight > 0.0), [] if indices is None else indices)
-    others = others if len(others) >= min(KEPT_ROWS, len(weight)) // 2 else np.flatnonzero(weight > 0.0)
-    kept_rows = np.sort(rng.permutation(others)[:KEPT_ROWS])
     state = SubspaceState(
         kernel=kernel,
         centers=points,
         check=check,
         precision=precision,
         factor=factor,
+        negative=negative,
         moments=Moments(0.0, *(np.zeros(0),) * 5, 0),
-        support=None if indices is None else sample.index[indices],
-        sample=Block(take(X, kept_rows), None, None if sample.weight is None else weight[kept_rows], 0),
-        words=f"{n_rows(points)} centers, {type(selector).__name__} on {n_rows(X)} rows; {precision.words}",
+        drawn=drawn,
+        draw=looked.draw,
+        support=None if chosen.indices is None else sample.index[chosen.indices[kept]],
+        words=f"{len(kept)} centers, {words}; {precision.words}",
     )
     return replace(state, moments=state.summed(looked.rows, verbose))
+
+
+def _selected(
+    kernel: Kernel, X: Any, weight: Array, centers: Any, n: int, rng: np.random.Generator, budget: Budget
+) -> tuple[Centers, str]:
+    """Centers from the sample X with weights, for n rows, and how they were selected."""
+    selector: CenterSelector
+    selector, m = as_plan(centers, kernel, X, n)
+    if isinstance(centers, ForwardSelection):
+        raise ValueError(
+            "ForwardSelection selects centers by targets, and there are none; use KMeans, RPCholesky or Uniform"
+        )
+    used = np.flatnonzero(weight > 0.0)
+    if isinstance(centers, str) and n <= EVERY_ROW:
+        every = used[kernel.distinct(kernel.subset(X, used)).first]
+        _require(budget, len(every))
+        return Centers(kernel.centers(X, every), every), "all rows"
+    if isinstance(centers, Integral | str):
+        # Means of clusters express more of the variance than rows do, where there are means.
+        selector = KMeans() if kernel.averages and isinstance(X, np.ndarray) else RPCholesky()
+    _require(budget, selector.most(len(used)) if m is None else m)
+    chosen = selector.select(kernel, CandidateRows(X, np.zeros((n_rows(X), 0)), weight), m, rng)
+    return chosen, f"{type(selector).__name__} on {n_rows(X)} rows"
+
+
+def _require(budget: Budget, m: int) -> None:
+    """Memory for the kernel matrix of centers, its factor, moments of every thread and their decomposition."""
+    budget.require(8.0 * m * m * (2 * blas_threads() + 6), f"moments of {m} centers")
+
+
+def _negative(K: Array) -> float:
+    """The most negative eigenvalue in units of the largest, beyond rounding."""
+    values, _ = symmetric_eigen(np.array(K, order="F"))
+    largest = float(np.abs(values).max())
+    return max(0.0, -float(values[0]) / largest) if values[0] < -1e-10 * largest else 0.0
 
 
 def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, share: float) -> Precision:
@@ -289,38 +388,41 @@ def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, sha
     return with_coordinates(found, kernel, centers, factor, probe, alpha_share=LEAST_SHARE, intercept=True)
 
 
-def left_out(
-    subspace: Subspace, state: SubspaceState | None, X: Any, weight: Array, k: int
-) -> tuple[Statistics, Array]:
-    """Statistics of rows X with weights (n,), each for k directions of the others, and the weights.
+def left_out_of_points(subspace: Subspace, X: Any, weight: Array, budget: Budget) -> Statistics:
+    """Statistics of all rows of an exact fit, which have weights (n,), each for directions without its fold."""
+    every, k = EveryPoint.of(subspace.kernel, X, weight, budget), len(subspace.variance)
 
-    Rows are those of a fit with all of them, or some whose moments are in the ``state``.
+    def without(rows: Indices) -> Subspace:
+        rest = np.setdiff1d(np.arange(len(weight)), rows)
+        return every.some(rest).solved(subspace.kernel, take(X, rest), rest, k)
+
+    return _by_folds(without, X)
+
+
+def left_out_of_state(state: SubspaceState, k: int) -> tuple[Statistics, Array]:
+    """Statistics of rows of the sample, each for k directions without its fold, and their weights.
+
+    A center that is a row leaves with it.
     """
-    n = len(weight)
+    block, index = state.sample
+    weight = weight_of(block)
+
+    def without(rows: Indices) -> Subspace:
+        mine = np.zeros(0, dtype=np.intp)
+        if state.support is not None:
+            mine = np.flatnonzero(np.isin(state.support, index[rows]))
+        return state.without(MemoryRows(take(block.X, rows), None, weight[rows]), mine).solved().first(k)
+
+    return _by_folds(without, block.X), weight
+
+
+def _by_folds(without: Callable[[Indices], Subspace], X: Any) -> Statistics:
+    """Statistics of rows X, each for the directions without its fold, which are dealt at random."""
+    n = n_rows(X)
     fold = np.random.default_rng(0).permutation(n) % min(FOLDS, n)
-    parts = [np.flatnonzero(fold == number) for number in range(int(fold.max()) + 1)]
     t2, spe = np.empty(n), np.empty(n)
-    every = None if state is not None else _every_point(subspace.kernel, X, weight)
-    for rows in parts:
-        rest = np.setdiff1d(np.arange(n), rows)
-        if every is not None:
-            without = every.some(rest).solved(subspace.kernel, take(X, rest), rest, k)
-        else:
-            assert state is not None
-            without = state.left(MemoryRows(take(X, rows), None, weight[rows]), 0).solved()
-        found = statistics_of(without, min(k, len(without.variance)), take(X, rows))
+    for number in range(int(fold.max()) + 1):
+        rows = np.flatnonzero(fold == number)
+        found = without(rows).statistics(take(X, rows))
         t2[rows], spe[rows] = found.t2, found.spe
-    return Statistics(t2, spe), weight
-
-
-def statistics_of(subspace: Subspace, k: int, X: Any) -> Statistics:
-    """T² and SPE of rows in memory around the first k directions."""
-    f = Expansion(subspace.kernel, subspace.centers, *subspace.with_mean(k))
-    outputs = np.asarray(f(X), dtype=np.float64)
-    distance = own_values(subspace.kernel, X) - 2.0 * outputs[:, -1] + subspace.square
-    return Statistics.of(outputs[:, :-1], distance, subspace.variance[:k])
-
-
-def _every_point(kernel: Kernel, X: Any, weight: Array) -> EveryPoint:
-    K = np.asarray(cross(kernel, X, X), dtype=np.float64)
-    return EveryPoint(K, weight / weight.sum(), float(weight.sum()))
+    return Statistics(t2, spe)

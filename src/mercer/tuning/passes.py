@@ -113,12 +113,11 @@ class PassState:
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
         verbose = self.settings.verbose
-        drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample", verbose=verbose)
-        more = self.gather(rows, verbose=verbose)
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
-        both = (kept + drawn).least()
+        both = drawn_with(kept, self.draw, rows, verbose)
+        more = self.gather(rows, verbose=verbose)
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(self.settings.weights, both.tally)
         return replace(self, moments=old + more, drawn=both, fold=None)
@@ -127,15 +126,7 @@ class PassState:
         """Without some rows that were added before."""
         rows = RepeatedRows(rows)
         less = self.gather(rows, verbose=self.settings.verbose)
-        _check_weight(self.moments, less)
-        rng = np.random.default_rng([self.draw.seed, self.drawn.n_rows, self.moments.n_rows % 2**32])
-        drawn = self.drawn
-        for block in rows.blocks():
-            drawn = drawn.without(block, rng)
-        _check_squares(self.moments, less)
-        moments = self.moments - less
-        # A row that is removed only in part remains.
-        moments = replace(moments, n_rows=max(moments.n_rows, len(drawn.key)))
+        moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
         return replace(self, moments=moments, drawn=drawn, fold=None)
 
     def solved(self, rows: MemoryRows | None = None) -> Fit:
@@ -315,6 +306,24 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     used = np.flatnonzero(training.weight > 0)
     some, every = (set(class_numbers(training.Y[part]).tolist()) for part in (np.intersect1d(rows, used), used))
     return some == every
+
+
+def drawn_with(drawn: Drawn, draw: Draw, rows: Rows, verbose: int) -> Drawn:
+    """The sample with more rows in the draw."""
+    more = rows.reduce(_Numbered(drawn.n_rows, draw), phase="sample", verbose=verbose)
+    return (drawn + more).least()
+
+
+def without_rows(moments: Moments, less: Moments, drawn: Drawn, draw: Draw, rows: Rows) -> tuple[Moments, Drawn]:
+    """Moments and sample without rows that have the moments ``less``; rows that were never added are refused."""
+    _check_weight(moments, less)
+    rng = np.random.default_rng([draw.seed, drawn.n_rows, moments.n_rows % 2**32])
+    for block in rows.blocks():
+        drawn = drawn.without(block, rng)
+    _check_squares(moments, less)
+    remaining = moments - less
+    # A row that is removed only in part remains.
+    return replace(remaining, n_rows=max(remaining.n_rows, len(drawn.key))), drawn
 
 
 def _check_weight(moments: Moments, less: Moments) -> None:

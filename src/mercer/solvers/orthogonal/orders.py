@@ -264,10 +264,12 @@ def _orthogonal_gains(
     candidates: CandidateColumns, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
 ) -> Array:
     """|q_j' left|² / (|q_j|² + alpha) (b,) for the new part q_j of each candidate."""
-    new, _ = basis.reduce(points.weighted(candidates.columns(j)))
-    tiny = np.finfo(np.float64).tiny
-    gain: Array = ((new.T @ left) ** 2).sum(axis=1) / (np.einsum("ub,ub->b", new, new) + alpha + tiny)
-    return gain
+    K = candidates.columns(j)
+    new, _ = basis.reduce(points.weighted(K))
+    square = np.einsum("ub,ub->b", new, new)
+    new_enough = square > basis.tolerance**2 * np.einsum("ub,ub,u->b", K, K, points.weight)
+    gain = ((new.T @ left) ** 2).sum(axis=1) / np.where(new_enough, square + alpha, 1.0)
+    return np.where(new_enough, gain, 0.0)
 
 
 class _Pool:
