@@ -5,13 +5,12 @@
 """
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import sklearn.decomposition
-from common import heading, table
+from common import heading, table, timed
 from numpy.typing import NDArray
 
 from mercer import KernelPCA
@@ -22,12 +21,6 @@ from mercer.kernels import RBF
 from mercer.rows import MemoryRows
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
-
-
-def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def beside_scikit_learn(n: int = 2000) -> str:
