@@ -352,7 +352,7 @@ def _concluded(
         training=training,
         fitted=fitted,
         loo=at_rows(fitted, used, found.loo),
-        otherwise=None if otherwise is None else at_rows(fitted, used, otherwise),
+        otherwise=None if otherwise is None else at_rows(fitted, used, otherwise + found.moved),
         degrees_of_freedom=found.degrees_of_freedom,
         paths=paths,
         criterion_value=found.criterion,

@@ -206,7 +206,11 @@ class MachineColumns:
             return replace(found, columns=self)
         programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
         solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
-        return replace(found, columns=self, programs=programs, solutions=solutions)
+        fit = replace(found, columns=self, programs=programs, solutions=solutions)
+        # Arcs may move all outputs, where little determines the constant: what leaving out changes is what counts.
+        moved = fit.fitted - found.fitted
+        loo = found.loo + moved
+        return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], moved=moved)
 
     @cached_property
     def _energy(self) -> Array:
@@ -241,6 +245,14 @@ class MachineAtAlpha:
     loo: Array
     losses: Array
     degrees_of_freedom: float
+    # How far (n, q) outputs are from those whose rows were left out.
+    moved: Array | float = 0.0
+
+    @property
+    def fitted(self) -> Array:
+        """Outputs (n, q) of all rows."""
+        outputs = [p.outputs(each.coef, each.intercept) for p, each in zip(self.programs, self.solutions)]
+        return np.column_stack(outputs)[self.columns.problem.row]
 
     @classmethod
     def of(
