@@ -89,7 +89,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     eigenvalues_ : ndarray of shape (n_components,)
         The variances times the number of rows: eigenvalues of the centered kernel matrix.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, n_components), ndarray (n_components,)
-        Scores are k(x, X_fit_) @ dual_coef_ + intercept_.
+        Scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
     support_ : ndarray of shape (m,) or None
         Which rows the centers are.
     kernel_, gamma_ : Kernel, float or None
