@@ -198,18 +198,19 @@ def beside_nystroem(n: int, m: int) -> str:
     X, y = make_waveform(n, random_state=0, dtype=np.float32)
     new, truth = make_waveform(20_000, random_state=1, dtype=np.float32)
     features = Nystroem(gamma=0.02, n_components=m, random_state=0)
-    models = {"KernelMachineClassifier": KernelMachineClassifier(RBF(gamma=0.02), centers=m, random_state=0)}
+    models: list[tuple[str, int, Any]] = [
+        ("KernelMachineClassifier", k, KernelMachineClassifier(RBF(gamma=0.02), centers=k, random_state=0))
+        for k in (7 * m // 10, m)
+    ]
     for C in (0.1, 1.0, 10.0):
-        models[f"Nystroem + LogisticRegression, C={C:g}"] = make_pipeline(
-            features, LogisticRegression(C=C, max_iter=1000)
-        )
+        theirs = make_pipeline(features, LogisticRegression(C=C, max_iter=1000))
+        models.append((f"Nystroem + LogisticRegression, C={C:g}", m, theirs))
     rows = []
-    for name, model in models.items():
+    for name, k, model in models:
         seconds = min(timed(model.fit, X, y) for _ in range(2))
         loss = log_loss(truth, model.predict_proba(new))
-        rows.append(
-            [name, n, m, f"{seconds:.1f}", f"{loss:.4f}", f"{100 * np.mean(model.predict(new) != truth):.2f}"]
-        )
+        error = 100.0 * np.mean(model.predict(new) != truth)
+        rows.append([name, n, k, f"{seconds:.1f}", f"{loss:.4f}", f"{error:.2f}"])
     return table(rows, ["model", "rows", "centers", "s", "log-loss", "error %"])
 
 

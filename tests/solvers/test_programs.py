@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
+from mercer.kernels import RBF
 from mercer.solvers.programs import Program, solve
 from mercer.solvers.programs.descent import minimize_lasso
 from mercer.solvers.programs.interior import interior_point
@@ -183,6 +184,17 @@ def test_column_generation_solves_the_whole_linear_program(rows):
         -label, A_ub=np.vstack([K, -K]), b_ub=np.ones(160), A_eq=np.ones((1, 80)), b_eq=[0.0], bounds=(-1.0, 1.0)
     )
     assert_allclose(found.objective, -whole.fun, rtol=1e-9)
+
+
+def test_columns_that_hardly_differ_do_not_come_and_go_for_ever():
+    rng = np.random.default_rng(7)
+    points = np.unique(rng.integers(0, 3, size=(60, 4)).astype(float), axis=0)
+    row, label = np.divmod(np.arange(2 * len(points)), 2)
+    share = 1.0 / (1.0 + np.exp(-points @ rng.normal(size=4)))
+    weight = rng.integers(1, 20, size=len(row)) * np.column_stack([1.0 - share, share]).ravel()
+    K = RBF(gamma=7e-4).block(points, points)[row]
+    found = solve(Program(EpsilonInsensitive(), K, 2.0 * label - 1.0, weight, 0.0, 0.06))
+    assert found.converged
 
 
 def test_robust_discriminants_are_support_vector_regression_without_tolerance(rows):

@@ -318,24 +318,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         self.explained_variance_ratio_ = self.explained_variance_ / subspace.total
         self.eigenvalues_ = subspace.n * self.explained_variance_
         self.n_components_ = k
-        self._inverse = self._learned() if self.fit_inverse_transform else None
+        self._inverse = _learned(self) if self.fit_inverse_transform else None
         return self
-
-    def _learned(self) -> KernelRidgeRegressor:
-        """Kernel ridge regression from scores to rows, or to some of them."""
-        if "_state" in self.__dict__:
-            block, _ = self._state.sample
-            X, weight = block.X, weight_of(block)
-        else:
-            X, weight = self._rows, self._weight
-        if not isinstance(X, np.ndarray):
-            raise ValueError(
-                "pre-images are learned of dense rows of numbers, not of sparse rows, objects and kernel values; "
-                "set fit_inverse_transform=False"
-            )
-        scores = np.asarray(self._expansion()(X), dtype=np.float64)
-        model = KernelRidgeRegressor(max_memory=self.max_memory, random_state=0)
-        return model.fit(scores, np.asarray(X, dtype=np.float64), weight)
 
     @property
     def _n_features_out(self) -> int:
@@ -357,6 +341,24 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
     if isinstance(n, float | np.floating):
         return None, gate.number("n_components", n, words, above=0.0, below=1.0)
     return gate.whole("n_components", n, words, least=1), None
+
+
+def _learned(model: KernelPCA) -> KernelRidgeRegressor:
+    """Kernel ridge regression from scores to rows, or to some of them."""
+    state: SubspaceState | None = vars(model).get("_state")
+    if state is None:
+        X, weight = model._rows, model._weight
+    else:
+        block, _ = state.sample
+        X, weight = block.X, weight_of(block)
+    if not isinstance(X, np.ndarray):
+        raise ValueError(
+            "pre-images are learned of dense rows of numbers, not of sparse rows, objects and kernel values; set "
+            "fit_inverse_transform=False"
+        )
+    scores = np.asarray(model._expansion()(X), dtype=np.float64)
+    inverse = KernelRidgeRegressor(max_memory=model.max_memory, random_state=0)
+    return inverse.fit(scores, np.asarray(X, dtype=np.float64), weight)
 
 
 def budget_of(model: KernelPCA) -> Budget:

@@ -35,7 +35,7 @@ from mercer.solvers.rayleigh import rayleigh
 from mercer.solvers.ridge import decompose_moments
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
-from mercer.tuning.passes import drawn_with, without_rows
+from mercer.tuning.passes import drawn_after, without_rows
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to this number.
@@ -210,8 +210,9 @@ class SubspaceState:
     def joined(self, rows: Rows, verbose: int) -> "SubspaceState":
         """With more rows."""
         rows = RepeatedRows(rows)
-        drawn = drawn_with(self.drawn, self.draw, rows, verbose)
-        return replace(self, moments=self.moments + self.summed(rows, verbose), drawn=drawn)
+        drawn = drawn_after(self.drawn, self.draw, rows, verbose)
+        more = self.summed(rows, verbose)
+        return replace(self, moments=self.moments + more, drawn=(self.drawn + drawn).least())
 
     def left(self, rows: Rows, verbose: int) -> "SubspaceState":
         """Without some rows that were added before."""

@@ -116,8 +116,9 @@ class PassState:
         old, kept = self.moments, self.drawn
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
-        both = drawn_with(kept, self.draw, rows, verbose)
+        drawn = drawn_after(self.drawn, self.draw, rows, verbose)
         more = self.gather(rows, verbose=verbose)
+        both = (kept + drawn).least()
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(self.settings.weights, both.tally)
         return replace(self, moments=old + more, drawn=both, fold=None)
@@ -308,10 +309,9 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     return some == every
 
 
-def drawn_with(drawn: Drawn, draw: Draw, rows: Rows, verbose: int) -> Drawn:
-    """The sample with more rows in the draw."""
-    more = rows.reduce(_Numbered(drawn.n_rows, draw), phase="sample", verbose=verbose)
-    return (drawn + more).least()
+def drawn_after(drawn: Drawn, draw: Draw, rows: Rows, verbose: int) -> Drawn:
+    """The draw from further rows, to be added to the one before."""
+    return rows.reduce(_Numbered(drawn.n_rows, draw), phase="sample", verbose=verbose)
 
 
 def without_rows(moments: Moments, less: Moments, drawn: Drawn, draw: Draw, rows: Rows) -> tuple[Moments, Drawn]:

@@ -12,6 +12,7 @@ parabolas miss of the slopes, r(f'), the outputs without a row solve f' = f - B 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class _Step:
         assert isinstance(self.program.loss, SmoothLoss)
         return self.program.loss
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """How far outputs are from their mean."""
         return float(np.sqrt(np.average((self.f - self.f.mean()) ** 2))) or 1.0
@@ -112,7 +113,7 @@ class _Step:
             # The column leaves first.
             cross, square = np.einsum("ij,ji->i", self.rows, self.column), self._square
             leverage, start = leverage - cross**2 / square, start - cross * self.coef / square
-        slope = self.program.weight * self.loss.slope(self.program.y, self.f) + self.curvature * (start - self.f)
+        slope = self._slopes + self.curvature * (start - self.f)
         left = np.maximum(1.0 - self.share * self.curvature * leverage, LEAST_LEFT)
         outputs: Array = start + self.share * slope * leverage / left
         return outputs
@@ -149,6 +150,12 @@ class _Step:
             f = f - residual - self._product(B, cross, some, slope[some] * way)
         return None
 
+    @cached_property
+    def _slopes(self) -> Array:
+        """Weighted slopes (n,) of the losses at the solution."""
+        slopes: Array = self.program.weight * self.loss.slope(self.program.y, self.f)
+        return slopes
+
     def _without_column(self, i: int) -> tuple[Array, Array]:
         """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c'."""
         if self.column is None or not self.column[:, i].any():
@@ -168,7 +175,7 @@ class _Step:
         program, loss = self.program, self.loss
         y, weight = program.y, program.weight
         slope, curvature = weight * loss.slope(y, f), weight * loss.curvature(y, f)
-        missed = slope - weight * loss.slope(y, self.f) - self.curvature * (f - self.f)
+        missed = slope - self._slopes - self.curvature * (f - self.f)
         missed[np.abs(missed) < 1e-12 * (1.0 + np.abs(slope))] = 0.0
         change = np.where(missed != 0.0, curvature - self.curvature, 0.0)
         missed[i] -= self.share[i] * slope[i]

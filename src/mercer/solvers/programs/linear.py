@@ -17,9 +17,11 @@ from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.program import Program, Solution, concluded
 from mercer.types import Array, Indices
 
-# Columns that are added in a round: at most so many.
-AT_ONCE = 40
+# Programs with up to so many columns begin with all of them; columns that are added in a round: at most so many.
+FEW, AT_ONCE = 200, 40
 MOST_ROUNDS = 500
+# Columns without coefficients leave in the first rounds only: later they would come back again and again.
+LEAVING = 20
 # A constraint is violated beyond this share of lasso.
 SLACK = 1e-6
 
@@ -32,6 +34,7 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
     boxes = Boxes.of(program)
     beta = boxes.shift + boxes.at_rows(boxes.sign * np.where(boxes.cost < 0.0, boxes.bound, 0.0))
     some = np.zeros(0, dtype=np.intp) if start is None else np.flatnonzero(start[:-1])
+    some = np.arange(program.m) if program.m <= FEW else some
     more = np.zeros(0, dtype=np.intp) if len(some) else _violated(program, beta, some)
     coef, intercept = np.zeros(0), 0.0
     for rounds in range(1, MOST_ROUNDS + 1):
@@ -43,7 +46,8 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
         part = interior_point(replace(program, Phi=program.Phi[:, some]))
         beta, coef, intercept = part.beta, part.coef, part.intercept
         used = coef != 0.0
-        some, coef = (some[used], coef[used]) if used.sum() < len(some) // 2 else (some, coef)
+        leave = rounds <= LEAVING and program.m > FEW and used.sum() < len(some) // 2
+        some, coef = (some[used], coef[used]) if leave else (some, coef)
     found = concluded(program, _at(some, coef, program.m), intercept, beta, rounds)
     corner = _corner(program, boxes, some[coef != 0.0], rounds)
     return corner if corner is not None and corner.gap <= found.gap else found

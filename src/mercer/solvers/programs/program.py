@@ -11,7 +11,7 @@ where pen* is zero up to lasso and (|u| - lasso)² / (2 ridge) beyond. Any beta 
 a solution is recomputed from it, never taken from the way it was found.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,16 @@ class Program:
     @property
     def m(self) -> int:
         return int(self.Phi.shape[1])
+
+    def around_mean(self) -> tuple[Array, "Program"]:
+        """The means (m,) of the columns, zero without intercept, and the program with columns around them.
+
+        Its solution differs in the intercept only; columns that hardly vary would be hard to tell from it.
+        """
+        if not (self.has_intercept and self.weight.any()):
+            return np.zeros(self.m), self
+        mean: Array = self.weight @ self.Phi / self.weight.sum()
+        return mean, replace(self, Phi=self.Phi - mean)
 
     def outputs(self, coef: Array, intercept: float) -> Array:
         """f (n,)."""
