@@ -139,7 +139,9 @@ def test_quantiles_cover_their_share_and_do_not_cross():
     y = np.sin(2.0 * X[:, 0]) + (0.2 + 0.2 * np.abs(X[:, 0])) * rng.normal(size=300)
     new = rng.uniform(-2.0, 2.0, size=(2000, 1))
     truth = np.sin(2.0 * new[:, 0]) + (0.2 + 0.2 * np.abs(new[:, 0])) * rng.normal(size=2000)
-    model = KernelMachineRegressor(loss="pinball", quantile=[0.9, 0.1, 0.5], random_state=0).fit(X, y)
+    model = KernelMachineRegressor(RBF(gamma=1.0), loss="pinball", quantile=[0.9, 0.1, 0.5], random_state=0).fit(
+        X, y
+    )
     high, low, middle = model.predict(new).T
     assert (low <= middle).all()
     assert (middle <= high).all()
