@@ -1,5 +1,6 @@
 """Processor seconds of default fits, for the comparison of two versions: run it once with each of them."""
 
+import argparse
 import time
 import warnings
 
@@ -27,9 +28,12 @@ def seconds(X: np.ndarray, y: np.ndarray) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, help="only so many rows of each set")
+    most = parser.parse_args().most
     warnings.simplefilter("ignore")
     print(heading(), flush=True)
-    drawn = {name: draw() for name, draw in SETS.items()}
+    drawn = {name: [part[:most] for part in draw()] for name, draw in SETS.items()}
     rows = [[name, f"{min(seconds(X, y) for _ in range(3)):.2f}"] for name, (X, y) in drawn.items()]
     print(table(rows, ["default fit", "s"]))
 

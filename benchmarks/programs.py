@@ -13,12 +13,13 @@ import importlib
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.optimize
-from common import heading, table
+from common import heading, table, timed
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem
@@ -165,7 +166,7 @@ def speed(n: int) -> str:
     quadratic = Program(Squared(), K, y, np.ones(n), 0.0, 1.0)
     rows = []
     for name, program, other in (("LSKFD", linear, whole_linear), ("SKFD", quadratic, whole_quadratic)):
-        ours = min(timed(solve, program) for _ in range(2))
+        ours = min(timed(partial(solve, program)) for _ in range(2))
         theirs, objective = other(program)
         found = solve(program)
         rows.append(
@@ -187,7 +188,7 @@ def passes(n: int, m: int) -> str:
     rows = []
     for loss in ("logistic", "huber", "squared_hinge"):
         model = KernelMachineClassifier(RBF(gamma=0.02), loss=loss, centers=m, random_state=0)
-        seconds = timed(model.fit, X, y)
+        seconds = timed(partial(model.fit, X, y))
         moments, gradients = re.findall(r"(\d+) passes for moments and (\d+)", model.report_.status)[0]
         rows.append([loss, n, m, moments, gradients, f"{model.gap_:.0e}", f"{seconds:.0f}"])
     return table(rows, ["loss", "rows", "centers", "passes for moments", "for the gradient", "last gain", "s"])
@@ -207,17 +208,11 @@ def beside_nystroem(n: int, m: int) -> str:
         models.append((f"Nystroem + LogisticRegression, C={C:g}", m, theirs))
     rows = []
     for name, k, model in models:
-        seconds = min(timed(model.fit, X, y) for _ in range(2))
+        seconds = min(timed(partial(model.fit, X, y)) for _ in range(2))
         loss = log_loss(truth, model.predict_proba(new))
         error = 100.0 * np.mean(model.predict(new) != truth)
         rows.append([name, n, k, f"{seconds:.1f}", f"{loss:.4f}", f"{error:.2f}"])
     return table(rows, ["model", "rows", "centers", "s", "log-loss", "error %"])
-
-
-def timed(function: Callable[..., Any], *args: Any) -> float:
-    start = time.perf_counter()
-    function(*args)
-    return time.perf_counter() - start
 
 
 def whole_linear(program: Program) -> tuple[float, float]:

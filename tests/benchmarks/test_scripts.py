@@ -71,6 +71,11 @@ def test_components_prints_its_tables():
     assert lines[-1].startswith("fault 1: ")
 
 
+def test_fit_times_prints_a_line_for_each_set():
+    lines = run("fit_times.py", "--most", 60).splitlines()
+    assert [float(line.split()[-1]) > 0.0 for line in lines[-6:]] == [True] * 6
+
+
 def test_rounding_prints_what_is_lost_and_kept():
     lines = run("rounding.py", "--rows", 2000).splitlines()
     assert sum(line.startswith("other blocks") for line in lines) == 4

@@ -51,11 +51,19 @@ def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> Sy
     return SymmetricEigen(values, vectors, rank, indefinite, -least / largest if indefinite.any() else 0.0)
 
 
-def centered(K: Array) -> Array:
-    """Symmetric kernel values (n, n) around the mean of the rows in feature space; a copy."""
-    mean: Array = K.mean(axis=0)
-    around: Array = K - mean - mean[:, None] + mean.mean()
+def centered(K: Array, share: Array | None = None) -> Array:
+    """Symmetric kernel values (n, n) around the mean of rows, with shares (n,) of it, in feature space; a copy."""
+    mean: Array = K.mean(axis=0) if share is None else K @ share
+    around: Array = K - mean - mean[:, None] + (mean.mean() if share is None else share @ mean)
     return around
+
+
+def signed(vectors: Array) -> Array:
+    """With the entry that is largest in absolute value positive in each column (n, k)."""
+    if vectors.size == 0:
+        return vectors
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0.0, -1.0, 1.0)
 
 
 def symmetric_eigen(A: Array) -> tuple[Array, Array]:

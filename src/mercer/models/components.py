@@ -95,6 +95,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     kernel_, gamma_ : Kernel, float or None
         The kernel with its parameters.
     n_components_ : int
+    report_ : str
+        Which rows carry the components, and in which precision their products were summed.
 
     References
     ----------
@@ -317,7 +319,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         self.explained_variance_ = subspace.variance
         self.explained_variance_ratio_ = self.explained_variance_ / subspace.total
         self.eigenvalues_ = subspace.n * self.explained_variance_
-        self.n_components_ = k
+        self.n_components_, self.report_ = k, subspace.words
         self._inverse = _learned(self) if self.fit_inverse_transform else None
         return self
 

@@ -81,6 +81,7 @@ class MachineModel(Scored, KernelModel):
     max_memory: float | None
     random_state: Any
     verbose: int
+    _private = (ANEW,)
 
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -98,9 +99,8 @@ class MachineModel(Scored, KernelModel):
         """
         check_parameters(self)
         settings, rng = self._settings(), generator(self.random_state)
-        self.__dict__.pop(ANEW, None)
+        self._start_anew()
         if outside_memory(X):
-            self.__dict__.pop("feature_names_in_", None)
             return self._fit_in_passes(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         given = None if sample_weight is None else weight

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.linalg import Reflector, eigen_psd
+from mercer.linalg.eigen import signed
 from mercer.types import Array, Floats
 
 
@@ -75,7 +76,6 @@ def discriminant_directions(FY: Array, count: Array, error: Array | None = None)
     # The constant has the eigenvalue 1, whose rounding error affects the others.
     eigen = eigen_psd(reflector.both_sides(M), noise=noise + 4.0 * np.finfo(np.float64).eps)
     values = eigen.values[::-1]
-    V = reflector.expand(eigen.vectors[:, ::-1] * (values > 0.0))
-    V *= np.sign(V[np.abs(V).argmax(axis=0), range(V.shape[1])])
+    V = signed(reflector.expand(eigen.vectors[:, ::-1] * (values > 0.0)))
     theta = np.sqrt(n) * V / root[:, None]
     return Directions(count / n, theta, (theta * count[:, None]).T / n, values)

@@ -23,7 +23,7 @@ from mercer.gram.precision import (
 )
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
-from mercer.linalg.eigen import symmetric_eigen
+from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
@@ -35,7 +35,7 @@ from mercer.solvers.rayleigh import rayleigh
 from mercer.solvers.ridge import decompose_moments
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
-from mercer.tuning.passes import drawn_after, without_rows
+from mercer.tuning.passes import Look, drawn_after, without_rows
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to this number.
@@ -122,7 +122,7 @@ class EveryPoint:
         K, share = self.K, self.share
         mean, root = K @ share, np.sqrt(share)
         square = float(share @ mean)
-        S = root * (K - mean - mean[:, None] + square) * root[:, None]
+        S = root * centered(K, share) * root[:, None]
         found = rayleigh(S, most=most if kernel.positive_semidefinite else None, noise=self.noise)
         values, vectors = found.values[:most], found.vectors[:, :most]
         # Coefficients sum to zero, as they do without rounding: of a small variance the constant would be large.
@@ -156,15 +156,6 @@ def exact_subspace(
     found = points.solved(kernel, kernel.centers(X, first), first, most)
     warn_of_indefinite(kernel, found.negative)
     return found, points
-
-
-def signed(basis: Array) -> Array:
-    """With the entry that is largest in absolute value positive in each column (m, r)."""
-    if basis.size == 0:
-        return basis
-    largest = np.abs(basis).argmax(axis=0)
-    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
-    return basis * signs
 
 
 @dataclass(frozen=True)
@@ -284,27 +275,18 @@ class SubspaceState:
         return middle
 
 
-@dataclass(frozen=True)
-class Looked:
-    """Rows that must not change between passes, and a sample of them."""
-
-    rows: RepeatedRows
-    draw: Draw
-    drawn: Drawn
-
-
-def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Looked:
+def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Look:
     """One pass for a sample, large enough for the number of centers."""
     repeated, most = RepeatedRows(rows), wanted_centers(centers)
     if isinstance(centers, str):
         most = auto_centers(rows.n_rows or LEAST_SAMPLE)
     draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
-    return Looked(repeated, draw, survey(repeated, draw, verbose=verbose).least())
+    return Look(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 
 def begin_subspace(
     settle: Callable[[Any, Array], Kernel],
-    looked: Looked,
+    looked: Look,
     check: Callable[[Any], Any] | None,
     centers: Any,
     most: int | None,
@@ -327,7 +309,7 @@ def begin_subspace(
     kept = factor.kept
     if len(kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
-    negative = 0.0 if kernel.positive_semidefinite else _negative(K)
+    negative = 0.0 if kernel.positive_semidefinite else eigen_psd(np.array(K, order="F")).negative
     warn_of_indefinite(kernel, negative)
     points, factor = take(chosen.rows, kept), RankFactor(factor.R, np.arange(len(kept)))
     leading = most is not None and LEADING * most <= len(kept)
@@ -374,13 +356,6 @@ def _selected(
 def _require(budget: Budget, m: int) -> None:
     """Memory for the kernel matrix of centers, its factor, moments of every thread and their decomposition."""
     budget.require(8.0 * m * m * (2 * blas_threads() + 6), f"moments of {m} centers")
-
-
-def _negative(K: Array) -> float:
-    """The most negative eigenvalue in units of the largest, beyond rounding."""
-    values, _ = symmetric_eigen(np.array(K, order="F"))
-    largest = float(np.abs(values).max())
-    return max(0.0, -float(values[0]) / largest) if values[0] < -1e-10 * largest else 0.0
 
 
 def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, share: float) -> Precision:
