@@ -147,7 +147,8 @@ class KernelModel(BaseEstimator):
         sample = looked.drawn.sample()
         if settings.kernel.takes_vectors:
             self.n_features_in_ = n_columns(sample.X)
-        return looked, Encoder(self._settle(sample.y, looked.drawn.labels, declared), self._check_block())
+        targets = self._settle(sample.y, looked.drawn.labels, declared)
+        return looked, Encoder(targets, self._check_block(), settings.copies)
 
     def _outputs(self, X: Any) -> Floats:
         """f (n, q) at new rows from any source."""

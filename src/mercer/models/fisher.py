@@ -82,6 +82,11 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         turn around far from the training rows.
     cv : int, splitter or None, default=None
         Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
+    invariances : list of functions, default=None
+        Transformations that do not change the target, such as ``mercer.invariances.shifts()`` for images: each
+        takes rows and returns as many transformed rows. Transformed copies (virtual rows) join the fit, may become
+        centers, share the weight of their row, and are held out together with it; only rows themselves are
+        evaluated. A number of ``centers`` is then drawn at random from rows and copies.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -193,6 +198,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         threshold: str = "bayes",
         calibration: str = "logistic",
         cv: Any = None,
+        invariances: Any = None,
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
@@ -210,6 +216,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         self.threshold = threshold
         self.calibration = calibration
         self.cv = cv
+        self.invariances = invariances
         self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state

@@ -67,6 +67,11 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         Whether to fit b, which is never penalized.
     cv : int, splitter or None, default=None
         Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
+    invariances : list of functions, default=None
+        Transformations that do not change the target, such as ``mercer.invariances.shifts()`` for images: each
+        takes rows and returns as many transformed rows. Transformed copies (virtual rows) join the fit, may become
+        centers, share the weight of their row, and are held out together with it; only rows themselves are
+        evaluated. A number of ``centers`` is then drawn at random from rows and copies.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -138,6 +143,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         weights: str = "auto",
         fit_intercept: bool = True,
         cv: Any = None,
+        invariances: Any = None,
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
@@ -150,6 +156,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         self.weights = weights
         self.fit_intercept = fit_intercept
         self.cv = cv
+        self.invariances = invariances
         self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state

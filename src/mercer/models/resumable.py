@@ -35,6 +35,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows, take
+from mercer.rows.virtual import Copies, as_copies
 from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
@@ -49,7 +50,7 @@ EVERY_ROW = 2000
 # So many times more rows than centers make a fit in passes worth it.
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
-FIXED = ("kernel", "centers", "penalty", "class_weight")
+FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class ResumableModel(Scored, KernelModel):
     random_state: Any
     verbose: int
     fit_intercept = True
+    invariances: Any = None
     _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
     _state: PassState
     _kept: Kept
@@ -309,6 +311,8 @@ def _chooses(settings: Settings) -> bool:
 def _in_passes(settings: Settings, n: int) -> bool:
     """Whether rows in memory are fitted with fewer centers than rows."""
     centers = settings.centers
+    if settings.copies is not None:
+        return True
     if isinstance(centers, str) and centers == "auto":
         return not settings.kernel.takes_values and n > EXACT_ROWS
     return not (isinstance(centers, str) and centers == "all")
@@ -356,7 +360,22 @@ def settings_of(model: ResumableModel) -> Settings:
         loo_rows=loo_size(model.loo_rows),
         max_memory=memory_or_none("max_memory", model.max_memory),
         verbose=model.verbose,
+        copies=copies_of(model),
     )
+
+
+def copies_of(model: ResumableModel) -> Copies | None:
+    """The copies that join the rows, None: there are none."""
+    copies = as_copies(model.invariances)
+    if copies is None:
+        return None
+    if as_kernel(model.kernel).takes_values:
+        raise ValueError("invariances transform rows, and a kernel matrix has none; pass a kernel and the rows")
+    if isinstance(model.centers, str) and model.centers == "all":
+        raise ValueError(
+            'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
+        )
+    return copies
 
 
 def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:

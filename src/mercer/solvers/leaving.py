@@ -12,6 +12,7 @@ from mercer.gram.moments import pieces, target_columns
 from mercer.gram.products import Parts, combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
+from mercer.rows.virtual import Copies, rows_for_each
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
 from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array, Floats, Indices
@@ -27,22 +28,28 @@ Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 class LeftOutOf(AgainstCenters):
     """The fold block -> Parts: exact leave-one-out outputs of its rows (a, b, q) for every alpha.
 
-    The ``unit`` in the block is the weight held out with a row. A row of weight zero has its plain output.
-    Kernel values in float64 are multiplied in float64, those in float32 in float32 if the spectrum's ``noise``
-    allows it. O(b m (m + a q)): twice the work of the moments.
+    The ``unit`` in the block is the weight held out with a row; ``copies`` of the row leave with it. A row of
+    weight zero has its plain output. Kernel values in float64 are multiplied in float64, those in float32 in
+    float32 if the spectrum's ``noise`` allows it. O(b m (m + a q)): twice the work of the moments.
     """
 
     spectrum: MomentSpectrum
     alphas: Array
+    copies: Copies | None = None
 
     def __call__(self, block: Block) -> Parts:
         """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) are in memory at a time."""
-        return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)], axis=1)
+        size = max(1, PIECE // rows_for_each(self.copies))
+        return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, size)], axis=1)
 
     def _piece(self, block: Block) -> Floats:
+        block = block if self.copies is None else self.copies(block)
         K, Y = self.values(block.X), target_columns(block)
         leaving = self._single if K.dtype == np.float32 else self._double
-        outputs = leaving(K, Y, leaving_weight(block))
+        if self.copies is None:
+            outputs = leaving(K, Y, leaving_weight(block))
+        else:
+            outputs = leaving.together(K, Y, leaving_weight(block), self.copies.size)
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
@@ -72,7 +79,8 @@ class MomentFit:
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
     and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
     weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
-    time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed.
+    time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The moments include
+    ``copies`` of the rows.
     """
 
     kernel: Kernel
@@ -86,6 +94,7 @@ class MomentFit:
     doubt: Array | None = None
     blur: float = 0.0
     residuals: bool = True
+    copies: Copies | None = None
 
     @property
     def doubted(self) -> "MomentFit | None":
@@ -97,7 +106,7 @@ class MomentFit:
     def left_out(self, alphas: Array) -> Floats:
         if self.fold is not None and self.without is not None:
             return self._folds_left_out(alphas, self.fold, self.without)
-        return self._outputs(self.spectrum, alphas, self.sample)
+        return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
     def solve(self, alpha: float) -> Coefficients:
         return Coefficients(*self.spectrum.solve(alpha))
@@ -118,8 +127,11 @@ class MomentFit:
         single = getattr(self.sample.X, "dtype", None) == np.float32
         return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
 
-    def _outputs(self, spectrum: MomentSpectrum, alphas: Array, rows: Block) -> Floats:
-        outputs: Floats = self.reduce(rows, LeftOutOf(self.kernel, self.centers, spectrum, alphas)).joined
+    def _outputs(
+        self, spectrum: MomentSpectrum, alphas: Array, rows: Block, copies: Copies | None = None
+    ) -> Floats:
+        fold = LeftOutOf(self.kernel, self.centers, spectrum, alphas, copies)
+        outputs: Floats = self.reduce(rows, fold).joined
         return outputs
 
     def _folds_left_out(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:

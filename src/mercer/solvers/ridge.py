@@ -194,6 +194,29 @@ class Leaving:
         residual /= stays[:, :, None]
         return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
 
+    def together(self, K: Floats, Y: Array, unit: Array, size: int) -> Floats:
+        """Outputs (a, b / size, q) of the first of every ``size`` rows if all of these are held out together.
+
+        With the leverages H of such rows, their weights U that leave and residuals r, those of the model without
+        them are e = (I - H U)^-1 r, from e = r + H U e. O(b m r + a b size r).
+        """
+        dtype = self.basis.dtype
+        phi = self._product(np.asarray(K, dtype=dtype))
+        phi -= self.shift
+        f, (r, a), q = len(phi) // size, self.inverse.shape, Y.shape[1]
+        fitted = (phi @ self.slopes).reshape(f, size, a, q) + self.target_mean
+        residual = Y.reshape(f, size, 1, q) - fitted
+        phi, root = phi.reshape(f, size, r), np.sqrt(unit).reshape(f, size, 1)
+        # A little more than one: rows that together determine a direction have a leverage of 1 up to rounding.
+        one = (1.0 + np.finfo(dtype).eps) * np.eye(size)
+        outputs = np.empty((a, f, q), dtype=dtype)
+        for i in range(a):
+            H = (phi * self.inverse[:, i]) @ phi.transpose(0, 2, 1) + self.constant
+            e = residual[:, :, i]
+            moved = np.linalg.solve(one - root * H * root.transpose(0, 2, 1), root * e)
+            outputs[i] = Y[::size] - e[:, 0] - (H[:, :1] @ (root * moved))[:, 0]
+        return outputs
+
     def _product(self, K: Floats) -> Floats:
         """K B (b, r)."""
         return times_upper(K, self.basis) if self.triangular else K @ self.basis

@@ -77,9 +77,9 @@ class Setting:
     @classmethod
     def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, rung: Rung) -> "Setting":
         """The first points of an order, and the first of them as centers."""
-        points = order[: rung.n_rows]
+        points = problem.with_copies(order[: rung.n_rows])
         part = problem.at(kernel, points)
-        where = np.searchsorted(np.sort(points), points[: rung.n_centers])
+        where = np.searchsorted(np.sort(points), order[: min(rung.n_centers, rung.n_rows)])
         return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
 
     def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
@@ -195,8 +195,9 @@ def compare(
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
         kernel = kernel.around(problem.X)
+    order = rng.permutation(problem.own_points)
     rungs = rungs_within(problem.extent, problem.budget.n_bytes, most)[: 1 if once else None]
-    order = rng.permutation(n_rows(problem.X))
+    rungs = tuple(dict.fromkeys(rung.at_most(len(order)) for rung in rungs))
     few = problem.at(kernel, order[: settling_rows(len(order), problem.budget.n_bytes)])
     kernels = kernel.candidates(few.X, few.observations.point_weight)
     if len(kernels) == 1 and not alone:
@@ -224,7 +225,7 @@ def _climbed(
     steps = [step(rungs[0], partial(along_axes, shape))]
     for higher in rungs[1:]:
         last = steps[-1]
-        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers)
+        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers).at_most(len(order))
         if not last.worth(rung):
             break
         value = promise if last.needs_centers else least

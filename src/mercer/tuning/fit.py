@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from mercer.centers import Given
-from mercer.centers.resolve import as_plan, wanted_centers
+from mercer.centers import Given, Uniform
+from mercer.centers.resolve import EXACT_ROWS, as_plan, wanted_centers
 from mercer.expansion import Expansion
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
@@ -18,6 +19,7 @@ from mercer.rows.base import LocalRows
 from mercer.rows.draw import OF_EACH
 from mercer.rows.table import n_rows, take
 from mercer.rows.twins import weight_of
+from mercer.rows.virtual import Copies, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
@@ -44,7 +46,7 @@ EVERY_ROW = 2**62
 class Settings:
     """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
-    in GiB (None: what is free), and whether passes show their progress.
+    in GiB (None: what is free), whether passes show their progress, and which copies join the rows.
     """
 
     kernel: Kernel
@@ -56,6 +58,7 @@ class Settings:
     loo_rows: int | None
     max_memory: float | None
     verbose: int
+    copies: Copies | None = None
 
     @property
     def budget(self) -> Budget:
@@ -188,12 +191,17 @@ def load_of(
     """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
     are held and ``held_out`` of them held out.
     """
-    kernel = settings.kernel
+    kernel, copies = settings.kernel, rows_for_each(settings.copies)
+    sample, n = copies * sample, copies * n
     selector, n_centers = as_plan(settings.centers, kernel, X, n)
     if known is not None:
         # Kernel and centers are those of the first rows, however many were added since.
         kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
     auto = isinstance(settings.centers, str) and settings.centers == "auto" and known is None
+    if settings.copies is not None:
+        # Copies are good centers, and targets cannot select among them: a candidate explains its own copies best.
+        selector = Uniform() if isinstance(settings.centers, Integral) else selector
+        n_centers = n if auto and n <= EXACT_ROWS else n_centers
     return Load(
         row=0.0 if X is None else row_bytes(X),
         sample=sample,

@@ -77,6 +77,10 @@ class Rung:
     n_rows: int
     n_centers: int
 
+    def at_most(self, n: int) -> "Rung":
+        """With at most n of both."""
+        return Rung(min(self.n_rows, n), min(self.n_centers, n))
+
 
 # All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
 RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(5000, 1200)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.centers import CandidateRows, Centers, CenterSelector, Given
+from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, Given
 from mercer.gram import Budget, check_size, gram, self_similarity
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
@@ -27,8 +27,8 @@ from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
-from mercer.scores.criteria import CriterionFor
-from mercer.solvers import Observations
+from mercer.rows.virtual import Copies, Orbits, rows_for_each
+from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers.leaving import MomentFit
 from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
@@ -96,6 +96,7 @@ class Task:
     ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
     number, or None for leave-one-out; ``sizes`` set how much is done at once. ``doubt`` (n,) are the units under
     the other meaning of weights, None: no doubt; ``few_enough``: fewer centers are selected if they do as well.
+    ``copies`` of the rows join all fits, leave them with their row, and are not evaluated.
     """
 
     sample: Block
@@ -112,11 +113,17 @@ class Task:
     verbose: int = 0
     doubt: Array | None = None
     few_enough: bool = False
+    copies: Copies | None = None
 
     @property
     def weight(self) -> Array:
         """Weights (n,) of the sample."""
         return np.ones(self.sample.n_rows) if self.sample.weight is None else self.sample.weight
+
+    @property
+    def virtual_centers(self) -> bool:
+        """Whether copies of rows may become centers."""
+        return self.copies is not None and not isinstance(self.selector, ForwardSelection | Given)
 
     @property
     def counted(self) -> Block:
@@ -170,7 +177,8 @@ def _words_of_number(enough: int | None, most: int | None) -> str:
 
 def _compared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Compared:
     """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
-    few = task.some(kernel, np.sort(rng.permutation(task.sample.n_rows)[:MOST_ROWS]))
+    most_rows = MOST_ROWS // rows_for_each(task.copies)
+    few = task.some(kernel, np.sort(rng.permutation(task.sample.n_rows)[:most_rows]))
     problem = _every_row(kernel, few)
     task.budget.release()
     around, count = not isinstance(task.selector, Given), task.few_enough
@@ -288,15 +296,8 @@ def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None
         doubt=task.doubt,
         blur=choice.blur,
         residuals=task.label is None,
+        copies=task.copies,
     )
-
-
-def _points(kernel: Kernel, task: Task) -> tuple[Any, Observations]:
-    """The distinct rows of the sample with positive weight, and the observations there."""
-    task = task.some(kernel, np.flatnonzero(task.weight > 0))
-    block = task.sample
-    unit = task.weight if block.unit is None else block.unit
-    return at_points(kernel, block.X, block.y, task.weight, unit)
 
 
 def rows_to_compare_on(judges: Indices | None) -> Indices | None:
@@ -306,13 +307,20 @@ def rows_to_compare_on(judges: Indices | None) -> Indices | None:
 
 def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     """The problem on all rows of the sample, on which kernels are compared."""
-    used = np.flatnonzero(task.weight > 0)
-    X, observations = _points(kernel, task)
+    task = task.some(kernel, np.flatnonzero(task.weight > 0))
+    block, fold, criterion, orbits = task.sample.with_weight(), task.fold, task.criterion, None
+    if task.copies is not None:
+        orbits = task.copies.orbits(block.n_rows)
+        fold = orbits.number if fold is None else fold[orbits.number]
+        block, criterion = task.copies(block), _of_rows_alone(criterion, orbits)
+    weight = np.asarray(block.weight)
+    X, observations = at_points(kernel, block.X, block.y, weight, weight if block.unit is None else block.unit)
     return ExactProblem(
         X=X,
         observations=observations,
-        criterion=lambda rows: task.criterion(used[rows]),
-        fold=None if task.fold is None else task.fold[used],
+        criterion=criterion,
+        fold=fold,
+        orbits=orbits,
         alpha=task.alpha,
         penalty=task.penalty,
         intercept=task.intercept,
@@ -322,10 +330,27 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     )
 
 
+def _of_rows_alone(criterion: CriterionFor, orbits: Orbits) -> CriterionFor:
+    """The criterion of rows and copies, in which copies have no part."""
+
+    def evaluated(rows: Indices) -> Criterion:
+        own = orbits.own[rows]
+        judge = criterion(orbits.number[rows[own]])
+        return Criterion(lambda outputs: judge.losses(outputs[:, own]), judge.share)
+
+    return evaluated
+
+
 def _prepared(kernel: Kernel, task: Task, rng: np.random.Generator) -> CandidateRows:
-    """The rows of the sample as candidates, with what the selector precomputes for all kernels."""
-    counted = task.counted.with_weight()
-    candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), task.label)
+    """The rows of the sample as candidates, with what the selector precomputes for all kernels.
+
+    Copies are candidates, too, unless targets select: a candidate would explain its own copies best.
+    """
+    counted, label = task.counted.with_weight(), task.label
+    if task.virtual_centers:
+        assert task.copies is not None
+        counted, label = task.copies(counted), None if label is None else np.repeat(label, task.copies.size)
+    candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), label)
     prepared = task.selector.prepared(kernel, candidates, rng)
     task.budget.release()
     return prepared
@@ -343,7 +368,7 @@ def _centers(
             moments=lambda centers: HeldRows(task.counted).reduce(MomentsOf(kernel, centers)),
         )
     task.budget.release()
-    return centers
+    return replace(centers, indices=None) if task.virtual_centers else centers
 
 
 def _over(task: Task, rows: Block, fold: Callable[[Block], Any], *, block_rows: int = BLOCK_ROWS) -> Any:

@@ -21,6 +21,7 @@ from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
+from mercer.rows.virtual import Copies, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
@@ -38,13 +39,22 @@ SQUARES = 1e-3
 
 @dataclass(frozen=True)
 class Encoder:
-    """The fold block -> block with validated rows and encoded targets; ``check`` None: no validation."""
+    """The fold block -> block with validated rows, their copies, and encoded targets.
+
+    ``check`` None: no validation; ``copies`` None: rows only.
+    """
 
     targets: Targets
     check: Callable[[Any], Any] | None
+    copies: Copies | None = None
 
     def __call__(self, block: Block) -> Block:
-        return self.targets.encode(block if self.check is None else replace(block, X=self.check(block.X)))
+        block = self.checked(block)
+        return self.targets.encode(block if self.copies is None else self.copies(block))
+
+    def checked(self, block: Block) -> Block:
+        """Rows alone, validated."""
+        return block if self.check is None else replace(block, X=self.check(block.X))
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Gatherer:
         fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype, where)
         with at_most(self.threads):
             moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
-        return replace(moments, coordinates=where)
+        return replace(moments, coordinates=where, n_rows=moments.n_rows // rows_for_each(self.encode.copies))
 
 
 @dataclass(frozen=True)
@@ -264,7 +274,7 @@ def _task(
     """
     sample, classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
-    block, drawn = encode(raw), drawn.least()
+    block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
     fades = bool((drawn.faded < 1.0).any())
     training = Training(
         block.X,
@@ -297,6 +307,7 @@ def _task(
         verbose=settings.verbose,
         doubt=training.doubt,
         few_enough=isinstance(settings.centers, str),
+        copies=settings.copies,
     ), training
 
 

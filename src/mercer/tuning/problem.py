@@ -8,6 +8,7 @@ import numpy as np
 from mercer.gram import Budget
 from mercer.kernels.base import Kernel
 from mercer.rows.table import n_rows
+from mercer.rows.virtual import Orbits
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers import Observations
 from mercer.solvers.spectrum import Penalty
@@ -22,7 +23,8 @@ class ExactProblem:
 
     ``criterion`` returns the criterion for some of the rows, with or without ``classes``; ``alpha`` is a number,
     or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
-    for which the model without them is also returned.
+    for which the model without them is also returned. ``orbits`` tell which rows are copies of others, which the
+    criterion ignores; None: there are no copies.
     """
 
     X: Any
@@ -36,6 +38,7 @@ class ExactProblem:
     apart: tuple[int, ...] = ()
     classes: bool = True
     verbose: int = 0
+    orbits: Orbits | None = None
 
     @property
     def extent(self) -> Exact:
@@ -55,7 +58,30 @@ class ExactProblem:
             return self
         X, part, rows = some_points(kernel, self.X, self.observations, points)
         fold = None if self.fold is None else self.fold[rows]
-        return replace(self, X=X, observations=part, criterion=lambda some: self.criterion(rows[some]), fold=fold)
+        orbits = None if self.orbits is None else self.orbits.some(rows)
+        return replace(
+            self,
+            X=X,
+            observations=part,
+            criterion=lambda some: self.criterion(rows[some]),
+            fold=fold,
+            orbits=orbits,
+        )
+
+    @property
+    def own_points(self) -> Indices:
+        """The points at which there are rows that are not copies."""
+        if self.orbits is None:
+            return np.arange(n_rows(self.X))
+        return np.unique(self.observations.rows.point[self.orbits.own])
+
+    def with_copies(self, points: Indices) -> Indices:
+        """Points, and after them those of the copies of the rows there."""
+        if self.orbits is None:
+            return points
+        own, number = self.observations.rows.point, self.orbits.number
+        there = np.isin(number, number[np.isin(own, points) & self.orbits.own])
+        return np.concatenate([points, np.setdiff1d(own[there], points)])
 
 
 def some_points(

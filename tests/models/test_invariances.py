@@ -1,0 +1,138 @@
+"""Models that know transformations: copies of rows join the fit, and leave it with their row."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.datasets import make_banana
+from mercer.invariances import shifts
+from mercer.kernels import RBF
+
+
+def raised(X):
+    return X + [0.3, 0.0]
+
+
+def lowered(X):
+    return X - [0.3, 0.0]
+
+
+MOVED = [raised, lowered]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_banana(60, random_state=0)
+
+
+def with_copies(X, y):
+    """Rows and copies, written out."""
+    return np.concatenate([X, raised(X), lowered(X)]), np.concatenate([y, y, y])
+
+
+@pytest.mark.parametrize("estimator", [KernelFisherClassifier, KernelRidgeRegressor])
+def test_the_fit_is_that_to_rows_and_copies_with_a_third_of_the_weight(data, estimator):
+    X, y = data
+    model = estimator(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED).fit(X, y)
+    rows, targets = with_copies(X, y)
+    plain = estimator(RBF(gamma=0.5), alpha=0.1, centers=X[:30], weights="importance")
+    plain.fit(rows, targets, np.full(len(targets), 1 / 3))
+    assert_allclose(model.dual_coef_, plain.dual_coef_, atol=1e-8 * np.abs(plain.dual_coef_).max())
+    assert_allclose(model.degrees_of_freedom_, plain.degrees_of_freedom_, rtol=1e-8)
+    assert len(model.loo_index_) == len(y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("estimator", [KernelFisherClassifier, KernelRidgeRegressor])
+def test_leave_one_out_equals_refitting_without_the_row_and_its_copies(data, estimator, dtype):
+    X, y = data[0].astype(dtype), data[1]
+    model = estimator(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED)
+    outputs = []
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        outputs.append(model.fit(X[keep], y[keep])._outputs(X[i : i + 1])[0])
+    found = model.fit(X, y)
+    loo = found.loo_outputs_ if estimator is KernelFisherClassifier else found.loo_prediction_[:, None]
+    assert_allclose(loo, outputs, atol=1e-8 if dtype is np.float64 else 1e-3)
+
+
+def test_weights_that_count_rows_equal_repeated_rows(data):
+    X, y = data
+    count = np.where(np.arange(len(y)) < 20, 2.0, 1.0)
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED)
+    weighted, again = (
+        clone(model).fit(X, y, count),
+        clone(model).fit(np.repeat(X, count.astype(int), 0), np.repeat(y, count.astype(int))),
+    )
+    assert_allclose(weighted.loo_outputs_, again.loo_outputs_[np.cumsum(count).astype(int) - 1], atol=1e-8)
+
+
+def test_groups_leave_with_the_copies_of_all_their_rows(data):
+    X, y = data
+    groups = np.arange(len(y)) // 4
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED)
+    out = groups == 3
+    outputs = clone(model).fit(X[~out], y[~out])._outputs(X[out])
+    assert_allclose(model.fit(X, y, groups=groups).loo_outputs_[out], outputs, atol=1e-8)
+
+
+def test_rows_with_copies_are_added_and_removed(data):
+    X, y = data
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:20], invariances=MOVED)
+    every = clone(model).fit(X, y)
+    parts = clone(model).partial_fit(X[:25], y[:25]).partial_fit(X[25:], y[25:])
+    assert_allclose(parts.dual_coef_, every.dual_coef_, atol=1e-9 * np.abs(every.dual_coef_).max())
+    assert_allclose(parts.loo_outputs_, every.loo_outputs_, atol=1e-9)
+    fewer = clone(model).fit(X[:50], y[:50])
+    assert_allclose(parts.remove(X[50:], y[50:]).dual_coef_, fewer.dual_coef_, atol=1e-7)
+    assert parts.moments_.n_rows == 50
+    with pytest.raises(ValueError, match="invariances was"):
+        parts.set_params(invariances=[raised]).partial_fit(X, y)
+
+
+def test_rows_outside_memory_have_copies_too(data):
+    X, y = data
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:20], invariances=MOVED)
+    blocks = [(X[:30], y[:30]), (X[30:], y[30:])]
+    assert_allclose(clone(model).fit(blocks).dual_coef_, model.fit(X, y).dual_coef_, rtol=1e-8)
+
+
+def test_a_default_fit_makes_rows_and_copies_centers_and_scores_rows_alone(data):
+    X, y = data
+    model = KernelFisherClassifier(invariances=MOVED, random_state=0).fit(X, y)
+    assert 60 < len(model.X_fit_) <= 180
+    assert model.support_ is None
+    assert model.report_.n_rows == 60
+    assert model.loo_proba_.shape == (60, 2)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_small_shifts_help_with_digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order] / 16.0, y[order]
+    plain = KernelFisherClassifier(RBF(gamma=0.05), random_state=0).fit(X[:200], y[:200])
+    moved = clone(plain).set_params(invariances=shifts(0.5), centers=800).fit(X[:200], y[:200])
+    error, less = (1.0 - model.score(X[200:], y[200:]) for model in (plain, moved))
+    assert less < 0.8 * error
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"invariances": "shift"}, TypeError, "pass a list of functions"),
+        ({"invariances": MOVED, "kernel": "precomputed"}, ValueError, "a kernel matrix has none"),
+        ({"invariances": MOVED, "centers": "all"}, ValueError, 'use "auto", or a number of centers'),
+        ({"invariances": [lambda X: X[:, :1]]}, ValueError, "with the same columns"),
+    ],
+)
+def test_errors_name_the_invariances(data, change, error, message):
+    X, y = data
+    X = X @ X.T if change.get("kernel") else X
+    with pytest.raises(error, match=message):
+        KernelFisherClassifier(**change).fit(X, y)
