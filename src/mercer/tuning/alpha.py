@@ -78,20 +78,27 @@ def choose_near(
     n_points: int,
     paths: tuple[TuningPath, ...] = (),
 ) -> Tuned:
-    """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given.
+    """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given."""
+    scores = scores_near(lambda alphas: judge(fits.left_out(alphas)), start, bounds, given=given)
+    path = TuningPath([kernel], *scores, n_points)
+    best = path.alphas[path.best]
+    return _tuned(fits, (*paths, path), np.array(fits.left_out(np.array([best]))[0], dtype=np.float64))
+
+
+def scores_near(
+    criterion: Callable[[Array], Array], start: float, bounds: tuple[float, float], *, given: bool = False
+) -> tuple[Array, Array]:
+    """A few alphas (1, a) around ``start``, or that one if it was given, and their criterion (1, a).
 
     Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
     """
     tried: dict[float, float] = {}
     wanted = [start] if given else _inside(start * PAIR, bounds)
     while wanted:
-        outputs = fits.left_out(np.array(wanted))
-        tried |= dict(zip(wanted, judge(outputs).tolist()))
+        tried |= dict(zip(wanted, criterion(np.array(wanted)).tolist()))
         wanted = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
-    alphas = np.array(sorted(tried))
-    path = TuningPath([kernel], alphas[None], np.array([[tried[alpha] for alpha in alphas.tolist()]]), n_points)
-    best = path.best[1]
-    return _tuned(fits, (*paths, path), np.array(fits.left_out(alphas[best : best + 1])[0], dtype=np.float64))
+    alphas = np.array([sorted(tried)])
+    return alphas, np.array([[tried[alpha] for alpha in alphas[0].tolist()]])
 
 
 def _inside(alphas: Array, bounds: tuple[float, float]) -> list[float]:

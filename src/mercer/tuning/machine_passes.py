@@ -27,8 +27,9 @@ from mercer.solvers.programs.quasi_newton import LENGTHS, Sloped, descend, part_
 from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweighted, SlopesOf, working
 from mercer.solvers.spectrum import Coefficients
 from mercer.tuning.fit import Fit, Settings
+from mercer.tuning.from_moments import moment_fit, tuned_by
 from mercer.tuning.machine import LossChoice, MachineFit, noise_scale
-from mercer.tuning.one_pass import Task, moment_fit, tuned_by
+from mercer.tuning.one_pass import Task
 from mercer.tuning.passes import Encoder, Gatherer, HeldSample, Look, PassState, begin
 from mercer.tuning.path import Tuned
 from mercer.types import Array

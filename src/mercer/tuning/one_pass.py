@@ -1,15 +1,13 @@
-"""Fits with m centers: kernel and centers chosen on a sample, moments of all rows, alpha by leave-one-out."""
+"""Fits with m centers: kernel, centers and the precision of products, chosen on a sample."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, Given
 from mercer.gram import Budget, check_size, gram, self_similarity
-from mercer.gram.blocks import cuts
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.gram.precision import (
     DEPENDENT,
@@ -23,36 +21,29 @@ from mercer.kernels.base import Kernel, Scaled
 from mercer.kernels.vector import Linear
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
-from mercer.rows.base import BLOCK_ROWS, Block
+from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows, take
 from mercer.rows.virtual import Copies, Orbits, rows_for_each
 from mercer.scores.criteria import Criterion, CriterionFor
-from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import MomentSpectrum, decompose_moments
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.alpha import Judge, choose_alpha
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes, judged_at_once
-from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes
+from mercer.tuning.path import TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
-from mercer.tuning.solver import Factored
 from mercer.types import Array, Floats, Indices
-
-# The moments of the rows of a fold.
-PartOf = Callable[[int], Moments]
 
 # The smallest alpha tried, as a share of the trace: moments have half of the digits of a kernel matrix.
 LEAST_SHARE = 1e-7
+# Beyond so many centers, few alphas are compared, around that of the comparison of kernels.
+MANY = 2500
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
 # Rows used for a mean kernel row if there is no memory for more.
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
-# Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
-LEFT_OUT = 1024
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -77,7 +68,8 @@ class Choice:
     """The chosen kernel, its centers, the candidates compared, and how the centers were selected, as text.
 
     ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``blur`` the part of the variance
-    in feature space that the centers cannot represent, because it is below their tolerance.
+    in feature space that the centers cannot represent, because it is below their tolerance; ``alpha`` that of the
+    comparison, None: alphas were not compared.
     """
 
     kernel: Kernel
@@ -86,6 +78,7 @@ class Choice:
     paths: tuple[TuningPath, ...]
     words: str
     blur: float = 0.0
+    alpha: float | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +158,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
         check_size(chosen, self_similarity(chosen, centers.rows))
     factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(chosen, task)
-    return _independent(Choice(chosen, centers, factor, compared.paths, words + task.sizes.words, blur))
+    words += task.sizes.words
+    return _independent(Choice(chosen, centers, factor, compared.paths, words, blur, compared.alpha))
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -183,7 +177,8 @@ def _compared(kernel: Kernel, task: Task, rng: np.random.Generator) -> Compared:
     task.budget.release()
     around, count = not isinstance(task.selector, Given), task.few_enough
     most = None if task.n_centers is None else AS_GOOD * task.n_centers
-    return compare(kernel, problem, rng, around=around, alone=count, count=count, most=most)
+    alone = count or (task.alpha is None and most is not None and most > AS_GOOD * MANY)
+    return compare(kernel, problem, rng, around=around, alone=alone, count=count, most=most)
 
 
 def _any_origin(task: Task) -> bool:
@@ -238,66 +233,6 @@ def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     if not task.sizes.probe:
         return Precision(np.float64, np.nan, "float64: max_memory is too small to test float32")
     return product_precision(choice.kernel, choice.centers.rows, choice.factor, probe, alpha_share=LEAST_SHARE)
-
-
-def finish(
-    choice: Choice,
-    moments: Moments,
-    task: Task,
-    *,
-    judges: Indices | None = None,
-    part: PartOf | None = None,
-) -> Tuned:
-    """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
-
-    ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
-    a fold, if rows are held out together.
-    """
-    with stage(f"decomposition for {n_rows(choice.centers.rows):,} centers", verbose=task.verbose):
-        fits = moment_fit(choice, moments, task, part)
-    return tuned_by(choice, fits, fits.spectrum, task, judges)
-
-
-def tuned_by(
-    choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
-) -> Tuned:
-    """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
-    m, n = n_rows(choice.centers.rows), task.sample.n_rows
-    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
-        return choose_alpha(
-            choice.kernel,
-            fits,
-            _alphas(spectrum, task),
-            _judge(task, judges),
-            at_once=task.sizes.alphas,
-            n_points=n,
-            n_centers=m,
-            again=False,
-            paths=choice.paths,
-            release=task.budget.release,
-        )
-
-
-def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> MomentFit:
-    """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
-    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
-    task.budget.release()
-    spectrum = decompose(moments)
-    task.budget.release()
-    return MomentFit(
-        kernel=choice.kernel,
-        centers=choice.centers.rows,
-        spectrum=spectrum,
-        sample=task.sample,
-        reduce=partial(_over, task, block_rows=LEFT_OUT),
-        cells=task.sizes.cells,
-        fold=None if part is None else task.fold,
-        without=None if part is None else lambda f: decompose(moments - part(f)),
-        doubt=task.doubt,
-        blur=choice.blur,
-        residuals=task.label is None,
-        copies=task.copies,
-    )
 
 
 def rows_to_compare_on(judges: Indices | None) -> Indices | None:
@@ -371,14 +306,6 @@ def _centers(
     return replace(centers, indices=None) if task.virtual_centers else centers
 
 
-def _over(task: Task, rows: Block, fold: Callable[[Block], Any], *, block_rows: int = BLOCK_ROWS) -> Any:
-    """fold(block) summed over rows in memory, in as many threads as memory allows."""
-    with at_most(task.sizes.few):
-        total = HeldRows(rows, block_rows=block_rows).reduce(fold)
-    task.budget.release()
-    return total
-
-
 def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankFactor | None:
     """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT requires."""
     if task.penalty != "rkhs":
@@ -423,26 +350,3 @@ def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
         return gram(kernel, kernel.subset(task.sample.X, centers), budget=task.budget)
     precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
     return gram(kernel, precise, budget=task.budget)
-
-
-def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
-    """The penalties to be tried: none below the rounding error of the moments, unless given by the user."""
-    if task.alpha is not None:
-        return np.array([task.alpha])
-    low, high = np.array([LEAST_SHARE, ALPHAS[-1]]) * (spectrum.trace or 1.0)
-    error = spectrum.negative * spectrum.values.max(initial=0.0)
-    return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
-
-
-def _judge(task: Task, judges: Indices | None) -> Judge:
-    """The criterion (a,) of outputs (a, n, q) on some of the rows."""
-
-    def judge(outputs: Floats) -> Array:
-        if judges is not None:
-            outputs = outputs[:, judges]
-        criterion = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
-        parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
-        with at_most(task.sizes.few):
-            return np.concatenate([criterion(part) for part in parts])
-
-    return judge

@@ -28,8 +28,9 @@ from mercer.scores.targets import Targets
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer.tuning.from_moments import finish
 from mercer.tuning.memory import sizes_within, threads_within
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, finish, precision_of, rows_to_compare_on
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
 from mercer.tuning.path import Tuned
 from mercer.types import Indices
 

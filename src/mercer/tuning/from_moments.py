@@ -1,0 +1,167 @@
+"""Alpha by leave-one-out from moments: rows of a sample held out from the fit to all rows.
+
+With many centers, alphas are factored one by one: a Cholesky factor with its inverse takes m³ multiplications,
+nearly all in matrix products, an eigendecomposition nine times as many, half of them bound by memory.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import NumericalError
+from mercer.gram import self_similarity
+from mercer.gram.blocks import cuts
+from mercer.gram.moments import Moments
+from mercer.linalg.threads import at_most
+from mercer.rows.base import Block
+from mercer.rows.memory import HeldRows
+from mercer.rows.progress import stage
+from mercer.rows.table import n_rows
+from mercer.solvers.leaving import MomentFit
+from mercer.solvers.ridge import MomentSpectrum, decompose_moments
+from mercer.tuning.alpha import Judge, choose_alpha, scores_near
+from mercer.tuning.memory import judged_at_once
+from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
+from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.solver import Factored
+from mercer.types import Array, Floats, Indices
+
+# The moments of the rows of a fold.
+PartOf = Callable[[int], Moments]
+
+# Rows on which few alphas are compared: leave-one-out of each costs as much as a pass over the rows.
+COMPARED_ROWS = 2000
+# Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
+LEFT_OUT = 1024
+
+
+def finish(
+    choice: Choice,
+    moments: Moments,
+    task: Task,
+    *,
+    judges: Indices | None = None,
+    part: PartOf | None = None,
+) -> Tuned:
+    """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
+
+    ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
+    a fold, if rows are held out together.
+    """
+    m = n_rows(choice.centers.rows)
+    if m > MANY and task.alpha is None and choice.alpha is not None and part is None:
+        near = _path_near(choice, choice.alpha, moments, task, judges)
+        if near is not None:
+            choice, task = (
+                replace(choice, paths=(*choice.paths, near)),
+                replace(task, alpha=near.alphas[near.best]),
+            )
+    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
+        fits = moment_fit(choice, moments, task, part)
+    return tuned_by(choice, fits, fits.spectrum, task, judges)
+
+
+def _path_near(
+    choice: Choice, start: float, moments: Moments, task: Task, judges: Indices | None
+) -> TuningPath | None:
+    """A few alphas around one, compared on some of the rows by a Cholesky factor each.
+
+    None where factors do not have enough digits: an eigendecomposition is needed.
+    """
+    rows = np.arange(task.sample.n_rows) if judges is None else judges
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
+    few = task.some(choice.kernel, rows)
+    judge = _judge(few, None)
+    trace = moments.n * float(self_similarity(choice.kernel, few.sample.X).mean())
+
+    def criterion(alphas: Array) -> Array:
+        scores = []
+        for alpha in alphas.tolist():
+            fits = moment_fit(choice, moments, replace(few, alpha=alpha))
+            if not fits.spectrum.triangular:
+                raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
+            scores.append(judge(fits.left_out(np.array([alpha])))[0])
+        return np.array(scores)
+
+    words = f"Cholesky factors for {n_rows(choice.centers.rows):,} centers"
+    with suppress(NumericalError), stage(words, verbose=task.verbose):
+        scores = scores_near(criterion, start, (LEAST_SHARE * trace, ALPHAS[-1] * trace))
+        return TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
+    return None
+
+
+def tuned_by(
+    choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
+) -> Tuned:
+    """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
+    m, n = n_rows(choice.centers.rows), task.sample.n_rows
+    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
+        return choose_alpha(
+            choice.kernel,
+            fits,
+            _alphas(spectrum, task),
+            _judge(task, judges),
+            at_once=task.sizes.alphas,
+            n_points=n,
+            n_centers=m,
+            again=False,
+            paths=choice.paths,
+            release=task.budget.release,
+        )
+
+
+def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> MomentFit:
+    """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
+    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
+    task.budget.release()
+    spectrum = decompose(moments)
+    task.budget.release()
+    return MomentFit(
+        kernel=choice.kernel,
+        centers=choice.centers.rows,
+        spectrum=spectrum,
+        sample=task.sample,
+        reduce=partial(_over, task),
+        cells=task.sizes.cells,
+        fold=None if part is None else task.fold,
+        without=None if part is None else lambda f: decompose(moments - part(f)),
+        doubt=task.doubt,
+        blur=choice.blur,
+        residuals=task.label is None,
+        copies=task.copies,
+    )
+
+
+def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
+    """fold(block) summed over rows in memory, in as many threads as memory allows."""
+    with at_most(task.sizes.few):
+        total = HeldRows(rows, block_rows=LEFT_OUT).reduce(fold)
+    task.budget.release()
+    return total
+
+
+def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
+    """The penalties to be tried: none below the rounding error of the moments, unless given by the user."""
+    if task.alpha is not None:
+        return np.array([task.alpha])
+    low, high = np.array([LEAST_SHARE, ALPHAS[-1]]) * (spectrum.trace or 1.0)
+    error = spectrum.negative * spectrum.values.max(initial=0.0)
+    return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
+
+
+def _judge(task: Task, judges: Indices | None) -> Judge:
+    """The criterion (a,) of outputs (a, n, q) on some of the rows."""
+
+    def judge(outputs: Floats) -> Array:
+        if judges is not None:
+            outputs = outputs[:, judges]
+        criterion = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
+        parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
+        with at_most(task.sizes.few):
+            return np.concatenate([criterion(part) for part in parts])
+
+    return judge
