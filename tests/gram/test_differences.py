@@ -91,6 +91,7 @@ def test_rows_in_single_precision_stay_so(rows):
         (lambda X: X[:, :2], r"noise\[0\] returned an array of shape \(50, 2\)"),
         (lambda X: None, r"noise\[0\] returned"),
         (lambda X: "rows", r"noise\[0\] returned str instead of rows"),
+        (lambda X: X + 1j, r"noise\[0\] returned ndarray instead of rows of real numbers"),
         (lambda X: np.where(X > 1.0, np.nan, X), r"noise\[0\] returned values that are not finite"),
     ],
 )

@@ -125,9 +125,9 @@ def test_few_components_are_the_first_of_all(rows):
 
 def test_scales_and_signs_of_rows_noise_and_order_do_not_matter(rows):
     expected = OrientedKernelPCA(4, KERNEL, noise=shifted).fit(rows)
-    weighted = OrientedKernelPCA(4, KERNEL, noise=(shifted, 1e-6)).fit(rows)
+    weighted = OrientedKernelPCA(4, KERNEL, noise=(shifted, 1e-60)).fit(rows)
     assert_allclose(weighted.transform(rows), expected.transform(rows), atol=1e-8)
-    assert_allclose(weighted.ratio_, 1e6 * expected.ratio_, rtol=1e-8)
+    assert_allclose(weighted.ratio_, 1e60 * expected.ratio_, rtol=1e-8)
     other = OrientedKernelPCA(4, KERNEL, noise=shifted).fit(np.random.default_rng(0).permutation(rows))
     assert_allclose(other.transform(rows), expected.transform(rows), atol=1e-8)
     for unit in (1e8, 1e-8):
@@ -227,6 +227,16 @@ def common_letters(X, Z):
     return np.array([[sum(float(x.count(a) * z.count(a)) for a in "abc") for z in Z] for x in X])
 
 
+@pytest.mark.parametrize(("dtype", "size", "lost"), [(np.float64, 1e-9, 1e-17), (np.float32, 1e-3, 1e-8)])
+def test_small_transformations_count_until_they_are_rounding_errors(rows, dtype, size, lost):
+    X = rows.astype(dtype)
+    expected = OrientedKernelPCA(3, KERNEL, noise=lambda X: X + dtype(10.0 * size)).fit(X)
+    model = OrientedKernelPCA(3, KERNEL, noise=lambda X: X + dtype(size)).fit(X)
+    assert_allclose(model.ratio_, 100.0 * expected.ratio_, rtol=0.05)
+    with pytest.raises(ValueError, match="the noise has no variance"):
+        OrientedKernelPCA(3, KERNEL, noise=lambda X: X + dtype(lost)).fit(X)
+
+
 def test_directions_without_noise_are_left_out_where_nothing_is_penalized(rows):
     X = rows[:, :5]
     model = OrientedKernelPCA(kernel="linear", noise=X * (1.0, 1.0, 0.0, 0.0, 0.0), mu=0.0).fit(X)
@@ -240,6 +250,8 @@ def test_directions_without_noise_are_left_out_where_nothing_is_penalized(rows):
         ({"noise": None}, "noise=None"),
         ({"noise": []}, r"noise=\[\] is empty"),
         ({"noise": [shifted, 0.5]}, r"noise\[1\] is 0.5"),
+        ({"noise": {"shift": shifted}}, "noise is .*pass a function"),
+        ({"noise": object()}, "noise does not have the rows of X"),
         ({"noise": [(shifted, -1.0)]}, r"the weight of noise\[0\]"),
         ({"noise": [(shifted, np.nan)]}, r"the weight of noise\[0\]"),
         ({"noise": [(shifted, 0.0)]}, "the noise has no variance"),

@@ -37,12 +37,14 @@ class Transformation:
 
     def _as_array(self, moved: Any) -> Floats:
         try:
-            return np.asarray(moved, dtype=np.float64)
-        except (TypeError, ValueError) as problem:
-            raise ValueError(
-                f"{self.name} returned {type(moved).__name__} instead of rows of numbers; return an array of the "
-                "shape of its argument"
-            ) from problem
+            if not np.iscomplexobj(moved):
+                return np.asarray(moved, dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+        raise ValueError(
+            f"{self.name} returned {type(moved).__name__} instead of rows of real numbers; return an array of the "
+            "shape of its argument"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Oriented kernel principal component analysis: directions with much signal and little noise."""
 
+from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -207,7 +208,7 @@ class OrientedKernelPCA(SubspaceModel):
             return NoiseRows(as_rows(Z), weight, check)
         try:
             return NoiseRows(MemoryRows(self._read(Z, reset=False), None, None), weight, None)
-        except ValueError as problem:
+        except (TypeError, ValueError) as problem:
             raise ValueError(f"{name} does not have the rows of X: {problem}; {ALLOWED}") from problem
 
     def _known_state(self) -> OrientedState:
@@ -260,7 +261,8 @@ def _is_pair(part: Any) -> bool:
 
 def _part(name: str, part: Any) -> tuple[str, Any, float]:
     part, weight = part if _is_pair(part) else (part, 1.0)
-    if part is None or isinstance(part, Real):
-        raise ValueError(f"{name} is {part!r}; {ALLOWED}")
+    named = isinstance(part, Mapping) and any(map(callable, part.values()))
+    if part is None or named or isinstance(part, Real):
+        raise ValueError(f"{name} is {gate.shown(part)}; {ALLOWED}")
     weight = gate.number(f"the weight of {name}", weight, "a number of at least 0", least=0.0)
     return f"{name} ({part.__name__})" if hasattr(part, "__name__") else name, part, weight

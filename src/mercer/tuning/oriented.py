@@ -23,7 +23,7 @@ from mercer.gram import Budget
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
-from mercer.gram.precision import DEPENDENT, NEARLY_DEPENDENT, ORIGIN_ROWS
+from mercer.gram.precision import ORIGIN_ROWS
 from mercer.linalg.eigen import signs
 from mercer.linalg.lapack import solve_triangular
 from mercer.rows import Block, Rows
@@ -34,9 +34,11 @@ from mercer.tuning.components import Subspace, SubspaceState, require_moments
 from mercer.tuning.one_pass import Encoded
 from mercer.types import Array
 
-# mu as a share of the noise variance, all directions together. With it, digits that were not in the fit have the
-# ratios of those that were; with a tenth of it the ratios of the latter are a third too large.
+# mu as a share of the noise variance, all directions together. With it, digits that were not in the fit have
+# nearly the ratios of those that were; with a tenth of it, the ratios of the latter are a third too large.
 SHARE = 1e-3
+# Kernel values have errors of so many units in the last place.
+ROUNDING = 10.0
 # Matrices (m, m) of a fit: those of kernel PCA, two moments of noise, the coordinates, and the ratio.
 HELD = 12
 
@@ -76,13 +78,15 @@ class OrientedSubspace:
 class OrientedState:
     """Moments of rows, of what ``transformations`` change in them, and the covariance (m, m) of noise rows.
 
-    Rows can be added and removed; the noise rows stay. ``moved`` is None without transformations.
+    Rows can be added and removed; the noise rows stay. ``moved`` is None without transformations. ``weight`` is
+    the sum of the weights of all noise.
     """
 
     rows: SubspaceState
     transformations: tuple[Transformation, ...]
     moved: Moments | None
     sampled: Array
+    weight: float
 
     def joined(self, rows: Rows, verbose: int) -> "OrientedState":
         """With more rows."""
@@ -118,7 +122,7 @@ class OrientedState:
         """``most`` directions, None: all with a variance; mu is a ``share`` of the noise variance."""
         state, S, N = self.rows, self.rows.covariance(), self.noise()
         total = float(np.trace(N))
-        _require_variance(state, total)
+        self._require_variance(total)
         mu = share * total
         found = rayleigh(S, N, mu=mu, most=most)
         vectors = found.vectors / np.linalg.norm(found.vectors, axis=0)
@@ -142,6 +146,17 @@ class OrientedState:
         sign = signs(R.T @ vectors - found.shift)
         return replace(found, basis=found.basis * sign, shift=found.shift * sign)
 
+    def _require_variance(self, total: float) -> None:
+        """Reject noise that is a rounding error of kernel values, which R'^-1 has amplified."""
+        state = self.rows
+        error = ROUNDING * float(np.finfo(state.dtype).eps) * abs(state.own)
+        amplified = float(np.square(_coordinates(state, np.zeros(0)).inverse).sum())
+        if not total > self.weight * error**2 * amplified:
+            raise ValueError(
+                f"the noise has no variance in feature space (its total is {total:.2g}, up to rounding errors): "
+                "transformations must change rows, and noise rows must differ; without noise, use KernelPCA"
+            )
+
 
 def begin_oriented(
     state: SubspaceState,
@@ -157,7 +172,8 @@ def begin_oriented(
     sampled = np.zeros((m, m))
     for sample in samples:
         sampled += sample.weight * _covariance(state, sample, verbose)
-    begun = OrientedState(state, transformations, None, sampled)
+    weight = sum(T.weight for T in transformations) + sum(sample.weight for sample in samples)
+    begun = OrientedState(state, transformations, None, sampled, weight)
     return replace(begun, moved=begun.differences(rows, verbose))
 
 
@@ -177,14 +193,3 @@ def _coordinates(state: SubspaceState, origin: Array) -> Coordinates:
     """R'^-1 (k - origin) of kernel rows k."""
     known = state.precision.coordinates
     return Coordinates.at(state.factor.R, origin) if known is None else replace(known, origin=origin)
-
-
-def _require_variance(state: SubspaceState, total: float) -> None:
-    """Reject noise that is a rounding error of kernel values."""
-    single = state.dtype == np.float32
-    eps, tolerance = float(np.finfo(state.dtype).eps), DEPENDENT if single else NEARLY_DEPENDENT
-    if not total > eps**2 / tolerance * abs(state.own):
-        raise ValueError(
-            f"the noise has no variance in feature space (its total is {total:.2g}, up to rounding errors): "
-            "transformations must change rows, and noise rows must differ; without noise, use KernelPCA"
-        )
