@@ -44,10 +44,10 @@ class OrientedKernelPCA(SubspaceModel):
     with the covariance S of phi(x), the signal, and the second moment N of the noise. They are combinations of the
     rows, up to 2000, or of m centers (a Nyström approximation), from moments in passes over arrays, Parquet files,
     streams, Dask, Ray or Spark: one for a sample, one for the rows, and one for what transformations change, O(n
-    m²) time each, and O(m²) memory. Scores of two components are uncorrelated over the rows, and over noise of
-    which mu is a part; directions are not orthogonal. As mu grows the components become those of
-    :class:`KernelPCA`; with class means as signal and rows within classes as noise they would be Fisher
-    discriminants.
+    m²) time each, and O(m²) memory. ``partial_fit`` and ``remove`` add rows and take them out again, O(m³) each.
+
+    Scores of two components are uncorrelated over the rows, w_i'S w_j = 0, and w_i'(N + mu)w_j = 0; directions are
+    not orthogonal. As mu grows the components become those of :class:`KernelPCA`.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ class OrientedKernelPCA(SubspaceModel):
 
         * A function of rows (b, d), as an array or CSR matrix, that returns transformed rows of the same shape,
           each from its own row: N is the mean of (phi(Tx) - phi(x))(phi(Tx) - phi(x))', the tangent covariance.
-          It is called for blocks of rows in several threads, and must be picklable if an engine holds the rows.
+          It is called for blocks of rows in several threads, and must be picklable if an engine holds the rows
+          or the model is to be stored.
         * Rows that are noise, from any source: N is the covariance of phi over them. A function that returns
           blocks must be wrapped in :class:`~mercer.rows.StreamRows`.
         * A list of these, each alone or as a pair with its weight, as in ``[f, (g, 0.5), (Z, 2.0)]``: N is the sum
@@ -85,7 +86,8 @@ class OrientedKernelPCA(SubspaceModel):
         The ratio of signal to noise that was maximized, largest first: ``signal_variance_ / (noise_variance_ +
         mu_)``.
     signal_variance_, noise_variance_ : ndarray of shape (n_components,)
-        The variance of each score over the rows, and the mean square of what the noise changes in it.
+        w'Sw and w'Nw: the variance of each score over the rows, and what the noise adds to it: the mean square of
+        the change by a transformation, or the variance over noise rows, times the weight.
     mu_ : float
         The penalty in units of feature space.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, n_components), ndarray (n_components,)
