@@ -150,6 +150,9 @@ def oriented(n: int = 1000, k: int = 10) -> str:
     for mu in (10.0, 0.1, 0.01, 0.001, 1e-4, 1e-5):
         models["oriented", f"{mu:g}"] = OrientedKernelPCA(k, noise=MOVES, mu=mu)
     models["oriented, 200 centers", "0.001"] = OrientedKernelPCA(k, noise=MOVES, centers=200, random_state=0)
+    some = X[: n // 5]
+    copies = np.vstack([some, *(move(some) for move in MOVES)])
+    models[f"oriented, {len(some)} rows and copies", "0.001"] = OrientedKernelPCA(k, noise=MOVES, centers=copies)
     rows = []
     for (name, mu), model in models.items():
         seconds = timed(partial(model.fit, X[:n]))

@@ -72,7 +72,8 @@ class OrientedKernelPCA(SubspaceModel):
         smaller ones avoid more of the noise; 0 leaves out directions in which the sample has no noise at all.
     centers : int, "auto", "all", selector or rows, default="auto"
         As in :class:`KernelPCA`. Transformed rows are not among them unless they are given, as in
-        ``centers=np.vstack([X, f(X)])``.
+        ``centers=np.vstack([some, f(some)])`` with some of the rows. They express better what transformations
+        change: for turned and shifted digits they are worth more than as many further rows.
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
