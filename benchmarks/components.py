@@ -1,7 +1,8 @@
 """Kernel PCA: beside scikit-learn's, with centers beside all rows, one pass, and alarms of a process.
 
---rows N    rows of the pass, a million by default
---draws N   draws of the process
+--rows N     rows of the pass, a million by default
+--draws N    draws of the process
+--oriented   instead, the signal and noise of oriented kernel PCA for digits that are turned and shifted
 """
 
 import argparse
@@ -12,8 +13,10 @@ import numpy as np
 import sklearn.decomposition
 from common import heading, table, timed
 from numpy.typing import NDArray
+from scipy import ndimage
+from sklearn.datasets import load_digits
 
-from mercer import KernelPCA
+from mercer import KernelPCA, OrientedKernelPCA
 from mercer.centers import KMeans, RPCholesky, Uniform
 from mercer.datasets import make_ringnorm, make_waveform
 from mercer.gram.moments import MomentsOf
@@ -118,12 +121,58 @@ def alarms(draws: int, n: int = 500, length: int = 150) -> str:
     return table(rows, header) + f"\n{words}; medians of rows until the third alarm, of {length}"
 
 
+def turned(X: NDArray[np.float64], angle: float) -> NDArray[np.float64]:
+    images = X.reshape(-1, 8, 8)
+    return ndimage.rotate(images, angle, axes=(1, 2), reshape=False, order=1).reshape(X.shape)
+
+
+def shifted(X: NDArray[np.float64], columns: float) -> NDArray[np.float64]:
+    return ndimage.shift(X.reshape(-1, 8, 8), (0, 0, columns), order=1).reshape(X.shape)
+
+
+MOVES = [
+    *(partial(turned, angle=angle) for angle in (-15.0, 15.0)),
+    *(partial(shifted, columns=columns) for columns in (-0.5, 0.5)),
+]
+
+
+def signal_to_noise(model: KernelPCA | OrientedKernelPCA, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The variance of each score over what all movements together change in it."""
+    scores = model.transform(X)
+    noise = sum(np.square(model.transform(move(X)) - scores).mean(axis=0) for move in MOVES)
+    return np.asarray(scores.var(axis=0) / noise)
+
+
+def oriented(n: int = 1000, k: int = 10) -> str:
+    """Signal to noise of rows of the fit and of others, geometric means over k components."""
+    X = np.random.default_rng(0).permutation(load_digits().data) / 16.0
+    models: dict[tuple[str, str], KernelPCA | OrientedKernelPCA] = {("kernel PCA", ""): KernelPCA(k)}
+    for mu in (10.0, 0.1, 0.01, 0.001, 1e-4, 1e-5):
+        models["oriented", f"{mu:g}"] = OrientedKernelPCA(k, noise=MOVES, mu=mu)
+    models["oriented, 200 centers", "0.001"] = OrientedKernelPCA(k, noise=MOVES, centers=200, random_state=0)
+    some = X[: n // 5]
+    copies = np.vstack([some, *(move(some) for move in MOVES)])
+    models[f"oriented, {len(some)} rows and copies", "0.001"] = OrientedKernelPCA(k, noise=MOVES, centers=copies)
+    rows = []
+    for (name, mu), model in models.items():
+        seconds = timed(partial(model.fit, X[:n]))
+        fitted, others = signal_to_noise(model, X[:n]), signal_to_noise(model, X[n:])
+        ratios = [f"{value:.2f}" for part in (fitted, others) for value in (part[0], np.exp(np.log(part).mean()))]
+        rows.append([name, mu, *ratios, f"{seconds:.1f}"])
+    header = ["model", "mu", "first", f"mean of {k}", "first, others", f"mean of {k}, others", "fit s"]
+    return table(rows, header)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--oriented", action="store_true")
     args = parser.parse_args()
     print(heading(), flush=True)
+    if args.oriented:
+        print("\nSignal to noise of digits that are turned and shifted\n" + oriented(min(1000, args.rows)))
+        return
     print("\nBeside scikit-learn\n" + beside_scikit_learn(min(2000, args.rows)), flush=True)
     print(
         "\nCenters beside all rows\n" + with_centers(min(10_000, args.rows), min(1000, args.rows // 4)), flush=True

@@ -4,6 +4,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from mercer import centers, kernels
 from mercer.gram.coordinates import Coordinates
+from mercer.gram.differences import Transformation
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
@@ -18,6 +19,7 @@ from mercer.models import (
     LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    OrientedKernelPCA,
     PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
@@ -41,6 +43,7 @@ from mercer.tuning import Choice, TuningPath
 from mercer.tuning.components import Subspace, SubspaceState
 from mercer.tuning.few_rows import SparseStage
 from mercer.tuning.fit import Settings
+from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
 
 _MODELS = (
@@ -53,15 +56,16 @@ _MODELS = (
     LPBoostClassifier,
     OnlineFisherClassifier,
     OnlineKernelRegressor,
+    OrientedKernelPCA,
     PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
 _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
-_ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally)
+_ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally, Transformation)
 _PASSES = (PassState, Settings, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
-_COMPONENTS = (Subspace, SubspaceState)
+_COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
     Ensemble,

@@ -1,5 +1,6 @@
 """The checks that scikit-learn has for every estimator, without exceptions."""
 
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
@@ -11,6 +12,7 @@ from mercer import (
     KernelPCA,
     KernelRidgeRegressor,
     LPBoostClassifier,
+    OrientedKernelPCA,
     PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
@@ -43,6 +45,8 @@ ESTIMATORS = [
     KernelNoveltyDetector(),
     KernelPCA(),
     KernelPCA(2, MEDIAN, centers=15),
+    OrientedKernelPCA(noise=np.tanh),
+    OrientedKernelPCA(2, MEDIAN, noise=np.tanh, centers=15),
     LPBoostClassifier(),
     KernelMachineRegressor(MEDIAN, loss="pinball", quantile=0.3),
     KernelRidgeRegressor(),

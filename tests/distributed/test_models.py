@@ -10,6 +10,7 @@ from mercer import (
     KernelMachineClassifier,
     KernelRidgeRegressor,
     OnlineFisherClassifier,
+    OrientedKernelPCA,
 )
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
@@ -46,6 +47,14 @@ def test_arrays_of_dask_give_the_model_of_memory_and_lazy_outputs(banana, arrays
         lazy = getattr(model, method)(arrays[0])
         assert hasattr(lazy, "compute")
         assert_allclose(lazy.compute(), getattr(expected, method)(banana[0]), atol=1e-10)
+
+
+def test_noise_is_measured_where_the_rows_are(banana, arrays):
+    Z = 0.1 * banana[0][:200]
+    model = OrientedKernelPCA(3, RBF(gamma=2.0), noise=[np.sinh, (Z, 0.5)], centers=GRID)
+    expected = model.fit(banana[0]).transform(banana[0])
+    there = model.set_params(noise=[np.sinh, (arrays[0][:200] * 0.1, 0.5)]).fit(arrays[0])
+    assert_allclose(there.transform(arrays[0]).compute(), expected, atol=1e-9)
 
 
 def test_online_models_keep_the_names_of_a_dask_frame(frame):

@@ -153,7 +153,11 @@ class MomentsOf(AgainstCenters):
 
     def columns(self, block: Block) -> NDArray[Any]:
         """Kernel values or coordinates (b, m) of a piece, in the memory of the previous ones."""
-        K = self._in_precision(self._values_in_room(block))
+        return self.columns_of(self._values_in_room(block))
+
+    def columns_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Kernel values or coordinates (b, m) from kernel values (b, m), which may be overwritten."""
+        K = self._in_precision(values)
         if self.coordinates is None:
             return K
         return self.coordinates.of_rows(K, lambda shape: self._room.space("strip", shape, self.dtype))

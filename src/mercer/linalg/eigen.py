@@ -60,10 +60,15 @@ def centered(K: Array, share: Array | None = None) -> Array:
 
 def signed(vectors: Array) -> Array:
     """With the entry that is largest in absolute value positive in each column (n, k)."""
+    return vectors * signs(vectors)
+
+
+def signs(vectors: Array) -> Array:
+    """1 or -1 (k,): the sign of the entry that is largest in absolute value in each column (n, k)."""
     if vectors.size == 0:
-        return vectors
+        return np.ones(vectors.shape[1])
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
-    return vectors * np.where(largest < 0.0, -1.0, 1.0)
+    return np.where(largest < 0.0, -1.0, 1.0)
 
 
 def symmetric_eigen(A: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from mercer.models.detector import KernelNoveltyDetector
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.machine import KernelMachineClassifier, KernelMachineRegressor
 from mercer.models.online import OnlineFisherClassifier, OnlineKernelRegressor
+from mercer.models.oriented import OrientedKernelPCA
 from mercer.models.pairwise import PairwiseClassifier
 from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
@@ -20,6 +21,7 @@ __all__ = [
     "LPBoostClassifier",
     "OnlineFisherClassifier",
     "OnlineKernelRegressor",
+    "OrientedKernelPCA",
     "PairwiseClassifier",
     "SparseFisherClassifier",
     "SparseKernelRegressor",

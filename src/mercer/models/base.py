@@ -26,17 +26,19 @@ from mercer.types import Floats
 
 @dataclass(frozen=True)
 class Columns:
-    """Validation of rows in blocks: finite numbers in ``n_features`` columns."""
+    """Validation of rows in blocks: finite numbers in ``n_features`` columns; ``name`` is for errors."""
 
     n_features: int
     dtypes: tuple[Any, ...] = (np.float64, np.float32)
+    name: str = "X"
 
     def __call__(self, X: Any) -> Any:
-        gate.not_dates("X", X)
-        X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name="X")
+        gate.not_dates(self.name, X)
+        X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"X has {X.shape[1]} features, but the first rows had {self.n_features}; pass the same columns"
+                f"{self.name} has {X.shape[1]} features, but the first rows had {self.n_features}; pass the same "
+                "columns"
             )
         return X
 

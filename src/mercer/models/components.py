@@ -1,38 +1,33 @@
 """Kernel principal component analysis: all rows at once, or m centers in passes over any rows."""
 
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import gate
 from mercer.errors import NumericalWarning, warn
-from mercer.gram import Budget
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
-from mercer.kernels.resolve import without_targets
-from mercer.models.base import KernelModel, check_names, keep_names, n_columns, read_blocks
-from mercer.models.lazy import lazily
+from mercer.models.base import check_names, read_blocks
 from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.state import from_one_state, in_one_step
-from mercer.models.validation import (
-    check_parameters,
-    generator,
-    memory_or_none,
-    parameters_of,
-    refuse_changes,
-    row_weight,
+from mercer.models.subspace import (
+    SubspaceModel,
+    all_are_centers,
+    budget_of,
+    refuse_every_row,
+    require_components,
+    settled,
 )
+from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
 from mercer.solvers.preimages import preimages
 from mercer.tuning.components import (
-    EVERY_ROW,
     Subspace,
     SubspaceState,
     begin_subspace,
@@ -41,13 +36,10 @@ from mercer.tuning.components import (
     left_out_of_state,
     look_at,
 )
-from mercer.types import Array, Floats
-
-# The sums depend on these parameters: they must not change between batches.
-FIXED = ("kernel", "centers")
+from mercer.types import Array
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
+class KernelPCA(SubspaceModel):
     r"""Principal components in the feature space of a kernel, of rows from any source.
 
     ``KernelPCA(n_components=2)`` needs nothing else; the width is a parameter of the kernel, as in
@@ -156,47 +148,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             return self._begun(read_blocks(self, X, None, sample_weight, first=True))
         X = self._read(X, reset=True)
         weight = row_weight(sample_weight, n_rows(X))
-        if not _all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
+        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
             return self._begun(MemoryRows(X, None, None if sample_weight is None else weight))
         kernel = settled(self.kernel, X, weight)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
         self._rows = None if kernel.takes_values else subspace.centers
         self._weight = points.share * points.n
-        self._begun_with = parameters_of(self, FIXED)
+        self._begun_with = parameters_of(self, self._fixed)
         return self._concluded(subspace, getattr(X, "dtype", None))
-
-    @in_one_step
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: the model is that of all rows so far. Centers and kernel are those of the first ones.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in ``fit``
-        """
-        wanted(self)
-        first = not hasattr(self, "X_fit_")
-        rows = self._batch(X, sample_weight, first=first)
-        return (
-            self._begun(rows) if first else self._continued(self._known_state().joined(rows, self.verbose), rows)
-        )
-
-    @in_one_step
-    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again that were passed to ``fit`` or ``partial_fit``: the model is that of the others.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in ``fit``
-        """
-        check_is_fitted(self, "X_fit_")
-        rows = self._batch(X, sample_weight, first=False)
-        return self._continued(self._known_state().left(rows, self.verbose), rows)
-
-    @lazily
-    @from_one_state
-    def transform(self, X: Any) -> Floats:
-        """Scores (n, n_components): coordinates around the mean along the components."""
-        return self._outputs(X)
 
     @from_one_state
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -257,26 +216,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             found = left_out_of_points(self._subspace, self._rows, weight, budget_of(self))
         return ControlLimits.of(found, weight, rate)
 
-    def _batch(self, X: Any, sample_weight: Any, *, first: bool) -> Rows:
-        """Rows to add or remove."""
-        if not first:
-            refuse_changes(self._begun_with, parameters_of(self, FIXED))
-        if outside_memory(X):
-            return read_blocks(self, X, None, sample_weight, first=first)
-        X = self._read(X, reset=first)
-        return MemoryRows(X, None, None if sample_weight is None else row_weight(sample_weight, n_rows(X)))
+    def _check(self) -> None:
+        wanted(self)
 
     def _begun(self, rows: Rows) -> Self:
         """Centers from a sample of the rows, and moments of all of them."""
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
-        looked = look_at(rows, self.centers, rng, self.verbose)
-        keep_names(self, feature_names(looked.rows))
-        if as_kernel(self.kernel).takes_vectors:
-            self.n_features_in_ = n_columns(looked.drawn.sample().X)
+        looked = self._looked(rows, self.centers, rng)
         settle, most, check = partial(settled, self.kernel), wanted(self)[0], self._check_block()
         state = begin_subspace(settle, looked, check, self.centers, most, rng, budget_of(self), self.verbose)
-        self._begun_with = parameters_of(self, FIXED)
+        self._begun_with = parameters_of(self, self._fixed)
         return self._continued(state, rows)
 
     def _known_state(self) -> SubspaceState:
@@ -298,39 +248,21 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     def _concluded(self, subspace: Subspace, dtype: Any) -> Self:
         """Store the components that are wanted."""
         most, share = wanted(self)
-        if len(subspace.variance) == 0:
-            raise ValueError(
-                f"all rows are equal for this kernel, up to rounding, with n_samples = {subspace.n:g}: there is "
-                "no variance; use another width, or scale the features"
-            )
+        require_components(subspace)
         k = subspace.n_components(most, share)
-        kept, reached = np.float32 if dtype == np.float32 else np.float64, float(subspace.variance[:k].sum())
+        reached = float(subspace.variance[:k].sum())
         if share is not None and reached < share * subspace.total:
             warn(
                 f"n_components={share:g}, but {n_rows(subspace.centers)} centers express "
                 f"{reached / subspace.total:.3g} of the variance; use more of them",
                 NumericalWarning,
             )
-        self._subspace = subspace = subspace.first(k)
-        self.kernel_, self.gamma_ = subspace.kernel, subspace.kernel.gamma
-        self.X_fit_, self.support_ = subspace.centers, subspace.support
-        self.dual_coef_ = subspace.basis.astype(kept)
-        self.intercept_ = (-subspace.shift).astype(kept)
-        self.explained_variance_ = subspace.variance
+        self._store(subspace.first(k), dtype)
+        self.explained_variance_ = subspace.variance[:k]
         self.explained_variance_ratio_ = self.explained_variance_ / subspace.total
         self.eigenvalues_ = subspace.n * self.explained_variance_
-        self.n_components_, self.report_ = k, subspace.words
         self._inverse = _learned(self) if self.fit_inverse_transform else None
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
@@ -363,23 +295,6 @@ def _learned(model: KernelPCA) -> KernelRidgeRegressor:
     return inverse.fit(scores, np.asarray(X, dtype=np.float64), weight)
 
 
-def budget_of(model: KernelPCA) -> Budget:
-    return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
-
-
-def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
-    """The kernel with numbers as parameters; a linear one around the rows, which changes rounding errors only."""
-    return without_targets(kernel, X, weight).around(X)
-
-
-def _all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
-    """Whether all of n rows in memory are centers."""
-    if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
-        return centers == "all" or n <= EVERY_ROW or kernel.takes_values
-    return isinstance(centers, Integral) and centers is not True and n <= int(centers)
-
-
 def _refuse_values(kernel: Kernel) -> None:
     if kernel.takes_values:
         raise ValueError("k(x, x) of new rows is not in a kernel matrix; fit a kernel and rows for T² and SPE")
@@ -392,7 +307,4 @@ def _refuse_parts(centers: Any, kernel: Kernel) -> None:
             'a kernel matrix is fitted at once, with every row a center: use fit, and centers="auto"; rows cannot '
             "be added or removed"
         )
-    if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
-        if centers == "all":
-            raise ValueError('centers="all" needs all rows in memory, at once; set a number of centers, or "auto"')
+    refuse_every_row(centers)

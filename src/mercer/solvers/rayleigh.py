@@ -4,6 +4,7 @@ S and N (r, r) are symmetric and positive semidefinite, in any coordinates of fe
 orthonormal, some choices are (Mika 2002, section 3.4.2):
 
     kernel PCA                      S the covariance of rows                        N the identity
+    oriented kernel PCA             S the covariance of rows                        N that of noise + mu
     latent semantic indexing        S the mean of products, not centered            N the identity
     kernel Fisher discriminant      S the covariance of class means                 N that within classes + mu
 

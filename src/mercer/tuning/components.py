@@ -25,7 +25,7 @@ from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
-from mercer.linalg.rank import RankFactor
+from mercer.linalg.rank import RankFactor, in_coordinates
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import n_rows, take
@@ -227,11 +227,30 @@ class SubspaceState:
         """The directions in which centers express the rows, by the variance along them."""
         moments = self.moments
         spectrum = decompose_moments(moments, self.factor)
-        own = float(moments.t[0] / moments.n)
         order = np.argsort(-spectrum.values, kind="stable")
         variance, basis = spectrum.values[order] / moments.n, spectrum.basis[:, order]
-        certain = variance > NOISE[np.dtype(self._dtype)] * abs(own)
+        certain = variance > self.rounding
         basis, variance = signed(basis[:, certain]), variance[certain]
+        return self.along(basis, variance)
+
+    def covariance(self) -> Array:
+        """That of the rows (m, m), in coordinates R'^-1 k in which lengths are those of feature space."""
+        G = self.moments.centered()[0] / self.moments.n
+        return in_coordinates(self.factor.R, G) if self.moments.coordinates is None else G
+
+    @property
+    def own(self) -> float:
+        """The mean of k(x, x)."""
+        return float(self.moments.t[0] / self.moments.n)
+
+    @property
+    def rounding(self) -> float:
+        """Variances up to this are rounding errors of kernel values."""
+        return NOISE[np.dtype(self.dtype)] * abs(self.own)
+
+    def along(self, basis: Array, variance: Array) -> Subspace:
+        """Directions with coefficients (m, r) and the variance (r,) of the rows along them."""
+        moments, own = self.moments, self.own
         where = moments.coordinates
         mean = (moments.s if where is None else where.kernel_sum(moments.n, moments.s)) / moments.n
         middle = self._expressed(mean)
@@ -264,7 +283,8 @@ class SubspaceState:
         return replace(state, centers=centers, precision=plain, factor=factor, moments=moments)
 
     @property
-    def _dtype(self) -> Any:
+    def dtype(self) -> Any:
+        """The type of the rows."""
         return np.float32 if getattr(self.centers, "dtype", None) == np.float32 else np.float64
 
     def _expressed(self, mean: Array) -> Array:
@@ -276,10 +296,11 @@ class SubspaceState:
 
 
 def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Look:
-    """One pass for a sample, large enough for the number of centers."""
+    """One pass for a sample, large enough for the number of centers; "all": of all rows."""
     repeated, most = RepeatedRows(rows), wanted_centers(centers)
     if isinstance(centers, str):
-        most = auto_centers(rows.n_rows or LEAST_SAMPLE)
+        n = rows.n_rows or LEAST_SAMPLE
+        most = n if centers == "all" else auto_centers(n)
     draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
     return Look(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
@@ -341,21 +362,21 @@ def _selected(
             "ForwardSelection selects centers by targets, and there are none; use KMeans, RPCholesky or Uniform"
         )
     used = np.flatnonzero(weight > 0.0)
-    if isinstance(centers, str) and n <= EVERY_ROW:
+    if isinstance(centers, str) and (centers == "all" or n <= EVERY_ROW):
         every = used[kernel.distinct(kernel.subset(X, used)).first]
-        _require(budget, len(every))
+        require_moments(budget, len(every))
         return Centers(kernel.centers(X, every), every), "all rows"
     if isinstance(centers, Integral | str):
         # Means of clusters express more of the variance than rows do, where there are means.
         selector = KMeans() if kernel.averages and isinstance(X, np.ndarray) else RPCholesky()
-    _require(budget, selector.most(len(used)) if m is None else m)
+    require_moments(budget, selector.most(len(used)) if m is None else m)
     chosen = selector.select(kernel, CandidateRows(X, np.zeros((n_rows(X), 0)), weight), m, rng)
     return chosen, f"{type(selector).__name__} on {n_rows(X)} rows"
 
 
-def _require(budget: Budget, m: int) -> None:
-    """Memory for the kernel matrix of centers, its factor, moments of every thread and their decomposition."""
-    budget.require(8.0 * m * m * (2 * blas_threads() + 6), f"moments of {m} centers")
+def require_moments(budget: Budget, m: int, what: str = "moments", held: int = 6) -> None:
+    """Memory for moments of every thread, and for ``held`` matrices: kernel matrix, factor, decomposition."""
+    budget.require(8.0 * m * m * (2 * blas_threads() + held), f"{what} of {m} centers")
 
 
 def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, share: float) -> Precision:
