@@ -76,6 +76,17 @@ def square_upper(R: Array) -> Array:
     return square
 
 
+def product_upper(A: Array, B: Array) -> Array:
+    """A B (r, r) of two upper triangular matrices; r³ / 3."""
+    product = np.zeros(A.shape)
+
+    def fill(strip: slice) -> None:
+        product[: strip.stop, strip] = A[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
+
+    map_in_threads(fill, _strips(B))
+    return product
+
+
 def norms_upper(R: Array, B: Array | None = None) -> Array:
     """Squared norms (r,) of the columns of R, or of R B, for upper triangular R and B (r, r); r³ / 3."""
 

@@ -42,7 +42,15 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
 from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
-from mercer.linalg.rank import RankFactor, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
+from mercer.linalg.rank import (
+    RankFactor,
+    in_coordinates,
+    norms_upper,
+    product_upper,
+    rank_factor,
+    square_upper,
+    times_upper,
+)
 from mercer.linalg.threads import map_in_threads
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
@@ -230,33 +238,68 @@ def decompose_moments(
     O(m³) once for every alpha and target, or, a third of it, for one ``alpha``. Without an intercept nothing is
     centered. Moments with coordinates already include the penalty c'Kc, and K is ignored.
     """
-    penalty = _penalty(moments, K)
-    used = moments if intercept else moments.without_means()
-    G, C, _ = used.restricted(penalty.kept).centered()
-    diagonal = moments.G.diagonal()[penalty.kept]
-    found = None if alpha is None else _for_one_alpha(G, alpha, penalty, diagonal)
-    if found is None:
-        found = _for_every_alpha(G, penalty, diagonal)
-    certain = found.certain
-    basis = found.basis if certain.all() else found.basis[:, certain]
-    of_values, mean = _of_kernel_values(moments, penalty.kept, basis)
-    return MomentSpectrum(
-        values=found.values[certain],
-        norms=found.norms[certain],
-        basis=of_values,
-        projected=basis.T @ C,
-        mean=mean + (used.s[penalty.kept] / used.n) @ basis,
-        kernel_square=_kernel_square(moments),
-        target_mean=used.t / used.n,
-        rounding=found.error[certain],
-        lost=found.error[~certain],
-        penalty=ROUNDING * (penalty.diagonal @ of_values[penalty.kept] ** 2),
-        n=moments.n,
-        kept=penalty.kept,
-        negative=found.negative,
-        intercept=intercept,
-        triangular=found.triangular and np.array_equal(penalty.kept, np.arange(len(moments.s))),
-    )
+    return MomentProblem(moments, K, intercept).spectrum(alpha)
+
+
+@dataclass(frozen=True)
+class MomentProblem:
+    """Moments and K as in :func:`decompose_moments`, with what is the same for all alphas computed once."""
+
+    moments: Moments
+    K: Floats | RankFactor | None
+    intercept: bool = True
+
+    def spectrum(self, alpha: float | None = None) -> MomentSpectrum:
+        """For every alpha, or for one."""
+        penalty, used = self._penalty, self._used
+        G, C = self._centered
+        found = None if alpha is None else _for_one_alpha(G, alpha, penalty, self._diagonal)
+        if found is None:
+            found = _for_every_alpha(G, penalty, self._diagonal)
+        certain = found.certain
+        basis = found.basis if certain.all() else found.basis[:, certain]
+        of_values, mean = _of_kernel_values(self.moments, penalty.kept, basis, found.triangular)
+        return MomentSpectrum(
+            values=found.values[certain],
+            norms=found.norms[certain],
+            basis=of_values,
+            projected=basis.T @ C,
+            mean=mean + (used.s[penalty.kept] / used.n) @ basis,
+            kernel_square=self._kernel_square,
+            target_mean=used.t / used.n,
+            rounding=found.error[certain],
+            lost=found.error[~certain],
+            penalty=ROUNDING * (penalty.diagonal @ of_values[penalty.kept] ** 2),
+            n=used.n,
+            kept=penalty.kept,
+            negative=found.negative,
+            intercept=self.intercept,
+            triangular=found.triangular and np.array_equal(penalty.kept, np.arange(len(used.s))),
+        )
+
+    @cached_property
+    def _penalty(self) -> "_Penalty":
+        return _penalty(self.moments, self.K)
+
+    @cached_property
+    def _used(self) -> Moments:
+        return self.moments if self.intercept else self.moments.without_means()
+
+    @cached_property
+    def _centered(self) -> tuple[Array, Array]:
+        """G (r, r) and C (r, q) of the centers kept."""
+        G, C, _ = self._used.restricted(self._penalty.kept).centered()
+        return G, C
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        """That of G before centering (r,)."""
+        diagonal: Array = self.moments.G.diagonal()[self._penalty.kept]
+        return diagonal
+
+    @cached_property
+    def _kernel_square(self) -> Array:
+        return _kernel_square(self.moments)
 
 
 @dataclass(frozen=True)
@@ -349,11 +392,11 @@ def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
     return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
 
 
-def _of_kernel_values(moments: Moments, kept: Indices, basis: Array) -> tuple[Array, Array]:
+def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular: bool) -> tuple[Array, Array]:
     """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
     where = moments.coordinates
     if where is not None:
-        full = multiply(where.inverse, basis)
+        full = product_upper(where.inverse, basis) if triangular else multiply(where.inverse, basis)
         return full, where.origin @ full
     if not np.array_equal(kept, np.arange(len(moments.s))):
         full = np.zeros((len(moments.s), basis.shape[1]))

@@ -22,7 +22,7 @@ from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import MomentSpectrum, decompose_moments
+from mercer.solvers.ridge import MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
@@ -75,21 +75,22 @@ def _path_near(
     rows = np.arange(task.sample.n_rows) if judges is None else judges
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
     few = task.some(choice.kernel, rows)
-    judge = _judge(few, None)
+    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept)
     trace = moments.n * float(self_similarity(choice.kernel, few.sample.X).mean())
 
-    def criterion(alphas: Array) -> Array:
-        scores = []
-        for alpha in alphas.tolist():
-            fits = moment_fit(choice, moments, replace(few, alpha=alpha))
-            if not fits.spectrum.triangular:
-                raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-            scores.append(judge(fits.left_out(np.array([alpha])))[0])
-        return np.array(scores)
+    def score(alpha: float) -> float:
+        fits = _fit_of(choice, problem.spectrum(alpha), few)
+        if not fits.spectrum.triangular:
+            raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
+        return float(judge(fits.left_out(np.array([alpha])))[0])
 
     words = f"Cholesky factors for {n_rows(choice.centers.rows):,} centers"
     with suppress(NumericalError), stage(words, verbose=task.verbose):
-        scores = scores_near(criterion, start, (LEAST_SHARE * trace, ALPHAS[-1] * trace))
+        scores = scores_near(
+            lambda alphas: np.array([*map(score, alphas.tolist())]),
+            start,
+            (LEAST_SHARE * trace, ALPHAS[-1] * trace),
+        )
         return TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
     return None
 
@@ -118,8 +119,12 @@ def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
     decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
     task.budget.release()
-    spectrum = decompose(moments)
+    fits = _fit_of(choice, decompose(moments), task)
     task.budget.release()
+    return fits if part is None else replace(fits, fold=task.fold, without=lambda f: decompose(moments - part(f)))
+
+
+def _fit_of(choice: Choice, spectrum: MomentSpectrum, task: Task) -> MomentFit:
     return MomentFit(
         kernel=choice.kernel,
         centers=choice.centers.rows,
@@ -127,8 +132,6 @@ def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None
         sample=task.sample,
         reduce=partial(_over, task),
         cells=task.sizes.cells,
-        fold=None if part is None else task.fold,
-        without=None if part is None else lambda f: decompose(moments - part(f)),
         doubt=task.doubt,
         blur=choice.blur,
         residuals=task.label is None,
