@@ -47,18 +47,62 @@ def test_the_fit_is_that_to_rows_and_copies_with_a_third_of_the_weight(data, est
     assert len(model.loo_index_) == len(y)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_penalty_of_changes_is_part_of_the_normal_equations(data, intercept):
+    X, y = data
+    Z, w, kernel, mu = X[:30], np.linspace(0.5, 2.0, len(y)), RBF(gamma=0.5), 0.7
+    model = KernelRidgeRegressor(kernel, alpha=0.1, centers=Z, invariances=MOVED, mu=mu, fit_intercept=intercept)
+    model.fit(X, y, w)
+    K, F = kernel.block(Z, Z), kernel.block(X, Z)
+    D = [kernel.block(f(X), Z) - F for f in MOVED]
+    N = mu * sum(d.T @ (w[:, None] * d) for d in D) / 2
+    one = np.ones((len(y), 1)) * intercept
+    A = np.hstack([F, one])
+    P = np.zeros((31, 31))
+    P[:30, :30] = 0.1 * K + N
+    S = A.T @ (w[:, None] * A)
+    c = np.linalg.lstsq(S + P, A.T @ (w * y), rcond=1e-15)[0]
+    new = make_banana(50, random_state=1)[0]
+    expected = kernel.block(new, Z) @ c[:30] + intercept * c[30]
+    assert_allclose(model.predict(new), expected, atol=1e-7)
+    trace = np.trace(np.linalg.lstsq(S + P, S, rcond=1e-15)[0])
+    assert_allclose(model.degrees_of_freedom_, trace, rtol=1e-5)
+
+
+def test_a_large_penalty_makes_outputs_invariant(data):
+    X, y = data
+    changes = []
+    for mu in (None, 1.0, 1e4):
+        given = {} if mu is None else {"invariances": MOVED, "mu": mu}
+        f = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X, **given).fit(X, y)._outputs
+        changes.append(float(np.std(f(raised(X)) - f(X)) / np.std(f(X))))
+    assert changes[2] < 0.1 * changes[1] < 0.1 * changes[0]
+
+
+def test_the_weight_of_changes_is_chosen_by_leave_one_out(data):
+    X, y = data
+    model = KernelFisherClassifier(RBF(gamma=0.5), invariances=MOVED, mu="loo", random_state=0).fit(X, y)
+    given = clone(model)
+    best = {}
+    for mu in (0.01, 0.1, 1.0, 10.0):
+        best[mu] = given.set_params(mu=mu).fit(X, y).loo_path_.least[0]
+    assert model.mu_ == 0.0 or model.mu_ == min(best, key=best.get)
+    assert KernelFisherClassifier(RBF(gamma=0.5)).fit(X, y).mu_ is None
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("mu", [None, 0.5])
 @pytest.mark.parametrize("estimator", [KernelFisherClassifier, KernelRidgeRegressor])
-def test_leave_one_out_equals_refitting_without_the_row_and_its_copies(data, estimator, dtype):
-    X, y = data[0].astype(dtype), data[1]
-    model = estimator(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED)
-    outputs = []
-    for i in range(len(y)):
+def test_leave_one_out_equals_refitting_without_the_row_and_its_copies(data, estimator, mu, dtype):
+    X, y = data[0][:40].astype(dtype), data[1][:40]
+    model = estimator(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED, mu=mu)
+    some, outputs = range(0, len(y), 5), []
+    for i in some:
         keep = np.arange(len(y)) != i
         outputs.append(model.fit(X[keep], y[keep])._outputs(X[i : i + 1])[0])
     found = model.fit(X, y)
     loo = found.loo_outputs_ if estimator is KernelFisherClassifier else found.loo_prediction_[:, None]
-    assert_allclose(loo, outputs, atol=1e-8 if dtype is np.float64 else 1e-3)
+    assert_allclose(loo[some], outputs, atol=1e-8 if dtype is np.float64 else 1e-3)
 
 
 def test_weights_that_count_rows_equal_repeated_rows(data):
@@ -72,18 +116,20 @@ def test_weights_that_count_rows_equal_repeated_rows(data):
     assert_allclose(weighted.loo_outputs_, again.loo_outputs_[np.cumsum(count).astype(int) - 1], atol=1e-8)
 
 
-def test_groups_leave_with_the_copies_of_all_their_rows(data):
+@pytest.mark.parametrize("mu", [None, 0.5])
+def test_groups_leave_with_the_copies_of_all_their_rows(data, mu):
     X, y = data
     groups = np.arange(len(y)) // 4
-    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED)
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:30], invariances=MOVED, mu=mu)
     out = groups == 3
     outputs = clone(model).fit(X[~out], y[~out])._outputs(X[out])
     assert_allclose(model.fit(X, y, groups=groups).loo_outputs_[out], outputs, atol=1e-8)
 
 
-def test_rows_with_copies_are_added_and_removed(data):
+@pytest.mark.parametrize("mu", [None, 0.5])
+def test_rows_with_copies_are_added_and_removed(data, mu):
     X, y = data
-    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:20], invariances=MOVED)
+    model = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:20], invariances=MOVED, mu=mu)
     every = clone(model).fit(X, y)
     parts = clone(model).partial_fit(X[:25], y[:25]).partial_fit(X[25:], y[25:])
     assert_allclose(parts.dual_coef_, every.dual_coef_, atol=1e-9 * np.abs(every.dual_coef_).max())
@@ -127,8 +173,14 @@ def test_small_shifts_help_with_digits():
     [
         ({"invariances": "shift"}, TypeError, "pass a list of functions"),
         ({"invariances": MOVED, "kernel": "precomputed"}, ValueError, "a kernel matrix has none"),
+        ({"mu": 1.0}, ValueError, "there are none; pass some"),
+        ({"invariances": MOVED, "mu": -1.0}, ValueError, "mu=-1.0"),
         ({"invariances": MOVED, "centers": "all"}, ValueError, 'use "auto", or a number of centers'),
-        ({"invariances": [lambda X: X[:, :1]]}, ValueError, "with the same columns"),
+        (
+            {"invariances": [lambda X: X[:, :1]]},
+            ValueError,
+            r"invariances\[0\] \(<lambda>\) returned an array of shape",
+        ),
     ],
 )
 def test_errors_name_the_invariances(data, change, error, message):

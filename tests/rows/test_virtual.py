@@ -38,7 +38,7 @@ def test_orbits_name_the_row_of_each_copy():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_copies_have_the_type_of_the_rows(kind):
     X = np.ones((3, 2), dtype=kind)
-    assert transformed(lambda X: X.astype(np.float64) + 1.0, X).dtype == kind
+    assert transformed(lambda X: X.astype(np.float64) + 1.0, X, "f").dtype == kind
     assert Copies((double,)).rows(X).dtype == kind
 
 
@@ -52,19 +52,20 @@ def test_copies_of_sparse_rows_are_sparse_and_of_lists_are_lists():
 @pytest.mark.parametrize(
     ("transform", "message"),
     [
-        (lambda X: X[:1], r"returned shape \(1, 2\) for rows of shape \(2, 2\)"),
-        (lambda X: X[:, :1], r"returned shape \(2, 1\)"),
-        (lambda X: X * np.nan, "returned NaN or infinity"),
+        (lambda X: X[:1], r"f returned an array of shape \(1, 2\) for rows of shape \(2, 2\)"),
+        (lambda X: X[:, :1], r"returned an array of shape \(2, 1\)"),
+        (lambda X: X * np.nan, "returned values that are not finite"),
+        (lambda X: "moved", "returned str instead of rows of numbers"),
     ],
 )
 def test_a_transformation_returns_one_finite_row_for_each(transform, message):
     with pytest.raises(ValueError, match=message):
-        transformed(transform, np.ones((2, 2)))
+        transformed(transform, np.ones((2, 2)), "f")
 
 
 def test_objects_keep_their_number():
     with pytest.raises(ValueError, match="returned 1 rows for 2"):
-        transformed(lambda words: words[:1], ["a", "b"])
+        transformed(lambda words: words[:1], ["a", "b"], "f")
 
 
 @pytest.mark.parametrize("given", ["shift", 3, [1.0], double])

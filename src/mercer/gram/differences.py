@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.rows.base import Block
-from mercer.rows.table import dense, is_sparse
+from mercer.rows.virtual import transformed
 from mercer.types import Floats
 
 
@@ -21,30 +21,8 @@ class Transformation:
     name: str
 
     def __call__(self, X: Any) -> Any:
-        """Transformed rows, of the type of X; the function gets a copy, so that it may overwrite its argument."""
-        moved = self.function(X.copy())
-        if not is_sparse(moved):
-            moved = self._as_array(moved)
-        if moved.shape != X.shape:
-            raise ValueError(
-                f"{self.name} returned an array of shape {moved.shape} for rows of shape {X.shape}; a "
-                "transformation must return one row of the same columns for each row"
-            )
-        moved = type(X)(moved).astype(X.dtype) if is_sparse(X) else dense(moved).astype(X.dtype, copy=False)
-        if not np.isfinite(moved.data if is_sparse(moved) else moved).all():
-            raise ValueError(f"{self.name} returned values that are not finite; return finite numbers")
-        return moved
-
-    def _as_array(self, moved: Any) -> Floats:
-        try:
-            if not np.iscomplexobj(moved):
-                return np.asarray(moved, dtype=np.float64)
-        except (TypeError, ValueError):
-            pass
-        raise ValueError(
-            f"{self.name} returned {type(moved).__name__} instead of rows of real numbers; return an array of the "
-            "shape of its argument"
-        )
+        """Transformed rows, of the type of X."""
+        return transformed(self.function, X, self.name)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,10 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         takes rows and returns as many transformed rows. Transformed copies (virtual rows) join the fit, may become
         centers, share the weight of their row, and are held out together with it; only rows themselves are
         evaluated. A number of ``centers`` is then drawn at random from rows and copies.
+    mu : float, "loo" or None, default=None
+        None: copies join the fit. Otherwise changes of f under the ``invariances`` are penalized instead, by mu
+        sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
+        3.23): one more pass. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -144,6 +148,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         fit_intercept: bool = True,
         cv: Any = None,
         invariances: Any = None,
+        mu: float | str | None = None,
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
@@ -157,6 +162,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.invariances = invariances
+        self.mu = mu
         self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state

@@ -35,7 +35,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows, take
-from mercer.rows.virtual import Copies, as_copies
+from mercer.rows.virtual import as_copies
 from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
@@ -51,6 +51,8 @@ EVERY_ROW = 2000
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances")
+# Weights of the change of outputs under transformations, compared by leave-one-out.
+MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class ResumableModel(Scored, KernelModel):
     verbose: int
     fit_intercept = True
     invariances: Any = None
+    mu: float | str | None = None
     _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
     _state: PassState
     _kept: Kept
@@ -88,6 +91,7 @@ class ResumableModel(Scored, KernelModel):
     _penalized: tuple[Penalty, bool]
 
     alpha_: Any = Awaited()
+    mu_: Any = Awaited()
     gamma_: Any = Awaited()
     dual_coef_: Any = Awaited()
     intercept_: Any = Awaited()
@@ -311,7 +315,7 @@ def _chooses(settings: Settings) -> bool:
 def _in_passes(settings: Settings, n: int) -> bool:
     """Whether rows in memory are fitted with fewer centers than rows."""
     centers = settings.centers
-    if settings.copies is not None:
+    if settings.copies is not None or settings.tangents is not None:
         return True
     if isinstance(centers, str) and centers == "auto":
         return not settings.kernel.takes_values and n > EXACT_ROWS
@@ -360,22 +364,27 @@ def settings_of(model: ResumableModel) -> Settings:
         loo_rows=loo_size(model.loo_rows),
         max_memory=memory_or_none("max_memory", model.max_memory),
         verbose=model.verbose,
-        copies=copies_of(model),
+        **_invariance_of(model),
     )
 
 
-def copies_of(model: ResumableModel) -> Copies | None:
-    """The copies that join the rows, None: there are none."""
+def _invariance_of(model: ResumableModel) -> dict[str, Any]:
+    """Settings of the copies that join the rows, or of changes that are penalized."""
     copies = as_copies(model.invariances)
+    mu = None if model.mu is None else positive_or_loo("mu", model.mu)
     if copies is None:
-        return None
+        if model.mu is not None:
+            raise ValueError(
+                f"mu={model.mu!r} is the weight of invariances, and there are none; pass some, or None"
+            )
+        return {}
     if as_kernel(model.kernel).takes_values:
         raise ValueError("invariances transform rows, and a kernel matrix has none; pass a kernel and the rows")
     if isinstance(model.centers, str) and model.centers == "all":
         raise ValueError(
             'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
         )
-    return copies
+    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": MUS if mu is None else (mu,)}
 
 
 def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:
@@ -390,6 +399,7 @@ def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | N
         "kernel_": tuned.kernel,
         "gamma_": tuned.kernel.gamma,
         "alpha_": tuned.alpha,
+        "mu_": fit.mu,
         "X_fit_": fit.centers,
         "support_": fit.support,
         "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),

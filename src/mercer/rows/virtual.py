@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import Block
-from mercer.rows.table import dense, has_views, is_sparse, join, n_rows, take
-from mercer.types import Array, Indices
+from mercer.rows.table import dense, is_sparse, join, n_rows, take
+from mercer.types import Array, Floats, Indices
 
 # From rows to as many transformed rows.
 Transform = Callable[[Any], Any]
@@ -32,10 +32,12 @@ class Copies:
     """The fold block -> block in which every row is followed by its transformed copies.
 
     All of them have the target of the row, and equal parts of its weight, so that sums over all of them have the
-    scale of sums over rows.
+    scale of sums over rows. With ``mu``, copies do not count as rows, but f(Tx) - f(x) does, with the target zero
+    and mu times the weight, divided by the number of copies.
     """
 
     transforms: tuple[Transform, ...]
+    mu: float | None = None
 
     @property
     def size(self) -> int:
@@ -43,19 +45,18 @@ class Copies:
         return 1 + len(self.transforms)
 
     def __call__(self, block: Block) -> Block:
-        again = np.repeat(np.arange(block.n_rows), self.size)
         weight = np.ones(block.n_rows) if block.weight is None else block.weight
         return Block(
             self.rows(block.X),
-            take(block.y, again),
-            self._shared(weight)[again],
+            take(block.y, np.repeat(np.arange(block.n_rows), self.size)),
+            self._shared(weight),
             self.size * block.first,
-            None if block.unit is None else self._shared(block.unit)[again],
+            None if block.unit is None else self._shared(block.unit),
         )
 
     def rows(self, X: Any) -> Any:
         """Each row of X followed by its copies."""
-        tables = [X, *(transformed(f, X) for f in self.transforms)]
+        tables = [X, *(transformed(f, X, name_of(i, f)) for i, f in enumerate(self.transforms))]
         order = np.arange(self.size * n_rows(X)).reshape(self.size, -1)
         return take(join("X", tables), order.T.ravel())
 
@@ -65,7 +66,11 @@ class Copies:
         return Orbits(position // self.size, position % self.size == 0)
 
     def _shared(self, weight: Array) -> Array:
-        return weight / self.size
+        """Weights of rows and copies (n size,)."""
+        if self.mu is None:
+            return np.repeat(weight / self.size, self.size)
+        part = np.append(1.0, np.full(self.size - 1, self.mu / (self.size - 1)))
+        return np.outer(weight, part).ravel()
 
 
 def rows_for_each(copies: Copies | None) -> int:
@@ -73,37 +78,46 @@ def rows_for_each(copies: Copies | None) -> int:
     return 1 if copies is None else copies.size
 
 
-def transformed(transform: Transform, X: Any) -> Any:
-    """Rows of X transformed, of the same kind, type and number."""
-    found = transform(X)
-    if has_views(X) or not hasattr(X, "shape"):
-        _check_number(transform, n_rows(found), n_rows(X))
-        return found
-    if not is_sparse(found):
-        found = np.asarray(found)
-    if found.shape != X.shape:
+def name_of(i: int, transform: Transform) -> str:
+    """The name of an invariance in errors."""
+    return f"invariances[{i}] ({getattr(transform, '__name__', repr(transform))})"
+
+
+def transformed(transform: Transform, X: Any, name: str) -> Any:
+    """Rows of X transformed, of the same kind, type and number; ``name`` is that of the function in errors.
+
+    The function gets a copy, so that it may overwrite its argument.
+    """
+    moved = transform(X.copy())
+    if not hasattr(X, "shape"):
+        _check_shape(name, f"{n_rows(moved)} rows", n_rows(moved) == n_rows(X), f"{n_rows(X)} rows")
+        return moved
+    if not is_sparse(moved):
+        moved = _as_array(moved, name)
+    _check_shape(name, f"an array of shape {moved.shape}", moved.shape == X.shape, f"rows of shape {X.shape}")
+    moved = type(X)(moved).astype(X.dtype) if is_sparse(X) else dense(moved).astype(X.dtype, copy=False)
+    if not np.isfinite(moved.data if is_sparse(moved) else moved).all():
+        raise ValueError(f"{name} returned values that are not finite; return finite numbers")
+    return moved
+
+
+def _as_array(moved: Any, name: str) -> Floats:
+    try:
+        if not np.iscomplexobj(moved):
+            return np.asarray(moved, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"{name} returned {type(moved).__name__} instead of rows of real numbers; return an array of the shape of "
+        "its argument"
+    )
+
+
+def _check_shape(name: str, found: str, same: bool, expected: str) -> None:
+    if not same:
         raise ValueError(
-            f"the transformation {transform!r} returned shape {found.shape} for rows of shape {X.shape}; it must "
-            "return one row for each row, with the same columns"
-        )
-    found = found.astype(X.dtype, copy=False) if is_sparse(X) == is_sparse(found) else _like(found, X)
-    values = found.data if is_sparse(found) else found
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"the transformation {transform!r} returned NaN or infinity; it must return finite numbers"
-        )
-    return found
-
-
-def _like(found: Any, X: Any) -> Any:
-    """Sparse as X, or dense as X."""
-    return type(X)(found, dtype=X.dtype) if is_sparse(X) else dense(found).astype(X.dtype)
-
-
-def _check_number(transform: Transform, found: int, n: int) -> None:
-    if found != n:
-        raise ValueError(
-            f"the transformation {transform!r} returned {found} rows for {n}; it must return one for each row"
+            f"{name} returned {found} for {expected}; a transformation must return one row of the same columns "
+            "for each row"
         )
 
 

@@ -49,7 +49,8 @@ class LeftOutOf(AgainstCenters):
         if self.copies is None:
             outputs = leaving(K, Y, leaving_weight(block))
         else:
-            outputs = leaving.together(K, Y, leaving_weight(block), self.copies.size)
+            size, moved = self.copies.size, self.copies.mu is not None
+            outputs = leaving.together(K, Y, leaving_weight(block), size, differences=moved)
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)

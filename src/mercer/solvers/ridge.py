@@ -202,24 +202,29 @@ class Leaving:
         residual /= stays[:, :, None]
         return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
 
-    def together(self, K: Floats, Y: Array, unit: Array, size: int) -> Floats:
+    def together(self, K: Floats, Y: Array, unit: Array, size: int, *, differences: bool = False) -> Floats:
         """Outputs (a, b / size, q) of the first of every ``size`` rows if all of these are held out together.
 
         With the leverages H of such rows, their weights U that leave and residuals r, those of the model without
-        them are e = (I - H U)^-1 r, from e = r + H U e. O(b m r + a b size r).
+        them are e = (I - H U)^-1 r, from e = r + H U e. O(b m r + a b size r). With ``differences`` it is not the
+        outputs of the other rows that were fitted, but their differences from that of the first one, to zero.
         """
         dtype = self.basis.dtype
-        phi = self._product(np.asarray(K, dtype=dtype))
-        phi -= self.shift
-        f, (r, a), q = len(phi) // size, self.inverse.shape, Y.shape[1]
-        fitted = (phi @ self.slopes).reshape(f, size, a, q) + self.target_mean
-        residual = Y.reshape(f, size, 1, q) - fitted
-        phi, root = phi.reshape(f, size, r), np.sqrt(unit).reshape(f, size, 1)
+        f, (r, a), q = len(K) // size, self.inverse.shape, Y.shape[1]
+        phi = self._product(np.asarray(K, dtype=dtype)).reshape(f, size, r)
+        counts, targets = np.ones((size, 1)), Y.reshape(f, size, 1, q)
+        if differences:
+            counts[1:], phi[:, 1:] = 0.0, phi[:, 1:] - phi[:, :1]
+            targets = targets * counts[:, :, None]
+        phi -= counts.astype(dtype) * self.shift
+        fitted = (phi.reshape(-1, r) @ self.slopes).reshape(f, size, a, q)
+        residual = targets - fitted - counts[:, :, None] * self.target_mean
+        root = np.sqrt(unit).reshape(f, size, 1)
         # A little more than one: rows that together determine a direction have a leverage of 1 up to rounding.
         one = (1.0 + np.finfo(dtype).eps) * np.eye(size)
         outputs = np.empty((a, f, q), dtype=dtype)
         for i in range(a):
-            H = (phi * self.inverse[:, i]) @ phi.transpose(0, 2, 1) + self.constant
+            H = (phi * self.inverse[:, i]) @ phi.transpose(0, 2, 1) + self.constant * (counts @ counts.T)
             e = residual[:, :, i]
             moved = np.linalg.solve(one - root * H * root.transpose(0, 2, 1), root * e)
             outputs[i] = Y[::size] - e[:, 0] - (H[:, :1] @ (root * moved))[:, 0]
@@ -276,6 +281,17 @@ class MomentProblem:
             intercept=self.intercept,
             triangular=found.triangular and np.array_equal(penalty.kept, np.arange(len(used.s))),
         )
+
+    def degrees_of_freedom(self, G: Array, alpha: float) -> float:
+        """The trace of the smoother if the rows have centered sums G (m, m), in the coordinates of the moments,
+        and the rest of the sums is a penalty.
+        """
+        found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal)
+        if found is None:
+            found = _for_every_alpha(self._centered[0], self._penalty, self._diagonal)
+        kept, basis = self._penalty.kept, found.basis[:, found.certain]
+        own = np.einsum("ij,ij->j", basis, multiply(G[np.ix_(kept, kept)], basis))
+        return float((own / (found.values + alpha * found.norms)[found.certain]).sum()) + float(self.intercept)
 
     @cached_property
     def _penalty(self) -> "_Penalty":

@@ -46,7 +46,8 @@ EVERY_ROW = 2**62
 class Settings:
     """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
-    in GiB (None: what is free), whether passes show their progress, and which copies join the rows.
+    in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
+    f by ``tangents`` are penalized instead, with one of the weights ``mus``.
     """
 
     kernel: Kernel
@@ -59,6 +60,8 @@ class Settings:
     max_memory: float | None
     verbose: int
     copies: Copies | None = None
+    tangents: Copies | None = None
+    mus: tuple[float, ...] = ()
 
     @property
     def budget(self) -> Budget:
@@ -72,6 +75,7 @@ class Fit:
 
     ``n_rows`` is the number of all rows; ``selected`` and ``products`` state how centers were selected and
     products computed. ``observations`` if every distinct row is a center, otherwise ``moments`` of all rows.
+    ``mu`` is the weight of the penalty of transformations, None: there is none.
     """
 
     tuned: Tuned
@@ -84,6 +88,7 @@ class Fit:
     products: str = ""
     moments: Moments | None = None
     observations: Observations | None = None
+    mu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,8 @@ def load_of(
     if settings.copies is not None:
         # Copies are good centers, and targets cannot select among them: a candidate explains its own copies best.
         selector = Uniform() if isinstance(settings.centers, Integral) else selector
-        n_centers = n if auto and n <= EXACT_ROWS else n_centers
+    if auto and n <= EXACT_ROWS and (settings.copies or settings.tangents):
+        n_centers = n
     return Load(
         row=0.0 if X is None else row_bytes(X),
         sample=sample,

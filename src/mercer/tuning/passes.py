@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import MemoryBudgetError
+from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
 from mercer.kernels import Kernel
@@ -21,10 +22,11 @@ from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
-from mercer.rows.virtual import Copies, rows_for_each
+from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
+from mercer.solvers.ridge import MomentProblem
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
@@ -76,6 +78,21 @@ class Gatherer:
             moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
         return replace(moments, coordinates=where, n_rows=moments.n_rows // rows_for_each(self.encode.copies))
 
+    def changes(self, tangents: Copies | None, rows: Rows, *, verbose: int = 0) -> Moments | None:
+        """Moments of what transformations change, in one more pass; None: there are none."""
+        if tangents is None:
+            return None
+        where = self.precision.coordinates
+        where = None if where is None else replace(where, origin=np.zeros_like(where.origin))
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, np.float64, where)
+        share = 1.0 / len(tangents.transforms)
+        moved = [Transformation(f, share, name_of(i, f)) for i, f in enumerate(tangents.transforms)]
+        with at_most(self.threads):
+            found: Moments = rows.reduce(
+                DifferencesOf(tuple(moved), fold, self.encode.check), phase="differences", verbose=verbose
+            )
+        return found
+
 
 @dataclass(frozen=True)
 class Look:
@@ -91,7 +108,8 @@ class PassState:
     """The state of a fit: its settings, what was chosen, the moments of all rows so far, and a sample of them.
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
-    targets were used to select the centers; ``fold`` (n,) numbers rows held out together.
+    targets were used to select the centers; ``fold`` (n,) numbers rows held out together; ``changes`` are moments
+    of what transformations change.
     """
 
     settings: Settings
@@ -102,6 +120,7 @@ class PassState:
     support: Indices | None
     seen: Indices
     fold: Indices | None = None
+    changes: Moments | None = None
 
     @property
     def targets(self) -> Targets:
@@ -124,36 +143,62 @@ class PassState:
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
         rows = RepeatedRows(rows)
         verbose = self.settings.verbose
-        old, kept = self.moments, self.drawn
+        old, kept, moved = self.moments, self.drawn, self.changes
         if decay != 1.0:
             old, kept = old.scaled(decay), kept.scaled(decay)
+            moved = None if moved is None else moved.scaled(decay)
         drawn = drawn_after(self.drawn, self.draw, rows, verbose)
-        more = self.gather(rows, verbose=verbose)
+        more, change = self._summed(rows)
         both = (kept + drawn).least()
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(self.settings.weights, both.tally)
-        return replace(self, moments=old + more, drawn=both, fold=None)
+        moved = None if moved is None or change is None else moved + change
+        return replace(self, moments=old + more, drawn=both, fold=None, changes=moved)
 
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
         rows = RepeatedRows(rows)
-        less = self.gather(rows, verbose=self.settings.verbose)
+        less, change = self._summed(rows)
         moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
-        return replace(self, moments=moments, drawn=drawn, fold=None)
+        moved = None if self.changes is None or change is None else self.changes - change
+        return replace(self, moments=moments, drawn=drawn, fold=None, changes=moved)
+
+    def _summed(self, rows: Rows) -> tuple[Moments, Moments | None]:
+        """Moments of rows, and of what transformations change in them."""
+        verbose = self.settings.verbose
+        return self.gather(rows, verbose=verbose), self.gather.changes(
+            self.settings.tangents, rows, verbose=verbose
+        )
 
     def solved(self, rows: MemoryRows | None = None) -> Fit:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
-        held, known = self.held_out(), self.gather.choice
+        held = self.held_out()
 
-        def part(f: int) -> Moments:
+        def part(f: int) -> tuple[Moments, Moments | None]:
             assert rows is not None
-            return self.gather(rows.some(np.flatnonzero(self.fold == f)))
+            return self._summed(rows.some(np.flatnonzero(self.fold == f)))
 
+        parts = None if self.fold is None else part
         with at_most(held.task.sizes.threads):
-            tuned = finish(
-                known, self.moments, held.task, judges=held.judges, part=None if self.fold is None else part
-            )
-        return self.concluded(held, tuned)
+            found = [(self._tuned(held, mu, parts), mu) for mu in self.settings.mus or (None,)]
+        tuned, mu = min(found, key=lambda each: each[0].paths[-1].least[0])
+        return replace(self.concluded(held, tuned), mu=mu)
+
+    def _tuned(
+        self, held: "HeldSample", mu: float | None, part: Callable[[int], tuple[Moments, Moments | None]] | None
+    ) -> Tuned:
+        """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
+        parts = None if part is None else lambda f: _with_changes(*part(f), mu)
+        sums, task, choice = _with_changes(self.moments, self.changes, mu), held.task, self.gather.choice
+        if mu:
+            assert self.settings.tangents is not None
+            task = replace(task, copies=replace(self.settings.tangents, mu=mu))
+        tuned = finish(choice, sums, task, judges=held.judges, part=parts)
+        if not mu:
+            return tuned
+        G = (self.moments if task.intercept else self.moments.without_means()).centered()[0]
+        problem = MomentProblem(sums, choice.factor, task.intercept)
+        return replace(tuned, degrees_of_freedom=problem.degrees_of_freedom(G, tuned.alpha))
 
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
@@ -254,10 +299,11 @@ def begin(
         choice = choose(kernel, task, rng, compared)
         gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
     moments = gather(look.rows, verbose=settings.verbose)
+    changes = gather.changes(settings.tangents, look.rows, verbose=settings.verbose)
     indices, unseen = choice.centers.indices, choice.centers.unseen
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
-    return PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold)
+    return PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold, changes)
 
 
 def _task(
@@ -310,6 +356,11 @@ def _task(
         few_enough=isinstance(settings.centers, str),
         copies=settings.copies,
     ), training
+
+
+def _with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:
+    """Moments of rows, and with the weight mu of differences, which have no mean and the targets zero."""
+    return replace(moments, G=moments.G + mu * changes.G) if mu and changes is not None else moments
 
 
 def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
