@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.centers import CenterSelector
-from mercer.centers.resolve import EXACT_ROWS
+from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
@@ -35,7 +35,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.table import n_rows, take
-from mercer.rows.virtual import as_copies
+from mercer.rows.virtual import as_copies, rows_for_each
 from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
@@ -45,8 +45,6 @@ from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
-# Up to this number of rows all are centers by default; up to EXACT_ROWS all, if so many matter.
-EVERY_ROW = 2000
 # So many times more rows than centers make a fit in passes worth it.
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
@@ -415,9 +413,10 @@ def _learned(fit: Fit, settings: Settings) -> tuple[Knowledge, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     if fit.tuned.negative > 0 and not fit.tuned.kernel.positive_semidefinite:
         return None
-    weight = fit.training.weight.sum()
+    training, copies = fit.training, settings.copies
+    weight = training.weight.sum()
     total = weight if fit.moments is None else fit.moments.n
     alpha = None if settings.penalty == "coef" else fit.tuned.alpha * weight / total
-    return learn(
-        fit.tuned.kernel, fit.training, alpha, fit.tuned.degrees_of_freedom, keep=settings.max_memory is None
-    )
+    every = training if copies is None else training.with_copies(copies)
+    learned = learn(fit.tuned.kernel, every, alpha, fit.tuned.degrees_of_freedom, keep=settings.max_memory is None)
+    return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel
-from mercer.rows import Reading
+from mercer.rows import Block, Reading
+from mercer.rows.table import take
+from mercer.rows.virtual import Copies
 from mercer.types import Array, Indices
 
 
@@ -87,6 +89,15 @@ class Training:
         """The rows with weight, and their positions."""
         rows = np.flatnonzero(self.weight > 0)
         return (self if len(rows) == len(self.Y) else self.some(kernel, rows)), rows
+
+    def with_copies(self, copies: Copies) -> "Training":
+        """Each row followed by its copies, in one fold."""
+        block = copies(Block(self.X, self.Y, self.weight, 0))
+        number = copies.orbits(len(self.Y)).number
+        represents, faded, trust = (take(part, number) for part in (self.represents, self.faded, self.trust))
+        fold = number if self.fold is None else self.fold[number]
+        weight, given = np.asarray(block.weight), self.given[number]
+        return Training(block.X, block.y, weight, given, self.reading, fold, represents, faded, trust)
 
     def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""

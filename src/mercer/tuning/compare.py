@@ -23,7 +23,15 @@ from mercer.rows.table import in_double, n_rows
 from mercer.scores.logistic import PIECE
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.nested import LowRank, NestedCenters
-from mercer.tuning.memory import MOST_ROWS, Rung, rows_within, rung_sizes, rungs_within, settling_rows
+from mercer.tuning.memory import (
+    MOST_ROWS,
+    Rung,
+    rows_within,
+    rung_sizes,
+    rungs_with_copies,
+    rungs_within,
+    settling_rows,
+)
 from mercer.tuning.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.search import TrialsOf, along_axes, best_of, climb, least, promise
@@ -76,10 +84,11 @@ class Setting:
 
     @classmethod
     def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, rung: Rung) -> "Setting":
-        """The first points of an order, and the first of them as centers."""
+        """The first points of an order with their copies, and the first of all these as centers."""
         points = problem.with_copies(order[: rung.n_rows])
         part = problem.at(kernel, points)
-        where = np.searchsorted(np.sort(points), order[: min(rung.n_centers, rung.n_rows)])
+        centers = order if len(points) == rung.n_rows else order[np.isin(order, points)]
+        where = np.searchsorted(np.sort(points), centers[: rung.n_centers])
         return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
 
     def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
@@ -195,10 +204,13 @@ def compare(
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
         kernel = kernel.around(problem.X)
-    order = rng.permutation(problem.own_points)
-    rungs = rungs_within(problem.extent, problem.budget.n_bytes, most)[: 1 if once else None]
-    rungs = tuple(dict.fromkeys(rung.at_most(len(order)) for rung in rungs))
-    few = problem.at(kernel, order[: settling_rows(len(order), problem.budget.n_bytes)])
+    own, room = problem.own_points, problem.budget.n_bytes
+    order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
+    if problem.orbits is None:
+        rungs = rungs_within(problem.extent, room, most)[: 1 if once else None]
+    else:
+        rungs = rungs_with_copies(problem.extent, len(own), room, most)
+    few = problem.at(kernel, order[: settling_rows(len(own), room)])
     kernels = kernel.candidates(few.X, few.observations.point_weight)
     if len(kernels) == 1 and not alone:
         return Compared(kernels)
@@ -225,7 +237,7 @@ def _climbed(
     steps = [step(rungs[0], partial(along_axes, shape))]
     for higher in rungs[1:]:
         last = steps[-1]
-        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers).at_most(len(order))
+        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers)
         if not last.worth(rung):
             break
         value = promise if last.needs_centers else least
@@ -240,7 +252,7 @@ def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
     if last.enough is not None:
         m = min(m, max(fewest, 2 * last.enough))
     n = rows_within(problem.extent, Rung(MOST_ROWS, m), problem.budget.n_bytes)
-    return Rung(n, m)
+    return Rung(n * len(problem.own_points) // n_rows(problem.X), m)
 
 
 def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int, final: int) -> Compared:

@@ -77,10 +77,6 @@ class Rung:
     n_rows: int
     n_centers: int
 
-    def at_most(self, n: int) -> "Rung":
-        """With at most n of both."""
-        return Rung(min(self.n_rows, n), min(self.n_centers, n))
-
 
 # All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
 RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(5000, 1200)
@@ -343,6 +339,16 @@ def rungs_within(extent: Exact, room: float, most: int | None = None) -> tuple[R
         rows = rows_within(extent, rung, room)
         if not found or 2 * rung.n_centers <= rows or rows <= RUNGS[1].n_centers:
             found.append(Rung(rows, min(rung.n_centers, rows)))
+    return tuple(dict.fromkeys(found))
+
+
+def rungs_with_copies(extent: Exact, own: int, room: float, most: int | None = None) -> tuple[Rung, ...]:
+    """The same for ``own`` rows, which with their copies are all points: as many rows as there is memory for."""
+    found = []
+    for usual in RUNGS:
+        m = min(usual.n_centers, extent.u if most is None else most, extent.u)
+        n = rows_within(extent, Rung(MOST_ROWS, m), room) * own // extent.u
+        found.append(Rung(max(n, 1), m))
     return tuple(dict.fromkeys(found))
 
 

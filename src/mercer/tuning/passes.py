@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.centers.resolve import EVERY_ROW
 from mercer.errors import MemoryBudgetError
 from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
@@ -31,7 +32,7 @@ from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.from_moments import finish
-from mercer.tuning.memory import sizes_within, threads_within
+from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
 from mercer.tuning.path import Tuned
 from mercer.types import Indices
@@ -353,9 +354,15 @@ def _task(
         sizes=sizes,
         verbose=settings.verbose,
         doubt=training.doubt,
-        few_enough=isinstance(settings.centers, str),
+        few_enough=isinstance(settings.centers, str) and not _every_copy(settings, load),
         copies=settings.copies,
     ), training
+
+
+def _every_copy(settings: Settings, load: Load) -> bool:
+    """Whether all rows and copies are centers, however few would be enough."""
+    known = settings.copies is not None or settings.tangents is not None
+    return known and load.n is not None and load.n <= EVERY_ROW
 
 
 def _with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:

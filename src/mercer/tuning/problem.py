@@ -75,6 +75,11 @@ class ExactProblem:
             return np.arange(n_rows(self.X))
         return np.unique(self.observations.rows.point[self.orbits.own])
 
+    @property
+    def copied_points(self) -> Indices:
+        """The others: points at which there are copies only."""
+        return np.setdiff1d(np.arange(n_rows(self.X)), self.own_points)
+
     def with_copies(self, points: Indices) -> Indices:
         """Points, and after them those of the copies of the rows there."""
         if self.orbits is None:
