@@ -9,6 +9,7 @@ from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
 from mercer.models import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -44,6 +45,7 @@ from mercer.tuning.fit import Settings
 from mercer.tuning.passes import Encoder, Gatherer, PassState
 
 _MODELS = (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,

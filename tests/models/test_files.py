@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from mercer import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -254,6 +255,8 @@ ON_CSR = [
     KernelMachineRegressor(RBF(gamma=0.5), penalty="l1"),
     KernelNoveltyDetector(RBF(gamma=0.5)),
     KernelPCA(2, RBF(gamma=0.5)),
+    KernelCCA(2, RBF(gamma=0.5)),
+    KernelCCA(2, RBF(gamma=0.5), centers=8, random_state=0),
     KernelPCA(2, RBF(gamma=0.5), centers=8, random_state=0),
     LPBoostClassifier(LogisticRegression()),
     OnlineFisherClassifier(RBF(gamma=0.5), max_centers=8),

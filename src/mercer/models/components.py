@@ -156,7 +156,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             return self._begun(read_blocks(self, X, None, sample_weight, first=True))
         X = self._read(X, reset=True)
         weight = row_weight(sample_weight, n_rows(X))
-        if not _all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
+        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
             return self._begun(MemoryRows(X, None, None if sample_weight is None else weight))
         kernel = settled(self.kernel, X, weight)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
@@ -363,7 +363,7 @@ def _learned(model: KernelPCA) -> KernelRidgeRegressor:
     return inverse.fit(scores, np.asarray(X, dtype=np.float64), weight)
 
 
-def budget_of(model: KernelPCA) -> Budget:
+def budget_of(model: Any) -> Budget:
     return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
 
 
@@ -372,7 +372,7 @@ def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
     return without_targets(kernel, X, weight).around(X)
 
 
-def _all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
+def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
     """Whether all of n rows in memory are centers."""
     if isinstance(centers, str):
         gate.choice("centers", centers, ("auto", "all"))
