@@ -4,6 +4,7 @@ ORDER = [
     "first_steps",
     "projection",
     "components",
+    "canonical",
     "leave_one_out",
     "loo_map",
     "calibration",

@@ -124,11 +124,11 @@ def test_held_out_correlations_are_those_of_models_without_the_fold(both):
 
 
 def test_held_out_correlations_are_those_of_new_rows_and_near_zero_for_noise(rng):
-    model, new = KernelCCA(1, random_state=0).fit(*views(rng, 300)), views(rng, 2000)
-    assert model.held_out_correlations_[0] == pytest.approx(model.score(*new), abs=0.03)
-    noise = rng.normal(size=(2, 200, 3))
+    model, new = KernelCCA(1, random_state=0).fit(*views(rng, 200)), views(rng, 2000)
+    assert model.held_out_correlations_[0] == pytest.approx(model.score(*new), abs=0.04)
+    noise = rng.normal(size=(2, 100, 3))
     nothing = KernelCCA(1, random_state=0).fit(*noise)
-    assert abs(nothing.held_out_correlations_[0]) < 0.25
+    assert abs(nothing.held_out_correlations_[0]) < 0.3
     assert nothing.correlations_[0] > nothing.held_out_correlations_[0]
 
 
@@ -253,7 +253,9 @@ def test_rows_that_make_no_sense_are_refused(both):
         (({"a": X},), "1 views"),
         (({"a": X, "b": y[:-1]},), "inconsistent numbers"),
         (({"a": X, "b": hole},), r"X\['b'\] contains NaN"),
-        ((X, ["no"] * N), "could not convert"),
+        ((X, ["no"] * N), "y contains text"),
+        ((X, {"a": y}), "y is a dict"),
+        (({"a": X, "b": None},), "'b' is of type NoneType"),
         ((X, np.ones(N)), "all rows are equal"),
         ((X[:1], y[:1]), "n_samples = 1"),
         ((iter([X]), y), "in memory"),
@@ -279,6 +281,32 @@ def test_views_that_the_model_has_not_are_refused(both):
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_columns_of_frames_in_another_order_are_refused(both):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
+    X, y = pd.DataFrame(both[0]).add_prefix("a"), pd.DataFrame(both[1]).add_prefix("b")
+    model = KernelCCA(1, **FIXED).fit(X, y)
+    with pytest.raises(ValueError, match="b3, b2, b1, b0, but the model was fitted on b0"):
+        model.transform(X, y.iloc[:, ::-1])
+    with pytest.raises(ValueError, match="same order"):
+        model.transform(X.iloc[:, ::-1], y)
+    assert model.transform(X, both[1])[1].shape == (N, 1)
+
+
+def test_weighted_kernel_values_have_their_places_among_all_rows(both):
+    count = np.arange(N) % 2
+    K = [KERNEL.block(view, view) for view in both]
+    given = KernelCCA(**FIXED | {"kernel": "precomputed"}).fit(*K, sample_weight=count)
+    model = KernelCCA(**FIXED).fit(*both, sample_weight=count)
+    assert_allclose(np.abs(given.transform(K[0])), np.abs(model.transform(both[0])), atol=1e-7)
+
+
+def test_any_alpha_in_range_gives_finite_scores(both):
+    for alpha in (1e-90, 1e90):
+        model = KernelCCA(1, KERNEL, alpha=alpha, random_state=0).fit(*both)
+        assert np.isfinite(model.transform(both[0])).all()
+        assert_allclose(model.transform(both[0]).var(axis=0), 1.0, rtol=1e-6)
 
 
 def test_an_indefinite_kernel_is_reported(both):

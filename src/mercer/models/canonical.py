@@ -18,7 +18,7 @@ from mercer.models.components import all_are_centers, budget_of, settled
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import check_parameters, count, fold_of_rows, generator, positive_or_word, row_weight
 from mercer.rows import outside_memory
-from mercer.rows.table import has_views, holds_numbers, is_frame, is_sparse, n_rows
+from mercer.rows.table import column_names, has_views, holds_numbers, is_frame, is_sparse, n_rows
 from mercer.solvers.canonical import correlations_of_scores
 from mercer.tuning.canonical import (
     AUTO_CENTERS,
@@ -116,12 +116,14 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     (300, 1)
     """
 
-    _private = ("_columns",)
+    _private = ("_columns", "_names")
     # By the name of the view.
     X_fit_: dict[Any, Any]
     dual_coef_: dict[Any, Floats]  # type: ignore[assignment]
     intercept_: dict[Any, Floats]  # type: ignore[assignment]
+    # Of each view: the number of its columns, and their names if it was a data frame.
     _columns: dict[Any, int]
+    _names: dict[Any, tuple[Any, ...] | None]
 
     def __init__(
         self,
@@ -254,6 +256,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         check_consistent_length(*found.values())
         if reset:
             self._columns = {v: view.shape[1] for v, view in found.items() if len(getattr(view, "shape", ())) == 2}
+            self._names = {v: column_names(table) for v, table in tables.items()}
+        check_columns(self._names, tables)
         return found
 
     @property
@@ -283,6 +287,8 @@ def views_of(model: KernelCCA, X: Any, y: Any) -> dict[Any, Any]:
         if missing:
             raise ValueError(f"X has no view {missing[0]!r}, which the model was fitted on; pass all views")
         return dict(X)
+    if has_views(y):
+        raise ValueError("y is a dict of tables; pass all views in one dict, as X")
     if y is None:
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None: y is the second view; or "
@@ -298,11 +304,22 @@ def check_view(name: Any, table: Any, known: Sequence[Any]) -> None:
             f"{name!r} is not a view of the model, which was fitted on {', '.join(map(repr, known))}; pass a dict "
             "with these names" + (", or two tables" if tuple(known) == BOTH else "")
         )
-    if outside_memory(table):
+    if table is None or outside_memory(table):
         raise ValueError(
-            f"KernelCCA needs all views in memory, but one is of type {type(table).__name__}; pass arrays, sparse "
-            "matrices or data frames"
+            f"KernelCCA needs all views in memory, but {name!r} is of type {type(table).__name__}; pass arrays, "
+            "sparse matrices or data frames"
         )
+
+
+def check_columns(known: Mapping[Any, Any], tables: Mapping[Any, Any]) -> None:
+    """Columns of data frames, in all views, must be those of the fit, in their order."""
+    for v, table in tables.items():
+        names = column_names(table)
+        if None not in (names, known[v]) and names != known[v]:
+            raise ValueError(
+                f"the columns of {v!r} are {', '.join(map(str, names or ()))}, but the model was fitted on "
+                f"{', '.join(map(str, known[v]))}; pass the same columns in the same order"
+            )
 
 
 def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: bool) -> Any:
@@ -320,6 +337,12 @@ def _as_columns(name: str, X: Any) -> Any:
     """Numbers (n,) as one column (n, 1)."""
     gate.not_dates(name, X)
     X = np.asarray(X)
+    text = gate.first_text(X) if X.dtype.kind in "UO" else None
+    if text is not None:
+        raise ValueError(
+            f"{name} contains text ({text!r}), but its kernel takes numbers; encode it with a OneHotEncoder, or "
+            "give this view a kernel on objects"
+        )
     return X[:, None] if X.ndim == 1 else X
 
 

@@ -128,6 +128,7 @@ def canonical_directions(axes: Axes, alpha: float, most: int | None) -> Canonica
     shrink = [np.sqrt(values / (values + p)) for values, p in zip(axes.variance, penalty)]
     M = {(a, b): shrink[a][:, None] * Q * shrink[b] for (a, b), Q in axes.cross.items()}
     value, parts = _two(M[0, 1], most) if len(shrink) == 2 else _several(M, axes.ranks, most)
+    value, parts = _positive(value, parts, max(float(d.max(initial=0.0)) for d in shrink) ** 2)
     # In units of the standard deviations along the axes.
     variates = [d[:, None] * u for d, u in zip(shrink, parts)]
     inverse = [_inverse_length(g) * (np.linalg.norm(u, axis=0) > NO_PART) for g, u in zip(variates, parts)]
@@ -208,12 +209,12 @@ def _two(M: Array, most: int | None) -> tuple[Array, list[Array]]:
         except ArpackError:
             pass
         else:
-            return _positive(values[::-1], np.split(vectors[:, ::-1], [len(M)]))
+            return values[::-1], np.split(vectors[:, ::-1], [len(M)])
     if least == 0:
         return np.zeros(0), [np.zeros((size, 0)) for size in M.shape]
     U, values, V, _ = singular(M if M.shape[0] <= M.shape[1] else M.T, noise=0.0)
     sides = [U, V] if M.shape[0] <= M.shape[1] else [V, U]
-    return _positive(values[:most], [side[:, :most] for side in sides])
+    return values[:most], [side[:, :most] for side in sides]
 
 
 def _both_sides(M: Array) -> LinearOperator:
@@ -235,12 +236,12 @@ def _several(M: dict[tuple[int, int], Array], ranks: Sequence[int], most: int | 
         R[parts[a], parts[b]] = block
         R[parts[b], parts[a]] = block.T
     found = rayleigh(R, most=most)
-    return _positive(found.values / (len(ranks) - 1), [found.vectors[part] for part in parts])
+    return found.values / (len(ranks) - 1), [found.vectors[part] for part in parts]
 
 
-def _positive(values: Array, sides: list[Array]) -> tuple[Array, list[Array]]:
-    """Without values that are rounding errors: entries of (2) are at most one."""
-    certain = values > ROUNDING * sum(map(len, sides)) ** 0.5
+def _positive(values: Array, sides: list[Array], most: float) -> tuple[Array, list[Array]]:
+    """Without values that are rounding errors of entries of (2), which are at most ``most``."""
+    certain = values > ROUNDING * sum(map(len, sides)) ** 0.5 * most
     return values[certain], [side[:, certain] for side in sides]
 
 

@@ -212,7 +212,7 @@ def _exact(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator) -> Can
         if not kernel.positive_semidefinite:
             warn_of_indefinite(kernel, negative)
     found = canonical_directions(axes, alpha, plan.most)
-    centers = [_as_centers(kernel, paired, v, np.arange(n)) for v, kernel in paired.kernels.items()]
+    centers = [paired.row if each.takes_values else paired.X[v] for v, each in paired.kernels.items()]
     words = f"all {n} distinct rows are centers; {compared}"
     if max(joint.sizes) < n:
         words += f" with {CHOICE_CENTERS} centers a view"
@@ -277,7 +277,7 @@ def some_centers(paired: Paired, rng: np.random.Generator) -> Joint:
     found = []
     for name, kernel in paired.kernels.items():
         X = paired.X[name]
-        found.append(_coordinates(kernel, take(X, some), _as_centers(kernel, paired, name, some), X))
+        found.append(_coordinates(kernel, take(X, some), kernel.centers(X, some), X))
     return _joint(list(paired.X), found)
 
 
@@ -300,11 +300,6 @@ def _with_centers(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
 
 def _joint(names: list[Any], found: Sequence[tuple[MomentsOf, float]]) -> Joint:
     return Joint(JointMomentsOf(names, tuple(fold for fold, _ in found)), tuple(noise for _, noise in found))
-
-
-def _as_centers(kernel: Kernel, paired: Paired, name: Any, some: Indices) -> Any:
-    """Some of the rows of a view as centers."""
-    return kernel.centers(paired.X[name], some)
 
 
 def _coordinates(kernel: Kernel, rows: Any, centers: Any, X: Any) -> tuple[MomentsOf, float]:
