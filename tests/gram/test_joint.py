@@ -1,8 +1,10 @@
 """Moments of several views side by side are those of one row that holds all coordinates."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
+from mercer.errors import KernelError
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.joint import JointMomentsOf
 from mercer.gram.moments import MomentsOf
@@ -27,3 +29,10 @@ def test_moments_of_views_are_those_of_their_coordinates_and_add(rng):
         assert_allclose(found.G, (weight[:, None] * rows).T @ rows, rtol=1e-10)
         assert_allclose(found.s, weight @ rows, rtol=1e-10)
         assert found.n_rows == 50
+
+
+def test_sums_that_are_not_finite_name_the_kernel_of_their_view():
+    X = {"a": np.ones((5, 2)), "b": np.full((5, 2), 1e160)}
+    fold = JointMomentsOf(["a", "b"], (MomentsOf(RBF(gamma=0.5), X["a"][:1]), MomentsOf(Linear(), X["b"][:1])))
+    with pytest.raises(KernelError, match="Linear"):
+        fold(Block(X, None, None, 0))

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
 from mercer.rows.base import Block
+from mercer.rows.table import n_rows
 from mercer.types import Array
 
 
@@ -37,6 +38,12 @@ class JointMomentsOf:
         """Moments of few rows, as copies."""
         first = self.folds[0]
         found = first.sums(self.columns(block), np.empty((block.n_rows, 0)), block.weight)
-        for fold, name in zip(self.folds, self.names):
-            fold.check(found, replace(block, X=block.X[name]))
+        self._check(found, block)
         return found.in_double()
+
+    def _check(self, found: Moments, block: Block) -> None:
+        """Raise KernelError for the view whose sums are not finite."""
+        ends = np.cumsum([n_rows(fold.centers) for fold in self.folds])[:-1]
+        for fold, name, part in zip(self.folds, self.names, np.split(found.G.diagonal(), ends)):
+            if not np.isfinite(part).all():
+                fold.check(found, replace(block, X=block.X[name]))

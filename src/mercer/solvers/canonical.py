@@ -77,11 +77,11 @@ class CanonicalDirections:
     intercept: tuple[Array, ...]
 
 
-def axes_of_grams(grams: Sequence[Array], share: Array, noise: Sequence[float]) -> tuple[Axes, float]:
+def axes_of_grams(grams: Sequence[Array], share: Array, noise: Sequence[float]) -> tuple[Axes, list[float]]:
     """Axes of views from their kernel matrices (n, n) at rows with shares (n,) of the weight; O(n³) each.
 
-    Variances of at most ``noise`` are none. Besides, the most negative eigenvalue of all matrices, as a part of
-    the largest of its own.
+    Variances of at most ``noise`` are none. Besides, of every matrix the most negative eigenvalue, in
+    units of its largest.
     """
     root = np.sqrt(share)
     found = [rayleigh(root * centered(K, share) * root[:, None], noise=e) for K, e in zip(grams, noise)]
@@ -90,7 +90,7 @@ def axes_of_grams(grams: Sequence[Array], share: Array, noise: Sequence[float]) 
     basis = tuple(root[:, None] * U / np.sqrt(each.values) for U, each in zip(vectors, found))
     mean = tuple((K @ share) @ B for K, B in zip(grams, basis))
     axes = Axes(tuple(each.values for each in found), basis, mean, _cross(vectors))
-    return axes, max(each.negative for each in found)
+    return axes, [each.negative for each in found]
 
 
 def axes_of_moments(moments: Moments, sizes: Sequence[int], noise: Sequence[float]) -> Axes:

@@ -17,6 +17,7 @@ from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import DEPENDENT, NEARLY_DEPENDENT, ORIGIN_ROWS, factor_of
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
+from mercer.linalg.eigen import eigen_psd
 from mercer.linalg.threads import map_in_threads
 from mercer.rows import Block, MemoryRows
 from mercer.rows.distinct import distinct_rows, every_row
@@ -208,9 +209,8 @@ def _exact(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator) -> Can
     points = [EveryPoint.of(paired.kernels[v], paired.X[v], paired.weight, plan.budget) for v in names]
     noise = [each.noise for each in points]
     axes, negative = axes_of_grams([each.K for each in points], points[0].share, noise)
-    for kernel in paired.kernels.values():
-        if not kernel.positive_semidefinite:
-            warn_of_indefinite(kernel, negative)
+    for kernel, part in zip(paired.kernels.values(), negative):
+        warn_of_indefinite(kernel, part)
     found = canonical_directions(axes, alpha, plan.most)
     centers = [paired.row if each.takes_values else paired.X[v] for v, each in paired.kernels.items()]
     words = f"all {n} distinct rows are centers; {compared}"
@@ -290,12 +290,20 @@ def _with_centers(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
         some = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
         X, weight = take(paired.X[name], some), paired.weight[some]
         chosen, how = selected_centers(kernel, X, weight, centers, n, rng, plan.budget)
+        _warn_of_centers(kernel, chosen.rows)
         found.append(_coordinates(kernel, chosen.rows, kernel.centers(chosen.rows), X))
         words.append(f"{n_rows(found[-1][0].centers)} centers of {name!r}, {how}")
     joint = _joint(list(paired.X), found)
     held = int(plan.fold.max()) + 2 * blas_threads() + 6
     plan.budget.require(8.0 * sum(joint.sizes) ** 2 * held, f"joint moments of {sum(joint.sizes)} centers")
     return joint, "; ".join(words)
+
+
+def _warn_of_centers(kernel: Kernel, rows: Any) -> None:
+    """Warn if the kernel matrix of centers is indefinite, where this is not known to be impossible."""
+    if not kernel.positive_semidefinite:
+        K = np.array(cross(kernel, rows, kernel.centers(rows)), dtype=np.float64, order="F")
+        warn_of_indefinite(kernel, eigen_psd(K).negative)
 
 
 def _joint(names: list[Any], found: Sequence[tuple[MomentsOf, float]]) -> Joint:
