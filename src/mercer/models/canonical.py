@@ -80,7 +80,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         Canonical correlations of the training rows; of more than two views, the mean over all pairs.
     held_out_correlations_ : ndarray of shape (n_components,)
         The same of rows in folds, along functions of the other rows: what new rows will show. With more than 400
-        rows that are all centers, functions of the folds have 400 random ones.
+        rows that are all centers, functions of the folds have 400 random ones, fewer of more than two views.
     objective_ : ndarray of shape (n_components,)
         The regularized objective, which is not a correlation.
     alpha_ : float
@@ -222,8 +222,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         """P-values (n_components,): how often rows that are matched at random agree as well as these do.
 
         Pass the training rows. For every random matching the functions are found anew, with the kernels and the
-        alpha of the fit, and up to 400 rows as centers. The k-th value says whether there are k components, and is
-        no less than those before.
+        alpha of the fit, and as many centers as in folds. The k-th value says whether there are k components, and
+        is no less than those before.
         """
         check_is_fitted(self, "dual_coef_")
         times, rng = count("n_permutations", n_permutations), generator(random_state)

@@ -25,8 +25,8 @@ from mercer.types import Array
 
 # Matrices up to this size, or of which more than this share of the eigenvectors is wanted, are decomposed whole.
 SMALL, FEW = 600, 0.1
-# Restarts of the Lanczos method, after which a whole decomposition is faster.
-RESTARTS = 40
+# Vectors of the Lanczos method, and its restarts, after which a whole decomposition is faster.
+VECTORS, RESTARTS = 60, 12
 # Values below this many rounding errors of the largest are none.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
 # Eigenvalues of N + mu below this share of the largest are none.
@@ -96,7 +96,8 @@ def lanczos(S: Any, most: int) -> tuple[Array, Array]:
 
     Raises ArpackError where a whole decomposition would be faster: where values hardly differ.
     """
-    start = np.random.default_rng(0).normal(size=S.shape[0])
-    values, vectors = eigsh(S, k=most, which="LA", v0=start, maxiter=RESTARTS)
+    n = S.shape[0]
+    start, basis = np.random.default_rng(0).normal(size=n), min(n, max(VECTORS, 2 * most + 1))
+    values, vectors = eigsh(S, k=most, which="LA", v0=start, ncv=basis, maxiter=RESTARTS)
     order = np.argsort(values)
     return values[order], vectors[:, order]

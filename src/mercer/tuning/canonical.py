@@ -40,11 +40,15 @@ from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.components import LEAST_SAMPLE, NOISE, ROWS_PER_CENTER, EveryPoint, selected_centers
 from mercer.types import Array, Indices
 
-# Centers a view in the fits of folds, if all rows are centers in the end; and those of centers="auto" beyond that.
-CHOICE_CENTERS, AUTO_CENTERS = 400, 600
+# Centers of all views in the fits of folds, if all rows are centers in the end; and those of each view with
+# centers="auto" beyond that.
+CHOICE_CENTERS, AUTO_CENTERS = 800, 600
 # Alphas that are compared, in units of the variance of a view in feature space; then those between the best and
 # the next ones.
-ALPHAS = tuple(10.0**power for power in range(-7, 2))
+ALPHAS = tuple(10.0**power for power in range(1, -8, -1))
+# Two alphas in a row whose held-out correlations are so much worse than the best end the comparison: smaller ones
+# fit noise, and take the most time.
+MUCH_WORSE = 0.03
 BETWEEN = 10.0**0.5
 # Held-out rows whose correlation counts as one, at least, and how many such correlations have a mean, at most.
 LEAST_ROWS, MOST_GROUPS = 8, 10
@@ -148,7 +152,12 @@ class HeldOutFolds:
 
     def path(self, most: int) -> dict[float, Array]:
         """Correlations of held-out rows for every alpha that is compared."""
-        path = {alpha: self.correlations(alpha, most) for alpha in ALPHAS}
+        path: dict[float, Array] = {}
+        for alpha in ALPHAS:
+            path[alpha] = self.correlations(alpha, most)
+            means = [float(held.mean()) for held in path.values()]
+            if max(means[-2:]) < max(means) - MUCH_WORSE:
+                break
         middle = _largest(path)
         return path | {alpha: self.correlations(alpha, most) for alpha in (middle / BETWEEN, middle * BETWEEN)}
 
@@ -214,8 +223,8 @@ def _exact(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator) -> Can
     found = canonical_directions(axes, alpha, plan.most)
     centers = [paired.row if each.takes_values else paired.X[v] for v, each in paired.kernels.items()]
     words = f"all {n} distinct rows are centers; {compared}"
-    if max(joint.sizes) < n:
-        words += f" with {CHOICE_CENTERS} centers a view"
+    if n > CHOICE_CENTERS // len(names):
+        words += f" with {CHOICE_CENTERS // len(names)} centers a view"
     return _concluded(paired, centers, found, alpha, held_out, words)
 
 
@@ -272,7 +281,7 @@ def _largest(path: dict[float, Array]) -> float:
 
 def some_centers(paired: Paired, rng: np.random.Generator) -> Joint:
     """Random rows as centers, the same in every view; all, if they are few."""
-    m = min(paired.n, CHOICE_CENTERS)
+    m = min(paired.n, CHOICE_CENTERS // len(paired.X))
     some = np.arange(paired.n) if m == paired.n else np.sort(rng.choice(paired.n, m, replace=False))
     found = []
     for name, kernel in paired.kernels.items():
@@ -330,7 +339,7 @@ def permutation_p_values(
     """Of each component (k,): how often views that are matched at random have as large an objective.
 
     (1 + count) / (1 + times), and no less than those of the components before. The model is fitted anew to every
-    matching, with this alpha and up to 400 rows as centers; O(n m²) each.
+    matching, with this alpha and up to 800 / V rows as centers; O(n m²) each.
     """
     joint = some_centers(paired, rng)
     budget.require(8.0 * paired.n * sum(joint.sizes) * 6, f"coordinates of {paired.n} rows")
