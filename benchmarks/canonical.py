@@ -64,12 +64,14 @@ def recovered(n: int, draws: int) -> str:
     return table(rows, ["correlations", "first", "second", "third"]) + f"\n{words}"
 
 
-def by_cca(train: Pair, test: Pair, k: int) -> Pair:
+def by_cca(train: Pair, test: Pair, k: int) -> tuple[Pair, Pair]:
     """Scores of scikit-learn's CCA of principal components: it needs many more rows than features."""
     most = min(MOST_FEATURES, len(train[0]) // 4)
-    scale = [make_pipeline(StandardScaler(), PCA(min(most, view.shape[1]))).fit(view) for view in train]
-    model = CCA(k, scale=True, max_iter=2000).fit(*(part.transform(view) for part, view in zip(scale, train)))
-    return model.transform(*(part.transform(view) for part, view in zip(scale, test)))
+    reduced = [PCA(min(most, view.shape[1]), random_state=0) for view in train]
+    scale = [make_pipeline(StandardScaler(), part).fit(view) for part, view in zip(reduced, train)]
+    rows, new = ([part.transform(view) for part, view in zip(scale, pair)] for pair in (train, test))
+    model = CCA(k, scale=True, max_iter=2000).fit(*rows)
+    return model.transform(*rows), model.transform(*new)
 
 
 def by_kernel(kernel: str, train: Pair, test: Pair, k: int) -> tuple[Pair, Pair]:
@@ -81,7 +83,7 @@ def by_kernel(kernel: str, train: Pair, test: Pair, k: int) -> tuple[Pair, Pair]
 
 def spaces(train: Pair, test: Pair, k: int) -> Iterator[tuple[str, Pair, Pair]]:
     """Scores of training and test rows in the shared space, by method."""
-    yield "CCA of components", by_cca(train, train, k), by_cca(train, test, k)
+    yield "CCA of components", *by_cca(train, test, k)
     yield "KernelCCA, linear", *by_kernel("linear", train, test, k)
     yield "KernelCCA", *by_kernel("rbf", train, test, k)
 
