@@ -5,6 +5,7 @@ ORDER = [
     "projection",
     "components",
     "oriented",
+    "canonical",
     "leave_one_out",
     "loo_map",
     "calibration",

@@ -70,7 +70,9 @@ images, digit = load_digits(return_X_y=True)
 errors = {"rows alone": [], "with shifted copies": []}
 sizes = (100, 200, 400)
 for n in sizes:
-    train, test, target, truth = train_test_split(images / 16.0, digit, train_size=n, random_state=0, stratify=digit)
+    train, test, target, truth = train_test_split(
+        images / 16.0, digit, train_size=n, random_state=0, stratify=digit
+    )
     for name, known in zip(errors, (None, shifts(0.5))):
         model = KernelFisherClassifier(invariances=known, random_state=0).fit(train, target)
         errors[name].append(100.0 * (1.0 - model.score(test, truth)))
@@ -78,6 +80,8 @@ for n in sizes:
 figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 for (name, values), color in zip(errors.items(), ("C0", "C3")):
     axis.plot(sizes, values, "o-", color=color, label=name)
-axis.set(xlabel="training rows", ylabel="test error in %", title="Digits of 8 x 8 pixels", ylim=(0, None), xticks=sizes)
+axis.set(
+    xlabel="training rows", ylabel="test error in %", title="Digits of 8 x 8 pixels", ylim=(0, None), xticks=sizes
+)
 axis.legend()
 plt.show()

@@ -1,6 +1,7 @@
 """Kernel discriminants for scikit-learn users: exact, self-tuning, with calibrated probabilities."""
 
 from mercer.models import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -20,6 +21,7 @@ from mercer.planning import plan
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "KernelCCA",
     "KernelFisherClassifier",
     "KernelMachineClassifier",
     "KernelMachineRegressor",

@@ -10,6 +10,7 @@ from mercer.gram.precision import Precision
 from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
 from mercer.models import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -47,6 +48,7 @@ from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
 
 _MODELS = (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,

@@ -75,6 +75,23 @@ def test_components_prints_its_tables():
     assert_allclose(weak, plain, rtol=0.05)
 
 
+def test_canonical_prints_what_was_planted_and_a_line_for_each_method(tmp_path, rng):
+    z = rng.normal(size=(200, 3))
+    names, y = ("fou", "fac", "kar", "pix", "zer", "mor"), np.resize(np.arange(10), 200)
+    (tmp_path / "mfeat").mkdir()
+    (tmp_path / "nutrimouse").mkdir()
+    features = {name: z @ rng.normal(size=(3, 12)) + 0.1 * rng.normal(size=(200, 12)) for name in names}
+    np.savez(tmp_path / "mfeat" / "mfeat.npz", y=y, **features)
+    labels = {"genotype": np.resize(["ppar", "wt"], 40), "diet": np.resize(["fish", "lin", "ref"], 40)}
+    np.savez(
+        tmp_path / "nutrimouse" / "nutrimouse.npz", gene=features["fou"][:40], lipid=features["mor"][:40], **labels
+    )
+    lines = run("canonical.py", "--data", tmp_path, "--rows", 200, "--draws", 1).splitlines()
+    first = next(line for line in lines if line.startswith("new rows"))
+    assert float(first.split()[2]) > 0.6
+    assert sum("KernelCCA, linear" in line for line in lines) == 5
+
+
 def test_fit_times_prints_a_line_for_each_set():
     lines = run("fit_times.py", "--most", 60).splitlines()
     assert [float(line.split()[-1]) > 0.0 for line in lines[-6:]] == [True] * 6

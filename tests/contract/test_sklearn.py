@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 from mercer import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -23,6 +24,8 @@ from mercer.kernels import RBF
 # One kernel, of which leave-one-out chooses alpha: what is tested of these is not the search.
 MEDIAN = RBF(gamma="median")
 ESTIMATORS = [
+    KernelCCA(),
+    KernelCCA(1, MEDIAN, alpha=0.1, centers=15),
     KernelFisherClassifier(),
     KernelFisherClassifier("linear"),
     KernelFisherClassifier("laplacian", alpha=1.0),

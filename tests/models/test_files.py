@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from mercer import (
+    KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
     KernelMachineRegressor,
@@ -255,6 +256,8 @@ ON_CSR = [
     KernelMachineRegressor(RBF(gamma=0.5), penalty="l1"),
     KernelNoveltyDetector(RBF(gamma=0.5)),
     KernelPCA(2, RBF(gamma=0.5)),
+    KernelCCA(2, RBF(gamma=0.5)),
+    KernelCCA(2, RBF(gamma=0.5), centers=8, random_state=0),
     KernelPCA(2, RBF(gamma=0.5), centers=8, random_state=0),
     OrientedKernelPCA(2, RBF(gamma=0.5), noise=np.eye(2)),
     OrientedKernelPCA(2, RBF(gamma=0.5), noise=sparse.csr_matrix(np.eye(2)), centers=8, random_state=0),

@@ -1,6 +1,7 @@
 """scikit-learn estimators, which validate, call one function, and store."""
 
 from mercer.models.boosting import LPBoostClassifier
+from mercer.models.canonical import KernelCCA
 from mercer.models.components import KernelPCA
 from mercer.models.detector import KernelNoveltyDetector
 from mercer.models.fisher import KernelFisherClassifier
@@ -12,6 +13,7 @@ from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
 
 __all__ = [
+    "KernelCCA",
     "KernelFisherClassifier",
     "KernelMachineClassifier",
     "KernelMachineRegressor",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.takes import Takes
 from mercer.models.validation import check_stored
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.table import holds_numbers
@@ -26,16 +27,20 @@ from mercer.types import Floats
 
 @dataclass(frozen=True)
 class Columns:
-    """Validation of rows in blocks: finite numbers in ``n_features`` columns; ``name`` is for errors."""
+    """Validation of rows in blocks: finite numbers in ``n_features`` columns, None: any number of them.
 
-    n_features: int
+    ``name`` is for errors.
+    """
+
+    n_features: int | None
     dtypes: tuple[Any, ...] = (np.float64, np.float32)
     name: str = "X"
 
     def __call__(self, X: Any) -> Any:
         gate.not_dates(self.name, X)
-        X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
-        if X.shape[1] != self.n_features:
+        with gate.naming_text(self.name, X):
+            X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
+        if self.n_features not in (None, X.shape[1]):
             raise ValueError(
                 f"{self.name} has {X.shape[1]} features, but the first rows had {self.n_features}; pass the same "
                 "columns"
@@ -90,9 +95,8 @@ class KernelModel(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        takes = as_kernel(self.kernel).takes
-        tags.input_tags.pairwise = takes == "values"
-        tags.input_tags.sparse = takes != "values"
+        tags.input_tags.pairwise = self._takes == "values"
+        tags.input_tags.sparse = self._takes != "values"
         return tags
 
     def set_params(self, **params: Any) -> Self:
@@ -114,9 +118,14 @@ class KernelModel(BaseEstimator):
         for name in (*fitted, *self._private):
             self.__dict__.pop(name, None)
 
+    @property
+    def _takes(self) -> Takes:
+        """What the rows X are for the kernel."""
+        return as_kernel(self.kernel).takes
+
     def _read(self, X: Any, *, reset: bool) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, or any objects."""
-        takes = as_kernel(self.kernel).takes
+        takes = self._takes
         X = gate.unmasked("X", X)
         if takes == "objects" and not holds_numbers(X):
             return X.to_numpy() if hasattr(X, "to_numpy") else X
@@ -129,11 +138,8 @@ class KernelModel(BaseEstimator):
                 accept_sparse="csr" if takes != "values" else False,
                 dtype=[np.float64, np.float32],
             )
-        if takes == "values" and reset and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
-                f"square matrix K(train, train), but this one has shape {X.shape}"
-            )
+        if takes == "values" and reset:
+            check_square(X)
         return X
 
     def _check_block(self) -> Columns | None:
@@ -171,6 +177,15 @@ class KernelModel(BaseEstimator):
         intercept = np.atleast_1d(self.intercept_)
         coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
+
+
+def check_square(K: Any) -> None:
+    """Kernel values of a fit are those of all pairs of its rows."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
+            f"square matrix K(train, train), but this one has shape {K.shape}"
+        )
 
 
 def n_columns(X: Any) -> int:

@@ -123,7 +123,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         return tags
 
 
-def budget_of(model: SubspaceModel) -> Budget:
+def budget_of(model: Any) -> Budget:
     return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
 
 

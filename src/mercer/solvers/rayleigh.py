@@ -7,6 +7,7 @@ orthonormal, some choices are (Mika 2002, section 3.4.2):
     oriented kernel PCA             S the covariance of rows                        N that of noise + mu
     latent semantic indexing        S the mean of products, not centered            N the identity
     kernel Fisher discriminant      S the covariance of class means                 N that within classes + mu
+    canonical correlations          S the covariances between views                 N those within views + mu
 
 In coordinates of n rows, w = sum_i a_i phi(x_i), the identity becomes the kernel matrix. Directions in which N +
 mu vanishes are removed: the ratio says nothing there. Components are nested: the first k do not depend on how many
@@ -14,6 +15,7 @@ follow.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
@@ -24,6 +26,8 @@ from mercer.types import Array
 
 # Matrices up to this size, or of which more than this share of the eigenvectors is wanted, are decomposed whole.
 SMALL, FEW = 600, 0.1
+# Vectors of the Lanczos method, and its restarts, after which a whole decomposition is faster.
+VECTORS, RESTARTS = 60, 12
 # Values below this many rounding errors of the largest are none.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
 # Eigenvalues of N + mu below this share of the largest are none.
@@ -78,7 +82,7 @@ def _leading(S: Array, most: int | None) -> tuple[Array, Array]:
         return np.zeros(0), np.zeros((0, 0))
     if most is not None and r > SMALL and most < FEW * r:
         try:
-            values, vectors = interruptible(_lanczos, S, most)
+            values, vectors = interruptible(lanczos, S, most)
         except ArpackError:
             pass
         else:
@@ -87,9 +91,14 @@ def _leading(S: Array, most: int | None) -> tuple[Array, Array]:
     return values[::-1][:most], vectors[:, ::-1][:, :most]
 
 
-def _lanczos(S: Array, most: int) -> tuple[Array, Array]:
-    """The ``most`` largest eigenvalues, ascending; the first vector is always the same."""
-    start = np.random.default_rng(0).normal(size=len(S))
-    values, vectors = eigsh(S, k=most, which="LA", v0=start)
+def lanczos(S: Any, most: int) -> tuple[Array, Array]:
+    """The ``most`` largest eigenvalues of a symmetric matrix or operator, ascending; the first vector is always
+    the same.
+
+    Raises ArpackError where a whole decomposition would be faster: where values hardly differ.
+    """
+    n = S.shape[0]
+    start, basis = np.random.default_rng(0).normal(size=n), min(n, max(VECTORS, 2 * most + 1))
+    values, vectors = eigsh(S, k=most, which="LA", v0=start, ncv=basis, maxiter=RESTARTS)
     order = np.argsort(values)
     return values[order], vectors[:, order]

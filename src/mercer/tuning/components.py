@@ -323,7 +323,7 @@ def begin_subspace(
     X = sample.X if check is None else check(sample.X)
     weight = weight_of(Block(X, None, sample.weight, 0))
     kernel = settle(X, weight)
-    chosen, words = _selected(kernel, X, weight, centers, drawn.n_rows, rng, budget)
+    chosen, words = selected_centers(kernel, X, weight, centers, drawn.n_rows, rng, budget)
     single = getattr(X, "dtype", None) == np.float32
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
     factor = factor_of(K, tolerance=DEPENDENT if single else NEARLY_DEPENDENT)
@@ -351,7 +351,7 @@ def begin_subspace(
     return replace(state, moments=state.summed(looked.rows, verbose))
 
 
-def _selected(
+def selected_centers(
     kernel: Kernel, X: Any, weight: Array, centers: Any, n: int, rng: np.random.Generator, budget: Budget
 ) -> tuple[Centers, str]:
     """Centers from the sample X with weights, for n rows, and how they were selected."""
