@@ -1,10 +1,10 @@
 """Known invariances: digits fitted with transformed copies, or with a penalty of changes (Mika 2002, Fig. 5.10).
 
-Images are blurred and scaled to length one. The width of the blur and the kind of kernel are chosen on the training
-part, by the left-out log-loss of plain fits with --few centers; all else by the models themselves. --centers are
-drawn from the rows, and where there are copies, from rows and copies. Published, on USPS: 3.7 % without invariances,
-3.6 % with the tangent covariance, 3.1 % with k-means centers and virtual rows; 4.2 and 2.9 % of support vector
-machines without and with prior knowledge.
+Images are blurred and scaled to length one. The width of the blur and the kind of kernel are chosen on the
+training part, by the left-out log-loss of plain fits with --few centers; all else by the models themselves.
+--centers are drawn from the rows, and where there are copies, from rows and copies. Published, on USPS: 3.7 %
+without invariances, 3.6 % with the tangent covariance, 3.1 % with k-means centers and virtual rows; 4.2 and 2.9 %
+of support vector machines without and with prior knowledge.
 """
 
 import argparse
