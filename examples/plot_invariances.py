@@ -41,16 +41,16 @@ turns = [Turn(degrees) for degrees in (45, 90, 135, 180, 225, 270, 315)]
 models = {
     "rows alone": KernelFisherClassifier(random_state=0),
     "with turned copies": KernelFisherClassifier(invariances=turns, random_state=0),
-    "changes by small turns penalized": KernelFisherClassifier(
+    "changes by turns penalized": KernelFisherClassifier(
         invariances=[Turn(-40), Turn(-20), Turn(20), Turn(40)], mu=3.0, random_state=0
     ),
 }
 
 # %%
 # Copies of the rows, turned by multiples of 45 degrees, join the fit and tell it about the other sides, where
-# there are no rows; leave-one-out holds a row out with its copies. The penalty only says that turns of the rows by up to
-# 40 degrees change nothing: rows remain the only centers, and farther away the answer is undecided. The dashed
-# circle is the best boundary.
+# there are no rows; leave-one-out holds a row out with its copies. The penalty only says that turns of the rows by
+# up to 40 degrees change nothing: the boundary follows the circle farther, but rows remain the only centers, and
+# far from them the answer is undecided. The dashed circle is the best boundary.
 grid = np.linspace(-3, 3, 90)
 x0, x1 = np.meshgrid(grid, grid)
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)

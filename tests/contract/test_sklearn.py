@@ -25,7 +25,6 @@ from mercer.kernels import RBF
 MEDIAN = RBF(gamma="median")
 ESTIMATORS = [
     KernelCCA(),
-    KernelCCA(1, MEDIAN, alpha=0.1, centers=15),
     KernelFisherClassifier(),
     KernelFisherClassifier("linear"),
     KernelFisherClassifier("laplacian", alpha=1.0),
