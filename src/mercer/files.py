@@ -7,6 +7,7 @@ from mercer.gram.coordinates import Coordinates
 from mercer.gram.differences import Transformation
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
+from mercer.invariances import AffineWarp, ElasticWarp, Thickness
 from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
 from mercer.models import (
@@ -32,6 +33,7 @@ from mercer.models.report import FitReport, MachineReport, SparseReport
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.draw import Labels
+from mercer.rows.virtual import Copies
 from mercer.scores import LeftOut, Posterior, Rule
 from mercer.scores.knowledge import Knowledge
 from mercer.scores.prequential import Prequential, ScoreWindow
@@ -66,7 +68,8 @@ _MODELS = (
 _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally, Transformation)
-_PASSES = (PassState, Settings, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
+_INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
+_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
 _COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (

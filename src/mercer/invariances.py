@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from mercer import gate
+from mercer.rows.table import dense
 from mercer.types import Array, Floats
 
 __all__ = [
@@ -43,11 +44,22 @@ class ImageTransform(ABC):
     shape: Shape | None = None
     fill: float | None = None
 
-    def __call__(self, X: Floats) -> Floats:
-        """Rows (n, d) transformed."""
-        X = np.asarray(X)
-        low = X.min(axis=1) if self.fill is None else np.full(len(X), self.fill, dtype=X.dtype)
-        images = X.reshape(len(X), *self._shape_of(X)) - low[:, None, None]
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name != "shape" and value is not None:
+                gate.number(name, value, "a finite number")
+        whole = isinstance(self.shape, tuple) and [type(side) for side in self.shape] == [int, int]
+        if self.shape is not None and not whole:
+            raise ValueError(f"shape={self.shape!r}; pass a tuple (height, width) of integers")
+
+    def __call__(self, X: Any) -> Floats:
+        """Rows (n, d) transformed; integers become float64, sparse rows dense."""
+        X = dense(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        shape, low = self._shape_of(X), np.full(len(X), self.fill or 0.0, dtype=X.dtype)
+        if self.fill is None and len(X):
+            low = X.min(axis=1)
+        images = X.reshape(len(X), *shape) - low[:, None, None]
         rows: Floats = self.transformed(images).reshape(X.shape) + low[:, None]
         return rows
 
@@ -56,6 +68,8 @@ class ImageTransform(ABC):
         """Images (n, h, w) with a background of zero, in the same type."""
 
     def _shape_of(self, X: Floats) -> Shape:
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise ValueError(f"images are rows of pixels (n, h w), but X has the shape {X.shape}; reshape it")
         side = round(X.shape[1] ** 0.5)
         shape = (side, side) if self.shape is None else self.shape
         if shape[0] * shape[1] != X.shape[1]:
@@ -74,7 +88,7 @@ class Warp(ImageTransform):
         """Where (h w, 2) each pixel comes from: row and column."""
 
     def transformed(self, images: Floats) -> Floats:
-        flat = images.reshape(len(images), -1)
+        flat = images.reshape(len(images), images.shape[1] * images.shape[2])
         moved = np.zeros_like(flat)
         for weight, pixel in _corners(self.sources((images.shape[1], images.shape[2])), images.shape[1:]):
             moved += flat[:, pixel] * weight.astype(flat.dtype)
@@ -109,6 +123,7 @@ class AffineWarp(Warp):
     shear: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         gate.number("scale", self.scale, "a number above 0", above=0.0)
 
     def sources(self, shape: Shape) -> Array:
@@ -131,6 +146,11 @@ class ElasticWarp(Warp):
     width: float = 3.0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        gate.number("width", self.width, "a number above 0", above=0.0)
+        gate.whole("seed", self.seed, "an integer of at least 0", least=0)
+
     def sources(self, shape: Shape) -> Array:
         noise = np.random.default_rng(self.seed).standard_normal((2, *shape))
         field = np.stack([ndimage.gaussian_filter(part, self.width, mode="wrap") for part in noise])
@@ -146,6 +166,7 @@ class Thickness(ImageTransform):
     amount: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         gate.number("amount", self.amount, "between -1 and 1", least=-1.0, most=1.0)
 
     def transformed(self, images: Floats) -> Floats:
@@ -173,6 +194,7 @@ def rotations(degrees: float = 8.0, **image: Any) -> list[AffineWarp]:
 
 def scalings(factor: float = 1.1, **image: Any) -> list[AffineWarp]:
     """Larger and smaller by a factor."""
+    gate.number("factor", factor, "a number above 0", above=0.0)
     return [AffineWarp(scale=scale, **image) for scale in (factor, 1.0 / factor)]
 
 
@@ -188,4 +210,5 @@ def thicknesses(amount: float = 0.5, **image: Any) -> list[Thickness]:
 
 def distortions(n: int = 2, amplitude: float = 1.0, width: float = 3.0, **image: Any) -> list[ElasticWarp]:
     """n random smooth displacements."""
+    gate.whole("n", n, "a positive integer", least=1)
     return [ElasticWarp(amplitude, width, seed, **image) for seed in range(n)]

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from mercer.invariances import (
     AffineWarp,
@@ -96,3 +97,30 @@ def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"24 columns, which are not images of shape \(5, 5\)"):
         AffineWarp(down=1)(np.ones((1, 24)))
     assert AffineWarp(down=1, shape=(4, 6))(np.ones((1, 24))).shape == (1, 24)
+
+
+def test_integers_are_interpolated_and_sparse_rows_are_images_too():
+    X = np.array([[0, 0, 0, 0, 200, 0, 0, 0, 0]], dtype=np.uint8)
+    assert_allclose(AffineWarp(right=0.5)(X)[0, 3:6], [0.0, 100.0, 100.0])
+    assert_array_equal(AffineWarp(right=1)(sparse.csr_matrix(X.astype(float)))[0, 5], 200.0)
+    assert AffineWarp(right=1)(np.empty((0, 9))).shape == (0, 9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: AffineWarp(rotation=np.nan),
+        lambda: AffineWarp(scale=0.0),
+        lambda: AffineWarp(shape=24),
+        lambda: AffineWarp(fill=np.inf),
+        lambda: ElasticWarp(width=-1.0),
+        lambda: ElasticWarp(seed=None),
+        lambda: Thickness(2.0),
+        lambda: scalings(0.0),
+        lambda: AffineWarp(right="a"),
+        lambda: distortions(-1),
+    ],
+)
+def test_parameters_are_checked(wrong):
+    with pytest.raises(ValueError, match=r"must be|pass a tuple"):
+        wrong()

@@ -55,7 +55,7 @@ def test_copies_of_sparse_rows_are_sparse_and_of_lists_are_lists():
         (lambda X: X[:1], r"f returned an array of shape \(1, 2\) for rows of shape \(2, 2\)"),
         (lambda X: X[:, :1], r"returned an array of shape \(2, 1\)"),
         (lambda X: X * np.nan, "returned values that are not finite"),
-        (lambda X: "moved", "returned str instead of rows of numbers"),
+        (lambda X: "moved", "returned str instead of rows of real numbers"),
     ],
 )
 def test_a_transformation_returns_one_finite_row_for_each(transform, message):
@@ -63,8 +63,34 @@ def test_a_transformation_returns_one_finite_row_for_each(transform, message):
         transformed(transform, np.ones((2, 2)), "f")
 
 
+def test_objects_may_be_in_arrays_and_tuples():
+    upper = Copies((lambda words: [word.upper() for word in words],))
+    assert list(upper.rows(("a", "b"))) == ["a", "A", "b", "B"]
+    capitals = Copies((lambda words: np.char.upper(words.astype(str)).astype(object),))
+    assert capitals.rows(np.array(["a", "b"], dtype=object)).tolist() == ["a", "A", "b", "B"]
+
+
+def test_a_function_that_returns_nothing_or_fails_is_named():
+    with pytest.raises(ValueError, match="f returned None"):
+        transformed(lambda X: X.sort(), np.ones((2, 2)), "f")
+    with pytest.raises(KeyError) as caught:
+        transformed(lambda X: {}["a"], np.ones((2, 2)), "f")
+    assert "in f" in caught.value.__notes__
+
+
+def test_a_function_may_overwrite_its_argument():
+    X = np.ones((2, 2))
+
+    def double_in_place(X):
+        X *= 2.0
+        return X
+
+    assert_array_equal(transformed(double_in_place, X, "f"), 2.0)
+    assert_array_equal(X, 1.0)
+
+
 def test_objects_keep_their_number():
-    with pytest.raises(ValueError, match="returned 1 rows for 2"):
+    with pytest.raises(ValueError, match="f returned list of 1 rows for 2 rows"):
         transformed(lambda words: words[:1], ["a", "b"], "f")
 
 

@@ -32,13 +32,13 @@ class DifferencesOf:
     With weights w of rows and a_T of transformations, G = sum_T a_T sum_i w_i d_i d_i', s is the same sum of d_i,
     and n = sum_i w_i: G / n is the tangent covariance of Mika (2002), Eq. (3.23), divided by the number of rows.
     ``fold`` has the kernel and the centers, and coordinates without an origin, which differences do not have.
-    ``check`` validates rows, None: they are valid. b m² operations and b m kernel values for each transformation
-    of b rows. Picklable if the functions are.
+    ``prepare`` validates blocks, None: they are valid. b m² operations and b m kernel values for each
+    transformation of b rows. Picklable if the functions are.
     """
 
     transformations: tuple[Transformation, ...]
     fold: MomentsOf
-    check: Callable[[Any], Any] | None = None
+    prepare: Callable[[Block], Block] | None = None
 
     def __call__(self, block: Block) -> Moments:
         total = None
@@ -50,9 +50,9 @@ class DifferencesOf:
 
     def _piece(self, block: Block) -> Moments:
         """The sum over transformations, of which each counts the rows once."""
-        X = block.X if self.check is None else self.check(block.X)
-        here = self.fold.values(X)
-        total, *others = (self._moved(T, replace(block, X=X), here) for T in self.transformations)
+        block = block if self.prepare is None else self.prepare(block)
+        here = self.fold.values(block.X)
+        total, *others = (self._moved(T, block, here) for T in self.transformations)
         for part in others:
             total += replace(part, n=0.0, n_rows=0)
         return total

@@ -84,13 +84,14 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
     invariances : list of functions, default=None
         Transformations that do not change the target, such as ``mercer.invariances.shifts()`` for images: each
-        takes rows and returns as many transformed rows. Transformed copies (virtual rows) join the fit, may become
-        centers, share the weight of their row, and are held out together with it; only rows themselves are
-        evaluated. A number of ``centers`` is then drawn at random from rows and copies.
+        takes rows, as an array, and returns as many transformed rows, each by itself and always the same.
+        Transformed copies (virtual rows) join the fit, may become centers, share the weight of their row, and are
+        held out together with it; only rows themselves are evaluated. A number of ``centers`` is then drawn at
+        random from rows and copies.
     mu : float, "loo" or None, default=None
         None: copies join the fit. Otherwise changes of f under the ``invariances`` are penalized instead, by mu
         sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
-        3.23): one more pass. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
+        3.23): one more pass; centers are rows. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -112,6 +113,8 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     classes_ : ndarray of shape (n_classes,)
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
+    mu_ : float or None
+        The weight of changes under ``invariances``; None: there is no such penalty.
     loo_decision_ : ndarray of shape (n,) or (n, n_classes)
         ``decision_function`` of every training row for the model fitted without it.
     loo_proba_ : ndarray of shape (n, n_classes)

@@ -1,5 +1,6 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from mercer.models.answers import ValueAnswers
 from mercer.models.lazy import lazily_whole
 from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, from_one_state, in_one_step
+from mercer.rows.virtual import Copies
 from mercer.scores.intervals import price_of_choice, warn_of_few_rows
 from mercer.scores.uncertainty import Uncertainty
+from mercer.tuning.passes import with_changes
 from mercer.types import Array, Floats
 
 # Up to so many rows it matters for intervals that kernel and alpha were chosen by their residuals.
@@ -69,13 +72,14 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
     invariances : list of functions, default=None
         Transformations that do not change the target, such as ``mercer.invariances.shifts()`` for images: each
-        takes rows and returns as many transformed rows. Transformed copies (virtual rows) join the fit, may become
-        centers, share the weight of their row, and are held out together with it; only rows themselves are
-        evaluated. A number of ``centers`` is then drawn at random from rows and copies.
+        takes rows, as an array, and returns as many transformed rows, each by itself and always the same.
+        Transformed copies (virtual rows) join the fit, may become centers, share the weight of their row, and are
+        held out together with it; only rows themselves are evaluated. A number of ``centers`` is then drawn at
+        random from rows and copies.
     mu : float, "loo" or None, default=None
         None: copies join the fit. Otherwise changes of f under the ``invariances`` are penalized instead, by mu
         sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
-        3.23): one more pass. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
+        3.23): one more pass; centers are rows. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -96,6 +100,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     ----------
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
+    mu_ : float or None
+        The weight of changes under ``invariances``; None: there is no such penalty.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
@@ -249,11 +255,20 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
             self._left_out_rows,
             self._price_of_choice,
             Budget.from_parameter(self.max_memory),
+            self._copies,
         )
 
     def _moments_of_rows(self) -> Moments:
         self._refuse_lean()
-        return self._moments
+        return with_changes(self._moments, self._state.changes, self.mu_)
+
+    @property
+    def _copies(self) -> Copies | None:
+        """What leaves with a row, if it is not lean."""
+        if "_state" not in vars(self):
+            return None
+        settings = self._state.settings
+        return replace(settings.tangents, mu=self.mu_) if settings.tangents and self.mu_ else settings.copies
 
     def _left_out_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""

@@ -43,13 +43,15 @@ class FitReport:
     negative: float
     error: float
     products: str
+    mu: float | None = None
 
     def __str__(self) -> str:
+        mu = "" if self.mu is None else f", and mu {self.mu:g} for changes under invariances"
         lines = {
             "rows": str(self.n_rows),
             "centers": f"{self.n_centers}, {self.centers}",
             "kernel": str(self.kernel),
-            "alpha": f"{self.alpha:.4g}",
+            "alpha": f"{self.alpha:.4g}{mu}",
             "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out {self.leaving}",
             "compared": self.searched,
             "held-out rows": self.loo,
@@ -202,6 +204,7 @@ def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
         negative=tuned.negative,
         error=tuned.error,
         products=fit.products,
+        mu=fit.mu,
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import gate
 from mercer.centers import CenterSelector
 from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS
 from mercer.gram.moments import Moments
@@ -171,7 +172,7 @@ class ResumableModel(Scored, KernelModel):
             msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
             "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
-        refuse_changes(self._begun_with, parameters_of(self, FIXED))
+        refuse_changes(self._begun_with, _fixed(self))
         state, rows = self._current_state(settings_of(self)), self._batch(X, y, sample_weight)
         try:
             self._state = state.left(rows)
@@ -235,7 +236,7 @@ class ResumableModel(Scored, KernelModel):
         self.__dict__ |= encode.targets.known
         names = getattr(self, "feature_names_in_", None)
         self._state = begin(settings, encode, looked, rng, fold, compared, names, every=every)
-        self._begun_with = parameters_of(self, FIXED)
+        self._begun_with = _fixed(self)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows to add or remove; those in memory are validated."""
@@ -249,7 +250,7 @@ class ResumableModel(Scored, KernelModel):
         settings, rng = settings_of(self), generator(self.random_state)
         refuse_to_go_on(self, decay)
         if "_state" in vars(self):
-            refuse_changes(self._begun_with, parameters_of(self, FIXED))
+            refuse_changes(self._begun_with, _fixed(self))
         else:
             self._begin_with_kept_rows(settings, rng, declared)
         rows = self._batch(X, y, sample_weight)
@@ -307,7 +308,7 @@ def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows)
 def _chooses(settings: Settings) -> bool:
     """Whether kernel, alpha or centers are chosen by the rows."""
     selects = isinstance(settings.centers, Integral | CenterSelector)
-    return settings.alpha is None or not settings.kernel.settled or selects
+    return settings.alpha is None or not settings.kernel.settled or selects or len(settings.mus) > 1
 
 
 def _in_passes(settings: Settings, n: int) -> bool:
@@ -369,7 +370,7 @@ def settings_of(model: ResumableModel) -> Settings:
 def _invariance_of(model: ResumableModel) -> dict[str, Any]:
     """Settings of the copies that join the rows, or of changes that are penalized."""
     copies = as_copies(model.invariances)
-    mu = None if model.mu is None else positive_or_loo("mu", model.mu)
+    mu = None if model.mu is None or model.mu == "loo" else _mu(model.mu)
     if copies is None:
         if model.mu is not None:
             raise ValueError(
@@ -383,6 +384,17 @@ def _invariance_of(model: ResumableModel) -> dict[str, Any]:
             'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
         )
     return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": MUS if mu is None else (mu,)}
+
+
+def _mu(value: Any) -> float:
+    return gate.number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+
+
+def _fixed(model: ResumableModel) -> dict[str, Any]:
+    """Parameters that must not change between batches, and whether copies are rows."""
+    fixed = parameters_of(model, FIXED) | {"mu": None if model.mu is None else "a weight"}
+    given = fixed["invariances"]
+    return fixed | {"invariances": list(given) if isinstance(given, list) else given}
 
 
 def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import Block
-from mercer.rows.table import dense, is_sparse, join, n_rows, take
+from mercer.rows.table import dense, holds_numbers, is_sparse, is_table, join, n_rows, take
 from mercer.types import Array, Floats, Indices
 
 # From rows to as many transformed rows.
@@ -88,9 +88,16 @@ def transformed(transform: Transform, X: Any, name: str) -> Any:
 
     The function gets a copy, so that it may overwrite its argument.
     """
-    moved = transform(X.copy())
-    if not hasattr(X, "shape"):
-        _check_shape(name, f"{n_rows(moved)} rows", n_rows(moved) == n_rows(X), f"{n_rows(X)} rows")
+    try:
+        moved = transform(take(X, np.arange(n_rows(X))))
+    except Exception as error:
+        error.add_note(f"in {name}")
+        raise
+    if moved is None:
+        raise ValueError(f"{name} returned None; a transformation must return the transformed rows")
+    if not holds_numbers(X):
+        found = n_rows(moved) if is_table(moved) else 0
+        _check_shape(name, f"{type(moved).__name__} of {found} rows", found == n_rows(X), f"{n_rows(X)} rows")
         return moved
     if not is_sparse(moved):
         moved = _as_array(moved, name)
@@ -127,7 +134,7 @@ def as_copies(transforms: Any) -> Copies | None:
         return None
     if not isinstance(transforms, Sequence) or isinstance(transforms, str) or not all(map(callable, transforms)):
         raise TypeError(
-            f"invariances={transforms!r}; pass a list of functions that take rows and return as many transformed "
-            "rows, such as mercer.invariances.shifts()"
+            f"invariances is a {type(transforms).__name__}; pass a list of functions that take rows and return as "
+            "many transformed rows, such as mercer.invariances.shifts()"
         )
     return Copies(tuple(transforms)) if len(transforms) else None

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import NumericalWarning, warn
-from mercer.gram import Budget, gram, kernel_blocks, own_values
+from mercer.gram import Budget, cross, gram, kernel_blocks, own_values
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
+from mercer.rows import Block
 from mercer.rows.table import n_rows, take
+from mercer.rows.virtual import Copies
 from mercer.scores.intervals import LeftOut, prediction_intervals, relative_std, residual_intervals
 from mercer.scores.nearby import NearbyResiduals
 from mercer.solvers import CenterVariance, Smoother, center_variance, make_smoother
+from mercer.solvers.leaving import orbit_of
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array
 
@@ -25,6 +28,7 @@ class Uncertainty:
 
     ``rows`` are those that were left out, ``price`` (q,) is a factor of their residuals, ``negative`` the clipped
     part of an indefinite kernel matrix. The kernel matrix of the centers is factored once, if needed: O(m³ / 3).
+    ``copies`` of rows joined the fit, and leave with them.
     """
 
     kernel: Kernel
@@ -38,6 +42,7 @@ class Uncertainty:
     rows: Callable[[], Any]
     price: Callable[[], Array]
     budget: Budget
+    copies: Copies | None = None
 
     def std(self, X: Any, noise: Array) -> Array:
         """Standard deviation (n, q) of a new observation at rows X, with noise (q,)."""
@@ -81,11 +86,19 @@ class Uncertainty:
         if left_out.point is not None:
             variance, X = self._smoother.variance_without(left_out.held_out), take(self.centers, left_out.point)
         else:
-            X, unit, of = self.rows(), left_out.unit, self._center_variance
-            variance = np.concatenate(
-                [of(K, own_values(self.kernel, take(X, rows)), unit[rows]) for rows, K in self._blocks(X)]
-            )
+            X = self.rows()
+            parts = [self._without(take(X, rows), K, left_out.unit[rows]) for rows, K in self._blocks(X)]
+            variance = np.concatenate(parts)
         return NearbyResiduals(self.kernel, X, left_out, relative_std(variance, left_out))
+
+    def _without(self, X: Any, K: Array, unit: Array) -> Array:
+        """Variance of f (n,) at training rows with kernel rows K, for models without ``unit`` of their weight."""
+        of, own = self._center_variance, own_values(self.kernel, X)
+        if self.copies is None:
+            return of(K, own, unit)
+        block = self.copies(Block(X, None, unit, 0))
+        every = np.asarray(cross(self.kernel, block.X, self.kernel.centers(self.centers)), dtype=np.float64)
+        return of.together(every, own, np.asarray(block.weight), orbit_of(self.copies))
 
     def _relative_std(self, X: Any, K: Array) -> Array:
         """Standard deviation (n,) of a new observation at rows X, in units of its noise."""

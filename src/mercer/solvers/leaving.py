@@ -13,6 +13,7 @@ from mercer.gram.products import Parts, combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
 from mercer.rows.virtual import Copies, rows_for_each
+from mercer.solvers.orbits import Orbit
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
 from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array, Floats, Indices
@@ -49,8 +50,7 @@ class LeftOutOf(AgainstCenters):
         if self.copies is None:
             outputs = leaving(K, Y, leaving_weight(block))
         else:
-            size, moved = self.copies.size, self.copies.mu is not None
-            outputs = leaving.together(K, Y, leaving_weight(block), size, differences=moved)
+            outputs = leaving.together(K, Y, leaving_weight(block), orbit_of(self.copies))
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
@@ -64,6 +64,29 @@ class LeftOutOf(AgainstCenters):
     @cached_property
     def _double(self) -> Leaving:
         return self.spectrum.leaving(self.alphas)
+
+
+@dataclass(frozen=True)
+class InfluenceOf(AgainstCenters):
+    """The fold block -> what the targets of its rows move their own outputs (a,), in sum: degrees of freedom."""
+
+    spectrum: MomentSpectrum
+    alphas: Array
+    copies: Copies
+
+    def __call__(self, block: Block) -> Array:
+        leaving, size = self.spectrum.leaving(self.alphas), max(1, PIECE // self.copies.size)
+        total = np.zeros(len(self.alphas))
+        for ends in pieces(block.n_rows, size):
+            part = self.copies(block.cut(*ends))
+            moved = leaving.influence(self.values(part.X), np.asarray(part.weight), orbit_of(self.copies))
+            total += moved.sum(axis=1)
+        return total
+
+
+def orbit_of(copies: Copies) -> Orbit:
+    """How rows leave with their copies."""
+    return Orbit(copies.size, differences=copies.mu is not None)
 
 
 def leaving_weight(block: Block) -> Array:
@@ -121,7 +144,13 @@ class MomentFit:
         return outputs
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
-        return self.spectrum.degrees_of_freedom(alphas)
+        """Traces (a,) of the smoothers; with copies, which are not observed, from the rows of the sample."""
+        if self.copies is None:
+            return self.spectrum.degrees_of_freedom(alphas)
+        fold = InfluenceOf(self.kernel, self.centers, self.spectrum, alphas, self.copies)
+        weight = np.asarray(self.sample.with_weight().weight)
+        traces: Array = self.reduce(self.sample, fold) * (self.spectrum.n / weight.sum())
+        return traces
 
     def error(self, alpha: float, loo: Array) -> float:
         """The bound of the spectrum, for kernel values in the precision of the rows."""

@@ -24,7 +24,8 @@ from mercer.types import Array, Indices
 # Size of one stack of matrices when folds are held out: 64 MiB.
 WORKSPACE = 2**23
 # Operations of a fit without a fold take so many times as long as those of stacked systems: copies, small factors.
-SLOWER = 2.0
+# Its calls for each alpha take as long as so many operations.
+SLOWER, CALLS = 2.0, 2e5
 
 
 def leave_out(
@@ -153,7 +154,8 @@ def _refitting_is_faster(resolvent: Resolvent, t: Array, n_alphas: int) -> bool:
     (u, m), g = resolvent.features.shape, len(t)
     rest = u - int(np.count_nonzero(t == 0.0))
     size = min(rest, m)
-    refit, systems = rest * m * size + n_alphas * size**3 / 3, n_alphas * g**2 * (2 * m + 2 * g / 3)
+    refit = rest * m * size + n_alphas * (size**3 / 3 + CALLS)
+    systems = n_alphas * g**2 * (2 * m + 2 * g / 3)
     # With no point left there is nothing to fit.
     return bool(rest and SLOWER * refit < systems)
 

@@ -31,6 +31,7 @@ float64 and alpha = 1e-12 of the trace: the error of the fit is 657 with these d
 cases models sum coordinates (``mercer.gram.coordinates``): R'^-1 G R^-1 from the start.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,6 +53,7 @@ from mercer.linalg.rank import (
     times_upper,
 )
 from mercer.linalg.threads import map_in_threads
+from mercer.solvers.orbits import Orbit
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
@@ -202,33 +204,34 @@ class Leaving:
         residual /= stays[:, :, None]
         return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
 
-    def together(self, K: Floats, Y: Array, unit: Array, size: int, *, differences: bool = False) -> Floats:
-        """Outputs (a, b / size, q) of the first of every ``size`` rows if all of these are held out together.
+    def together(self, K: Floats, Y: Array, unit: Array, orbit: Orbit) -> Floats:
+        """Outputs (a, f, q) of the rows of f orbits, with kernel rows K (f size, m), if each leaves as a whole.
 
-        With the leverages H of such rows, their weights U that leave and residuals r, those of the model without
-        them are e = (I - H U)^-1 r, from e = r + H U e. O(b m r + a b size r). With ``differences`` it is not the
-        outputs of the other rows that were fitted, but their differences from that of the first one, to zero.
+        O(f size m r + a f size² r).
         """
-        dtype = self.basis.dtype
-        f, (r, a), q = len(K) // size, self.inverse.shape, Y.shape[1]
-        phi = self._product(np.asarray(K, dtype=dtype)).reshape(f, size, r)
-        counts, targets = np.ones((size, 1)), Y.reshape(f, size, 1, q)
-        if differences:
-            counts[1:], phi[:, 1:] = 0.0, phi[:, 1:] - phi[:, :1]
-            targets = targets * counts[:, :, None]
-        phi -= counts.astype(dtype) * self.shift
-        fitted = (phi.reshape(-1, r) @ self.slopes).reshape(f, size, a, q)
-        residual = targets - fitted - counts[:, :, None] * self.target_mean
-        root = np.sqrt(unit).reshape(f, size, 1)
-        # A little more than one: rows that together determine a direction have a leverage of 1 up to rounding.
-        one = (1.0 + np.finfo(dtype).eps) * np.eye(size)
-        outputs = np.empty((a, f, q), dtype=dtype)
-        for i in range(a):
-            H = (phi * self.inverse[:, i]) @ phi.transpose(0, 2, 1) + self.constant * (counts @ counts.T)
+        phi, H = self._orbits(K, orbit)
+        (f, size), q = phi.shape[:2], Y.shape[1]
+        counts = orbit.counts[:, :, None]
+        fitted = (phi.reshape(f * size, -1) @ self.slopes).reshape(f, size, -1, q)
+        residual = counts * (Y.reshape(f, size, 1, q) - self.target_mean) - fitted
+        outputs = np.empty((residual.shape[2], f, q), dtype=phi.dtype)
+        for i, own in enumerate(H):
             e = residual[:, :, i]
-            moved = np.linalg.solve(one - root * H * root.transpose(0, 2, 1), root * e)
-            outputs[i] = Y[::size] - e[:, 0] - (H[:, :1] @ (root * moved))[:, 0]
+            moved = e[:, 0] + np.einsum("fs,fsq->fq", orbit.pull(own, unit.reshape(f, size)), e)
+            outputs[i] = Y[::size] - moved
         return outputs
+
+    def influence(self, K: Floats, weight: Array, orbit: Orbit) -> Array:
+        """df(x)/dy (a, f) for rows of f orbits with weights (f size,): what each target moves its own output."""
+        phi, H = self._orbits(K, orbit)
+        w = weight.reshape(phi.shape[:2]) * orbit.counts[:, 0]
+        return np.array([np.einsum("fs,fs->f", own[:, 0], w) for own in H])
+
+    def _orbits(self, K: Floats, orbit: Orbit) -> tuple[Floats, Iterator[Floats]]:
+        """Features (f, size, r), and for every alpha the leverages (f, size, size) of a unit of weight."""
+        phi = orbit.features(self._product(np.asarray(K, dtype=self.basis.dtype)), self.shift)
+        constant = self.constant * (orbit.counts @ orbit.counts.T)
+        return phi, ((phi * inverse) @ phi.transpose(0, 2, 1) + constant for inverse in self.inverse.T)
 
     def _product(self, K: Floats) -> Floats:
         """K B (b, r)."""
@@ -256,11 +259,13 @@ class MomentProblem:
 
     def spectrum(self, alpha: float | None = None) -> MomentSpectrum:
         """For every alpha, or for one."""
-        penalty, used = self._penalty, self._used
-        G, C = self._centered
-        found = None if alpha is None else _for_one_alpha(G, alpha, penalty, self._diagonal)
+        found = None if alpha is None else self.factored(alpha)
         if found is None:
-            found = _for_every_alpha(G, penalty, self._diagonal)
+            found = self._spectrum(_for_every_alpha(self._centered[0], self._penalty, self._diagonal))
+        return found
+
+    def _spectrum(self, found: "_Directions") -> MomentSpectrum:
+        penalty, used, C = self._penalty, self._used, self._centered[1]
         certain = found.certain
         basis = found.basis if certain.all() else found.basis[:, certain]
         of_values, mean = _of_kernel_values(self.moments, penalty.kept, basis, found.triangular)
@@ -282,16 +287,16 @@ class MomentProblem:
             triangular=found.triangular and np.array_equal(penalty.kept, np.arange(len(used.s))),
         )
 
-    def degrees_of_freedom(self, G: Array, alpha: float) -> float:
-        """The trace of the smoother if the rows have centered sums G (m, m), in the coordinates of the moments,
-        and the rest of the sums is a penalty.
-        """
+    def factored(self, alpha: float) -> MomentSpectrum | None:
+        """For one alpha by a Cholesky factor; None if it does not have enough digits."""
         found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal)
-        if found is None:
-            found = _for_every_alpha(self._centered[0], self._penalty, self._diagonal)
-        kept, basis = self._penalty.kept, found.basis[:, found.certain]
-        own = np.einsum("ij,ij->j", basis, multiply(G[np.ix_(kept, kept)], basis))
-        return float((own / (found.values + alpha * found.norms)[found.certain]).sum()) + float(self.intercept)
+        return None if found is None else self._spectrum(found)
+
+    @cached_property
+    def trace(self) -> float:
+        """Sum of the eigenvalues, the unit of alpha; O(m³) if the sums do not include the penalty."""
+        G = self._centered[0]
+        return float(np.trace(G if self._penalty.R is None else self._penalty.in_coordinates(G)))
 
     @cached_property
     def _penalty(self) -> "_Penalty":

@@ -18,6 +18,7 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
+from mercer.solvers.orbits import Orbit
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Floats, Indices
 
@@ -145,6 +146,17 @@ class CenterVariance:
             variance /= np.maximum(1.0 - unit * variance, LEAST_LEFT)
         if self.among is not None:
             known = (self._coordinates(Kx) ** 2).sum(axis=0)
+            variance += np.maximum(own - known, 0.0) / self.alpha
+        return variance
+
+    def together(self, Kx: Array, own: Array, unit: Array, orbit: Orbit) -> Array:
+        """(f,) for the rows of orbits with kernel rows Kx (f size, m), without the weights ``unit`` (f size,)."""
+        half = self.penalized.half_solve
+        phi = orbit.features(half(self._coordinates(Kx)).T, half(self._coordinates(self.kernel_mean[None]))[:, 0])
+        V = phi @ phi.transpose(0, 2, 1) + self.constant * (orbit.counts @ orbit.counts.T)
+        variance: Array = V[:, 0, 0] + np.einsum("fs,fs->f", orbit.pull(V, unit.reshape(V.shape[:2])), V[:, :, 0])
+        if self.among is not None:
+            known = (self._coordinates(Kx[:: orbit.size]) ** 2).sum(axis=0)
             variance += np.maximum(own - known, 0.0) / self.alpha
         return variance
 

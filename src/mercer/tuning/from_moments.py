@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import NumericalError
-from mercer.gram import self_similarity
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import Moments
 from mercer.linalg.threads import at_most
@@ -53,16 +52,15 @@ def finish(
     a fold, if rows are held out together.
     """
     m = n_rows(choice.centers.rows)
+    near = None
     if m > MANY and task.alpha is None and choice.alpha is not None and part is None:
         near = _path_near(choice, choice.alpha, moments, task, judges)
-        if near is not None:
-            choice, task = (
-                replace(choice, paths=(*choice.paths, near)),
-                replace(task, alpha=near.alphas[near.best]),
-            )
+    if near is not None:
+        task = replace(task, alpha=float(near.alphas[near.best]))
     with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
         fits = moment_fit(choice, moments, task, part)
-    return tuned_by(choice, fits, fits.spectrum, task, judges)
+    tuned = tuned_by(choice, fits, fits.spectrum, task, judges)
+    return tuned if near is None else replace(tuned, paths=(*choice.paths, near))
 
 
 def _path_near(
@@ -76,20 +74,20 @@ def _path_near(
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
     few = task.some(choice.kernel, rows)
     judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept)
-    trace = moments.n * float(self_similarity(choice.kernel, few.sample.X).mean())
+    least, most = np.array([LEAST_SHARE, ALPHAS[-1]]) * (problem.trace or 1.0)
 
     def score(alpha: float) -> float:
-        fits = _fit_of(choice, problem.spectrum(alpha), few)
-        if not fits.spectrum.triangular:
+        spectrum = problem.factored(alpha)
+        if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        return float(judge(fits.left_out(np.array([alpha])))[0])
+        return float(judge(_fit_of(choice, spectrum, few).left_out(np.array([alpha])))[0])
 
     words = f"Cholesky factors for {n_rows(choice.centers.rows):,} centers"
     with suppress(NumericalError), stage(words, verbose=task.verbose):
         scores = scores_near(
             lambda alphas: np.array([*map(score, alphas.tolist())]),
             start,
-            (LEAST_SHARE * trace, ALPHAS[-1] * trace),
+            (least, most),
         )
         return TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
     return None

@@ -148,6 +148,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
     compared = _compared(kernel, task, rng) if compared is None else compared
     chosen, n_centers = compared.kernel, task.n_centers
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
+    if task.copies is not None and task.virtual_centers:
+        words += f" and {task.copies.size - 1} copies of each"
     if task.few_enough and n_centers is not None:
         words += _words_of_number(compared.enough, None if known or task.sizes.lowered else n_centers)
         if compared.enough is not None:

@@ -110,7 +110,7 @@ class OrientedState:
         m = len(state.factor.R)
         fold = MomentsOf(state.kernel, state.centers, np.float64, _coordinates(state, np.zeros(m)))
         found: Moments = rows.reduce(
-            DifferencesOf(self.transformations, fold, state.check), phase="noise", verbose=verbose
+            DifferencesOf(self.transformations, fold, Checked(state.check)), phase="noise", verbose=verbose
         )
         return found
 

@@ -27,14 +27,13 @@ from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
-from mercer.solvers.ridge import MomentProblem
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.from_moments import finish
 from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
-from mercer.tuning.path import Tuned
+from mercer.tuning.path import TIE, Tuned
 from mercer.types import Indices
 
 # Relative error of sums of squares in float32.
@@ -90,7 +89,7 @@ class Gatherer:
         moved = [Transformation(f, share, name_of(i, f)) for i, f in enumerate(tangents.transforms)]
         with at_most(self.threads):
             found: Moments = rows.reduce(
-                DifferencesOf(tuple(moved), fold, self.encode.check), phase="differences", verbose=verbose
+                DifferencesOf(tuple(moved), fold, self.encode), phase="differences", verbose=verbose
             )
         return found
 
@@ -182,24 +181,21 @@ class PassState:
         parts = None if self.fold is None else part
         with at_most(held.task.sizes.threads):
             found = [(self._tuned(held, mu, parts), mu) for mu in self.settings.mus or (None,)]
-        tuned, mu = min(found, key=lambda each: each[0].paths[-1].least[0])
+        best = min(float(tuned.paths[-1].least[0]) for tuned, _ in found)
+        # The least weight of those that are equal up to rounding.
+        tuned, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
         return replace(self.concluded(held, tuned), mu=mu)
 
     def _tuned(
         self, held: "HeldSample", mu: float | None, part: Callable[[int], tuple[Moments, Moments | None]] | None
     ) -> Tuned:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        parts = None if part is None else lambda f: _with_changes(*part(f), mu)
-        sums, task, choice = _with_changes(self.moments, self.changes, mu), held.task, self.gather.choice
+        parts = None if part is None else lambda f: with_changes(*part(f), mu)
+        sums, task, choice = with_changes(self.moments, self.changes, mu), held.task, self.gather.choice
         if mu:
             assert self.settings.tangents is not None
             task = replace(task, copies=replace(self.settings.tangents, mu=mu))
-        tuned = finish(choice, sums, task, judges=held.judges, part=parts)
-        if not mu:
-            return tuned
-        G = (self.moments if task.intercept else self.moments.without_means()).centered()[0]
-        problem = MomentProblem(sums, choice.factor, task.intercept)
-        return replace(tuned, degrees_of_freedom=problem.degrees_of_freedom(G, tuned.alpha))
+        return finish(choice, sums, task, judges=held.judges, part=parts)
 
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
@@ -365,9 +361,12 @@ def _every_copy(settings: Settings, load: Load) -> bool:
     return known and load.n is not None and load.n <= EVERY_ROW
 
 
-def _with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:
+def with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:
     """Moments of rows, and with the weight mu of differences, which have no mean and the targets zero."""
-    return replace(moments, G=moments.G + mu * changes.G) if mu and changes is not None else moments
+    if not mu:
+        return moments
+    assert changes is not None
+    return replace(moments, G=moments.G + mu * changes.G)
 
 
 def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
