@@ -286,3 +286,11 @@ def test_blocks_cannot_all_be_centers(rows):
 def test_equal_rows_have_no_component():
     with pytest.raises(ValueError, match="no variance"):
         OrientedKernelPCA(noise=shifted).fit(np.ones((5, 2)))
+
+
+def test_several_samples_of_noise_are_a_list(rows):
+    X = rows
+    few, more = 0.1 * X[:20], X[20:50] * 0.2
+    listed = OrientedKernelPCA(2, RBF(gamma=0.1), noise=[few, more]).fit(X)
+    paired = OrientedKernelPCA(2, RBF(gamma=0.1), noise=[(few, 1.0), (more, 1.0)]).fit(X)
+    assert_allclose(listed.transform(X), paired.transform(X), atol=1e-10)

@@ -108,14 +108,14 @@ class OrientedKernelPCA(SubspaceModel):
 
     Examples
     --------
-    Rows vary along three columns; the third is disturbed.
+    Rows vary along three columns; changes of the third are noise.
 
     >>> import numpy as np
     >>> from mercer import OrientedKernelPCA
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3)) * (1.0, 2.0, 3.0)
     >>> def disturbed(X):
-    ...     return X + np.random.default_rng(len(X)).normal(size=(len(X), 1)) * (0.0, 0.0, 1.0)
+    ...     return X + (0.0, 0.0, 1.0)
     >>> model = OrientedKernelPCA(2, "linear", noise=disturbed).fit(X)
     >>> np.abs(np.corrcoef(model.transform(X).T, X.T)[:2, 2:]).round(1)
     array([[0., 1., 0.],
@@ -249,10 +249,10 @@ def parts_of(noise: Any) -> list[tuple[str, Any, float]]:
 
 
 def _is_list(noise: Any) -> bool:
-    """Whether this is a list of functions and pairs, and not of rows or blocks."""
+    """Whether this is a list of functions, tables and pairs, and not of rows or blocks."""
     if not isinstance(noise, list | tuple) or _is_pair(noise):
         return False
-    return any(callable(part) or _is_pair(part) for part in noise)
+    return any(callable(part) or _is_pair(part) or getattr(part, "ndim", 0) == 2 for part in noise)
 
 
 def _is_pair(part: Any) -> bool:

@@ -35,6 +35,7 @@ from mercer.models.validation import (
     under_parameters,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
 from mercer.scores.knowledge import Knowledge, learn
@@ -130,7 +131,7 @@ class ResumableModel(Scored, KernelModel):
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))
-        rows = MemoryRows(X, y, None if sample_weight is None else weight)
+        rows = _in_memory(settings, X, y, None if sample_weight is None else weight)
         if _in_passes(settings, len(y)):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
@@ -243,7 +244,7 @@ class ResumableModel(Scored, KernelModel):
         if outside_memory(X):
             return read_blocks(self, X, y, sample_weight, first="_state" not in vars(self))
         X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
-        return MemoryRows(X, y, None if sample_weight is None else weight)
+        return _in_memory(settings_of(self), X, y, None if sample_weight is None else weight)
 
     def _add(self, X: Any, y: Any, sample_weight: Any, decay: float, declared: ArrayLike | None = None) -> Self:
         """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
@@ -295,6 +296,12 @@ class ResumableModel(Scored, KernelModel):
     def _solution(self) -> dict[str, Any]:
         """The fitted attributes that follow from the state."""
         return attributes_of(self._state.targets, self._state.solved(None), self._state.settings)
+
+
+def _in_memory(settings: Settings, X: Any, y: Any, weight: Array | None) -> MemoryRows:
+    """Rows in blocks that have the usual size with their copies, so that threads share them."""
+    size = max(rows_for_each(settings.copies), rows_for_each(settings.tangents))
+    return MemoryRows(X, y, weight, block_rows=max(1, BLOCK_ROWS // size))
 
 
 def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows) -> Anew | None:

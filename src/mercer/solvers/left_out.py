@@ -23,6 +23,8 @@ from mercer.types import Array, Indices
 
 # Size of one stack of matrices when folds are held out: 64 MiB.
 WORKSPACE = 2**23
+# Small problems have so much: 2 MiB.
+LEAST_SPACE = 2**18
 # Operations of a fit without a fold take so many times as long as those of stacked systems: copies, small factors.
 # Its calls for each alpha take as long as so many operations.
 SLOWER, CALLS = 2.0, 2e5
@@ -114,7 +116,7 @@ def _folds_left_out(resolvent: Resolvent, observations: Observations, alphas: Ar
 def _pieces(resolvent: Resolvent, stack: Indices, n_alphas: int) -> Iterator[tuple[slice, Indices]]:
     """Alphas, and folds of a stack (f, g) of entries, for which there is memory at once."""
     # At most two matrices of the size of U, for which there was memory during the decomposition.
-    most = min(WORKSPACE, 2 * len(resolvent.root_weight) * resolvent.width)
+    most = min(WORKSPACE, max(2 * len(resolvent.root_weight) * resolvent.width, LEAST_SPACE))
     g = stack.shape[1]
     systems = max(1, most // (g * (resolvent.width + 4 * g) + 1))
     step = min(systems, n_alphas)
