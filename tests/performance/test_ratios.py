@@ -187,11 +187,11 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
         assert_ratio_below(2.5, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 
 
-@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 2.6)])
+@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 3.0)])
 def test_a_fit_adds_little_to_its_pass(many, alpha, most):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
-    model = KernelFisherClassifier(RBF(gamma=0.05), alpha=alpha, centers=Z)
+    model = KernelFisherClassifier(RBF(gamma=0.05), alpha=alpha, centers=Z, random_state=0)
     # Sample, precision test, factors and leave-one-out, whatever the number of rows; here there are few.
     assert_ratio_below(most, lambda: model.fit(X, y), lambda: rows.reduce(fold), clock=time.process_time)
 
