@@ -35,7 +35,7 @@ class OrientedKernelPCA(SubspaceModel):
 
     ``OrientedKernelPCA(2, noise=f)`` with a function f that shifts, turns or disturbs rows finds components that
     hardly change when rows do so. The width is a parameter of the kernel, as in
-    ``OrientedKernelPCA(kernel=RBF(gamma=0.1), noise=f)``.
+    ``OrientedKernelPCA(kernel=RBF(gamma=0.1))``.
 
     Finds w_1, w_2, ... of unit length that maximize, one after another,
 
