@@ -26,8 +26,7 @@ WORKSPACE = 2**23
 # Small problems have so much: 2 MiB.
 LEAST_SPACE = 2**18
 # Operations of a fit without a fold take so many times as long as those of stacked systems: copies, small factors.
-# Its calls for each alpha take as long as so many operations.
-SLOWER, CALLS = 2.0, 2e5
+SLOWER = 2.0
 
 
 def leave_out(
@@ -156,8 +155,7 @@ def _refitting_is_faster(resolvent: Resolvent, t: Array, n_alphas: int) -> bool:
     (u, m), g = resolvent.features.shape, len(t)
     rest = u - int(np.count_nonzero(t == 0.0))
     size = min(rest, m)
-    refit = rest * m * size + n_alphas * (size**3 / 3 + CALLS)
-    systems = n_alphas * g**2 * (2 * m + 2 * g / 3)
+    refit, systems = rest * m * size + n_alphas * size**3 / 3, n_alphas * g**2 * (2 * m + 2 * g / 3)
     # With no point left there is nothing to fit.
     return bool(rest and SLOWER * refit < systems)
 
