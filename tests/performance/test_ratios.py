@@ -49,6 +49,16 @@ def assert_ratio_below(most, ours, bare, repeats=5, clock=time.perf_counter):
     )
 
 
+def assert_usual_ratio_below(most, ours, bare, repeats=15):
+    """The median of ratios of processor time, of pairs one after the other, is less than ``most``.
+
+    For unequal times: the shorter one may be run whole while the processor is fast, the longer one never.
+    """
+    pairs = [[seconds(run, time.process_time) for run in (ours, bare)] for _ in range(repeats)]
+    ratio = np.median([own / other for own, other in pairs])
+    assert ratio < most, f"{ratio:.2f} times the {np.median(pairs, axis=0)[1]:.3g} s beside it; at most {most}"
+
+
 def seconds(run, clock=time.perf_counter):
     start = clock()
     run()
@@ -187,13 +197,13 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
         assert_ratio_below(2.5, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 
 
-@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 3.0)])
+@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 2.6)])
 def test_a_fit_adds_little_to_its_pass(many, alpha, most):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
     model = KernelFisherClassifier(RBF(gamma=0.05), alpha=alpha, centers=Z, random_state=0)
     # Sample, precision test, factors and leave-one-out, whatever the number of rows; here there are few.
-    assert_ratio_below(most, lambda: model.fit(X, y), lambda: rows.reduce(fold), clock=time.process_time)
+    assert_usual_ratio_below(most, lambda: model.fit(X, y), lambda: rows.reduce(fold))
 
 
 def test_predicting_many_rows_costs_little_more_than_its_bare_loop(many):

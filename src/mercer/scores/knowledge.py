@@ -12,7 +12,7 @@ the deterministic training conditional of Quiñonero-Candela and Rasmussen (2005
 each row, however many centers the model itself has.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from mercer.gram import cross, own_values
 from mercer.gram.blocks import BLOCK_SIZE, cuts, evaluator
 from mercer.kernels import Kernel
 from mercer.linalg import eigen_psd, factor_spd, largest_pivots
+from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.table import in_double, n_rows, take
 from mercer.scores.evidence import Training, weighted_quantile
 from mercer.solvers.smoother import LEAST_LEFT
@@ -54,8 +55,8 @@ SAME = 1e-5
 # Squares and sums of kernel values are finite up to this one.
 HUGE = 1e140
 
-# Slices of rows, their k(x, x) and their coordinates.
-Block = tuple[slice, Array, Array]
+# From a slice of rows to their k(x, x) and coordinates.
+Coordinates = Callable[[slice], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,11 @@ class Knowledge:
 
     def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
-        return self.parts_in(self.coordinates(X))
+        return self.parts_in(self.pieces(X), self.coordinates(X))
 
-    def parts_in(self, blocks: Iterable[Block]) -> "VarianceParts":
-        """The same from blocks of coordinates."""
-        parts = [self.parts_of(own, phi) for _, own, phi in blocks]
+    def parts_in(self, pieces: Sequence[slice], coordinates: "Coordinates") -> "VarianceParts":
+        """The same from coordinates of pieces of rows, several at once."""
+        parts = map_in_threads(lambda rows: self.parts_of(*coordinates(rows)), pieces)
         if not parts:
             return VarianceParts(*(np.zeros(0) for _ in range(5)))
         return VarianceParts(*(np.concatenate(values) for values in zip(*(part.arrays for part in parts))))
@@ -118,10 +119,15 @@ class Knowledge:
         prior, leverage = _squares(centered) + unspanned, _squares(centered @ self.half) + self.constant
         return VarianceParts(leverage, unspanned, prior, spanned, np.full(len(own), self.constant))
 
-    def coordinates(self, X: Any) -> Iterator[Block]:
-        """Slices of rows in memory, their k(x, x) and coordinates phi; a block at a time in float64."""
+    def pieces(self, X: Any) -> list[slice]:
+        """Rows in memory, a few at a time."""
+        return list(cuts(n_rows(X), max(1, BLOCK_SIZE // (SMALLER * len(self.mean)))))
+
+    def coordinates(self, X: Any) -> "Coordinates":
+        """What gives k(x, x) (n,) and coordinates phi (n, r) of a piece of rows in memory, in float64."""
         values = evaluator(self.kernel, self.centers)
-        for rows in cuts(n_rows(X), max(1, BLOCK_SIZE // (SMALLER * len(self.mean)))):
+
+        def of_piece(rows: slice) -> tuple[Array, Array]:
             part = in_double(take(X, rows))
             known = self.kernel.takes_values
             own = (
@@ -134,7 +140,9 @@ class Knowledge:
             # Written so that it holds for values that are not numbers.
             if not max(phi.max(), -phi.min()) <= HUGE:
                 phi = np.clip(np.nan_to_num(phi), -HUGE, HUGE)
-            yield rows, own, phi
+            return own, phi
+
+        return of_piece
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,7 @@ class VarianceParts:
         return self.leverage, self.unspanned, self.prior, self.spanned, self.constant
 
 
+@one_blas_thread()
 def learn(
     kernel: Kernel,
     training: Training,
@@ -181,15 +190,15 @@ def learn(
     try:
         diagonal = float(weight @ K.diagonal() / weight.sum())
         start = _start(kernel, X, candidates[pivots], diagonal)
-        blocks = _blocks(start, X, keep=keep)
-        knowledge = _fitted(start, blocks(), training.weight, alpha, degrees_of_freedom)
+        pieces, coordinates = start.pieces(X), _kept(start, X, keep=keep)
+        knowledge = _fitted(start, pieces, coordinates, training.weight, alpha, degrees_of_freedom)
         alone = np.bincount(rows.point, part.count)[some] < 1.5
         fold = None if training.fold is None else training.fold[candidates]
         lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(_left_out(knowledge, blocks, training, used, candidates, lost))
+    known = knowledge.known(_left_out(knowledge, pieces, coordinates, training, used, candidates, lost))
     # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
     like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
@@ -217,17 +226,20 @@ def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
     return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CANDIDATES)]])
 
 
-def _blocks(knowledge: Knowledge, X: Any, *, keep: bool = True) -> Callable[[], Iterable[Block]]:
-    """What walks over the coordinates of rows in memory: kept, or computed anew if they are many."""
+def _kept(knowledge: Knowledge, X: Any, *, keep: bool = True) -> Coordinates:
+    """Coordinates of pieces of rows in memory: kept, or computed anew if they are many."""
+    coordinates = knowledge.coordinates(X)
     if not keep or n_rows(X) * len(knowledge.mean) > MOST_KEPT:
-        return lambda: knowledge.coordinates(X)
-    kept = list(knowledge.coordinates(X))
-    return lambda: kept
+        return coordinates
+    pieces = knowledge.pieces(X)
+    kept = dict(zip((rows.start for rows in pieces), map_in_threads(coordinates, pieces)))
+    return lambda rows: kept[rows.start]
 
 
 def _left_out(
     knowledge: Knowledge,
-    blocks: Callable[[], Iterable[Block]],
+    pieces: Sequence[slice],
+    coordinates: Coordinates,
     training: Training,
     used: Indices,
     candidates: Indices,
@@ -237,13 +249,13 @@ def _left_out(
 
     ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
     """
-    parts = knowledge.parts_in(blocks())
+    parts = knowledge.parts_in(pieces, coordinates)
     leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
     if training.fold is None:
         leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_LEFT)
     else:
         leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
-        phi = np.concatenate([phi for _, _, phi in blocks()])
+        phi = np.concatenate([coordinates(rows)[1] for rows in pieces])
         psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
@@ -304,15 +316,23 @@ def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> Knowled
 
 
 def _fitted(
-    start: Knowledge, blocks: Iterable[Block], weight: Array, alpha: float | None, degrees_of_freedom: float
+    start: Knowledge,
+    pieces: Sequence[slice],
+    coordinates: Coordinates,
+    weight: Array,
+    alpha: float | None,
+    degrees_of_freedom: float,
 ) -> Knowledge:
     """The variance of a fit to rows of weights (n,); if alpha is None, it follows from the degrees of freedom."""
     total, r = float(weight.sum()), len(start.mean)
     first, second, own = np.zeros(r), np.zeros((r, r)), 0.0
     # Sums of phi instead of kernel values: a Gram matrix, however dependent the centers are.
-    for rows, values, phi in blocks:
+    for rows in pieces:
+        values, phi = coordinates(rows)
         first += weight[rows] @ phi
-        second += (phi * weight[rows, None]).T @ phi
+        weighted = phi * np.sqrt(weight[rows])[:, None]
+        # With itself, which BLAS does in half the time.
+        second += weighted.T @ weighted
         own += float(weight[rows] @ values)
     mean = first / total
     scatter = second - np.outer(mean, first)
