@@ -19,7 +19,7 @@ and sections 3.4.7, 3.4.8. Conjugates are those in f: sup_f g f - loss(y, f).
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -150,6 +150,10 @@ class SquaredHinge(SmoothLoss):
     def conjugate(self, y: Array, g: Array) -> Array:
         return np.where(y * g <= 0.0, y * g + 0.5 * g**2, np.inf)
 
+    def corners(self, y: Array) -> Corners:
+        """Arcs without end in place of corners."""
+        return Corners(y, np.where(y > 0.0, np.inf, 0.0), np.where(y < 0.0, np.inf, 0.0), bend=1.0)
+
 
 @dataclass(frozen=True)
 class Logistic(SmoothLoss):
@@ -255,6 +259,10 @@ class Rounded(SmoothLoss):
 
     def conjugate(self, y: Array, g: Array) -> Array:
         return self.loss.conjugate(y, g) + 0.5 * self.bend * g**2
+
+    def corners(self, y: Array) -> Corners:
+        """The same loss in the common form."""
+        return replace(self.loss.corners(y), bend=self.bend)
 
     def _beyond(self, y: Array, f: Array) -> tuple[Corners, Array]:
         """The common form, and how far targets are above f (n,), less the tolerance."""

@@ -1,0 +1,240 @@
+r"""Exact leave-one-out of losses made of lines and parabolas: the path of the fit as a row is taken out.
+
+    min over v, b   sum_i w_i loss(y_i, f_i) + ridge / 2 |v|²,    f = Phi v + b,    v = Phi'beta / ridge
+
+Here beta_j is a decreasing function of f_j that consists of flat and sloped segments (vertical at corners). Let a
+row leave, and a force act in its place that shrinks from its beta to zero: the solution moves on a straight line
+until a row comes to the end of its segment (Cauwenberghs and Poggio 2001; Hastie et al. 2004). With K = Phi Phi' /
+ridge and the sloped rows S, for which f_j + d_j beta_j is constant, the matrix
+
+    [ 0       1'      ]
+    [ 1   K_SS + D_S  ]
+
+is inverted once for all rows that leave; rows J whose segment is not that of the fit to all need a system of |J|
+equations. So a path costs O(|J|³ + n |J|) for each of its bends, the first O(n² m + n² |S|), and memory of 3 n².
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.solvers.programs.losses import Corners
+from mercer.solvers.programs.program import Program, Solution
+from mercer.types import Array, Indices
+
+# A path that has not ended after so many bends is given up.
+MOST_BENDS = 500
+# So many turns for each row end the way from arcs to corners.
+MOST_TURNS = 10
+# Corners are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
+# inverse, so that every matrix has an inverse.
+TINY_BEND, TINY_PENALTY = 1e-9, 1e-9
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """beta as a function of f for each row: flat at w up, sloped to zero, flat at zero, sloped, flat at -w down.
+
+    ``low`` and ``high`` (5, n) are the ends of these: of f where they are flat, of beta where they slope. There f is
+    ``line`` (n,) - d beta; ``flat`` (5, n) is beta where it is constant.
+    """
+
+    low: Array
+    high: Array
+    edges: Array
+    flat: Array
+    line: Array
+    empty: Array
+
+    @classmethod
+    def of(cls, form: Corners, weight: Array, bend: Array) -> "_Segments":
+        """For arcs of length ``bend`` (n,)."""
+        before, after = form.target - form.epsilon, form.target + form.epsilon
+        first, last = before - bend * form.up, after + bend * form.down
+        top, zero, bottom = weight * form.up, np.zeros_like(before), -weight * form.down
+        infinite, never = np.full_like(before, np.inf), np.zeros(len(before), dtype=bool)
+        return cls(
+            low=np.stack([-infinite, zero, before, bottom, last]),
+            high=np.stack([first, top, after, zero, infinite]),
+            edges=np.stack([first, before, after, last]),
+            flat=np.stack([top, zero, zero, zero, bottom]),
+            line=np.stack([zero, before, zero, after, zero]),
+            empty=np.stack([never, form.up == 0.0, never | (form.epsilon == 0.0), form.down == 0.0, never]),
+        )
+
+    def at(self, f: Array) -> Indices:
+        """The segment (n,) of every row by its f (n,)."""
+        return np.asarray((f >= self.edges).sum(axis=0))
+
+    def after(self, j: int, segment: int, way: int) -> int:
+        """The next segment of row j that is not empty, up or down in f."""
+        segment += way
+        while self.empty[segment, j]:
+            segment += way
+        return segment
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fit to all rows: segments (n,), beta and f (n,), d (n,), and how both answer to changes (n, n).
+
+    Column j of ``answer`` is for rows on flat segments the change of their f, for the others that of their beta, if
+    beta_j changes by one (j on a flat segment), or f_j + d_j beta_j (on a sloped one).
+    """
+
+    segments: _Segments
+    segment: Indices
+    beta: Array
+    f: Array
+    d: Array
+    K: Array
+    border: float | None
+    answer: Array
+
+    @classmethod
+    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "Fit | None":
+        """From a solution with arcs of length ``bend`` for corners; None if the way from there did not end."""
+        K = program.Phi @ program.Phi.T / program.ridge
+        size = float(K.trace()) / len(K) or 1.0
+        arcs = np.maximum(form.bend, TINY_BEND * size * program.weight)
+        f = program.outputs(found.coef, found.intercept)
+        segments, d = _Segments.of(form, program.weight, arcs), arcs / program.weight
+        segment = _Segments.of(form, program.weight, np.maximum(bend, arcs)).at(f)
+        border = TINY_PENALTY / size if program.has_intercept else None
+        fit = cls(segments, segment, found.beta, f, d, K, border, _answer(K, d, segment % 2 == 1, border))
+        return fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
+
+    def _with_corners(self, d: Array) -> "Fit | None":
+        """The fit with shorter arcs than those in d (n,)."""
+        # Shorter arcs are like the long ones moved by so much of f; now they are moved back.
+        path = _Path.of(self, _Drive(-1, 0.0, 0.0, (d - self.d) * self.beta))
+        if not path.follow(1.0, MOST_TURNS * len(d)):
+            return None
+        answer = _answer(self.K, self.d, path.segment % 2 == 1, self.border)
+        return replace(self, segment=path.segment, beta=path.beta, f=path.f, answer=answer)
+
+    def without(self, i: int, share: float) -> float:
+        """The output of row i without a share of its weight; NaN if the path did not end."""
+        force = share * float(self.beta[i])
+        if force == 0.0:
+            return float(self.f[i])
+        path = _Path.of(self, _Drive(i, share, -np.sign(force), np.zeros(len(self.f))))
+        return float(path.f[i]) if path.follow(abs(force), MOST_BENDS) else float("nan")
+
+
+def _answer(K: Array, d: Array, slopes: Array, border: float | None) -> Array:
+    """Answers (n, n) to changes, by pivots on the sloped rows and the intercept, whose penalty is the border."""
+    flat, answer = ~slopes, np.empty_like(K)
+    A, across = K[np.ix_(slopes, slopes)], K[np.ix_(slopes, flat)]
+    A[np.diag_indices_from(A)] += d[slopes]
+    if border is not None:
+        A = np.pad(A, ((1, 0), (1, 0)), constant_values=1.0)
+        A[0, 0] = -border
+        across = np.vstack([np.ones(across.shape[1]), across])
+    inverse = np.linalg.inv(A)
+    moved = inverse @ across
+    own = slice(0 if border is None else 1, None)
+    answer[np.ix_(slopes, slopes)] = inverse[own, own]
+    answer[np.ix_(slopes, flat)] = -moved[own]
+    answer[np.ix_(flat, slopes)] = moved[own].T
+    answer[np.ix_(flat, flat)] = K[np.ix_(flat, flat)] - across.T @ moved
+    return answer
+
+
+@dataclass(frozen=True)
+class _Drive:
+    """What changes along a path, per unit of its length: the force (signed) in place of a share of the weight of
+    row i, -1: of none, and how far (n,) the segments of rows are moved in f.
+    """
+
+    i: int
+    share: float
+    force: float
+    shift: Array
+
+
+@dataclass
+class _Path:
+    """The way from a fit, as it is driven: segments and their ends (n,), beta, and f from where segments are moved
+    to; beta of the row that leaves is without the force.
+    """
+
+    start: Fit
+    drive: _Drive
+    segment: Indices
+    low: Array
+    high: Array
+    beta: Array
+    f: Array
+
+    @classmethod
+    def of(cls, start: Fit, drive: _Drive) -> "_Path":
+        every, i, kept = np.arange(len(start.f)), drive.i, 1.0 - drive.share
+        segment, beta = start.segment.copy(), start.beta.copy()
+        low, high = start.segments.low[segment, every], start.segments.high[segment, every]
+        if i >= 0:
+            beta[i] *= kept
+            if kept == 0.0:
+                segment[i], low[i], high[i] = 0, -np.inf, np.inf
+            elif segment[i] % 2 == 1:
+                low[i], high[i] = kept * low[i], kept * high[i]
+        return cls(start, drive, segment, low, high, beta, start.f + drive.shift)
+
+    def follow(self, length: float, most: int) -> bool:
+        """Go so far; whether it was reached with at most so many bends."""
+        for _ in range(most):
+            beta, f = self._direction()
+            sloped = self.segment % 2 == 1
+            rate, value = np.where(sloped, beta, f), np.where(sloped, self.beta, self.f)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = np.where(rate == 0.0, np.inf, (np.where(rate > 0.0, self.high, self.low) - value) / rate)
+            k = int(room.argmin())
+            step = min(max(float(room[k]), 0.0), length)
+            self.beta += step * beta
+            self.f += step * f
+            length -= step
+            if length <= 0.0:
+                return True
+            # beta falls where f rises.
+            self._turn(k, 1 if (rate[k] > 0.0) != sloped[k] else -1)
+        return False
+
+    def _turn(self, k: int, way: int) -> None:
+        """Row k goes on to its next segment."""
+        segments = self.start.segments
+        now = segments.after(k, int(self.segment[k]), way)
+        part = 1.0 - self.drive.share if k == self.drive.i and now % 2 == 1 else 1.0
+        self.segment[k], self.low[k], self.high[k] = now, part * segments.low[now, k], part * segments.high[now, k]
+
+    def _direction(self) -> tuple[Array, Array]:
+        """Changes (n,) of beta and f per unit of length."""
+        start, drive, i = self.start, self.drive, self.drive.i
+        first, now = start.segment % 2 == 1, self.segment % 2 == 1
+        changed = now != first
+        x = np.where(first & now, drive.shift, 0.0)
+        if i >= 0:
+            changed[i] |= first[i]
+            x[i] = 0.0 if changed[i] else drive.force
+        J = np.flatnonzero(changed)
+        y = start.answer @ x if i < 0 else start.answer[:, i] * x[i]
+        if len(J):
+            A, right = start.answer[np.ix_(J, J)], np.where(now[J], drive.shift[J], 0.0)
+            extra = np.where(now[J], start.d[J], 0.0)
+            if i >= 0 and changed[i]:
+                place = int(np.searchsorted(J, i))
+                extra[place], right[place] = self._own(bool(first[i]), bool(now[i]))
+            A[np.diag_indices_from(A)] += extra
+            x[J] = np.linalg.solve(A, right - y[J])
+            y += start.answer[:, J] @ x[J]
+        beta, f = np.where(first, y, x), np.where(first, x - start.d * y, y)
+        if i >= 0:
+            beta[i] -= drive.force
+        return beta, f - drive.shift
+
+    def _own(self, first: bool, now: bool) -> tuple[float, float]:
+        """What the equation of row i has on its diagonal and on its right side, with the weight that it keeps."""
+        drive, d = self.drive, float(self.start.d[self.drive.i])
+        if not now:
+            return 0.0, drive.force
+        kept = d / (1.0 - drive.share)
+        return (1.0 / (kept - d), drive.force / drive.share) if first else (kept, kept * drive.force)
