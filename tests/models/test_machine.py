@@ -8,9 +8,12 @@ from sklearn.metrics import d2_pinball_score, log_loss
 from sklearn.svm import SVC, SVR
 
 from mercer import KernelFisherClassifier, KernelMachineClassifier, KernelMachineRegressor, KernelRidgeRegressor
-from mercer.datasets import make_banana, make_sinc
+from mercer.datasets import make_banana, make_sinc, make_twonorm, make_waveform
 from mercer.errors import NumericalWarning, WeightWarning
 from mercer.kernels import RBF, FromCallable, Sigmoid
+from mercer.scores.criteria import classification_criterion
+from mercer.solvers.programs import Program, solve
+from mercer.tuning.machine import LossChoice
 
 GAMMA = 0.5
 CLASS_LOSSES = ["logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge"]
@@ -158,6 +161,41 @@ def test_left_out_outputs_are_those_of_refitting(banana):
     for i in (0, 17, 60):
         without = KernelMachineClassifier(RBF(gamma=GAMMA), alpha=0.3).fit(np.delete(X, i, 0), np.delete(y, i))
         assert_allclose(model.loo_outputs_[i], without._outputs(X[i : i + 1])[0], atol=0.02)
+
+
+def refitted(model, loss, X, y):
+    """Outputs (n, 1) of each row for the program without it."""
+    label = np.where(y == model.classes_[1], 1.0, -1.0)
+    values, vectors = np.linalg.eigh(model.kernel_.block(X, X))
+    Phi = vectors * np.sqrt(np.maximum(values, 0.0))
+    Phi, every, outputs = Phi[:, values > 1e-12], np.arange(len(y)), []
+    start = solve(Program(loss, Phi, label, np.ones(len(y)), model.alpha_))
+    for i in every:
+        keep, near = every != i, np.append(start.coef, start.intercept)
+        found = solve(Program(loss, Phi[keep], label[keep], np.ones(len(y) - 1), model.alpha_), near)
+        outputs.append([Phi[i] @ found.coef + found.intercept])
+    return np.array(outputs)
+
+
+# Draws and widths for which the smallest alphas look best if rows are left out by single steps.
+DRAWS = {
+    "waveform": (make_waveform, 150, 0.0033),
+    "banana": (make_banana, 100, 0.96),
+    "twonorm": (make_twonorm, 100, 0.00017),
+}
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "hinge"])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_the_left_out_criterion_at_the_chosen_alpha_is_that_of_refitting(draw, loss):
+    make, n, gamma = DRAWS[draw]
+    X, y = make(n, random_state=1)
+    model = KernelMachineClassifier(RBF(gamma=gamma), loss=loss, random_state=0).fit(X, y)
+    label = np.searchsorted(model.classes_, y)
+    judge = classification_criterion("brier", label, np.ones(n), np.where(label == 1, 1.0, -1.0)[:, None])
+    again = refitted(model, LossChoice(loss).losses(np.ones(1))[0], X, y)
+    step, exact = (float(judge(F[None])[0]) for F in (model.loo_outputs_, again))
+    assert abs(step / exact - 1.0) < 0.02
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])

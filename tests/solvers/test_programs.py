@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_less
+from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 from scipy.optimize import linprog
 from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
 from mercer.kernels import RBF
-from mercer.solvers.programs import Program, solve
+from mercer.solvers.programs import Program, removal, solve
 from mercer.solvers.programs.descent import minimize_lasso
 from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.left_out import leave_each_out
@@ -342,6 +342,50 @@ def test_further_steps_are_refitting_where_curvatures_jump(rows):
         program = program_of(rows, name, "ridge", Phi=rows[1])
         left = leave_each_out(program, solve(program), program.weight)
         assert_allclose(left.outputs, refitted(program), atol=1e-4)
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize("name", ["hinge", "absolute", "pinball", "epsilon"])
+def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
+    program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=ridge)
+    arcs = replace(program, loss=Rounded(program.loss, 0.2))
+    left = leave_each_out(arcs, solve(arcs), program.weight, with_corners=True).outputs
+    # Refitting is exact up to a duality gap.
+    assert_allclose(left, refitted(program), atol=5e-3)
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared_hinge", "absolute", "huber"])
+def test_part_of_a_weight_leaves_along_a_path(rows, name):
+    program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=0.1)
+    corner = isinstance(program.loss, CornerLoss)
+    start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
+    left = leave_each_out(start, solve(start), 0.5 * program.weight, with_corners=True).outputs
+    found = solve(program)
+    moves = np.abs(left - program.outputs(found.coef, found.intercept))
+    for i in np.argsort(-moves)[:10]:
+        weight = program.weight.copy()
+        weight[i] *= 0.5
+        without = solve(replace(program, weight=weight))
+        assert_allclose(left[i], program.Phi[i] @ without.coef + without.intercept, atol=2e-3)
+
+
+def test_rows_without_slope_leave_without_a_trace(rows):
+    program = replace(program_of(rows, "squared_hinge", "ridge", Phi=rows[1]), ridge=1e-3)
+    found = solve(program)
+    f = program.outputs(found.coef, found.intercept)
+    idle = program.y * f > 1.0
+    assert idle.sum() > 10
+    assert_array_equal(leave_each_out(program, found, program.weight).outputs[idle], f[idle])
+
+
+def test_a_path_that_ends_too_soon_goes_straight_on(rows, monkeypatch):
+    program = replace(program_of(rows, "squared_hinge", "ridge", Phi=rows[1]), ridge=1e-2)
+    found = solve(program)
+    exact = leave_each_out(program, found, program.weight).outputs
+    monkeypatch.setattr(removal, "MEAN_BENDS", 0)
+    straight = leave_each_out(program, found, program.weight).outputs
+    assert np.isfinite(straight).all()
+    assert not np.allclose(straight, exact)
 
 
 def test_arcs_are_below_the_corners_they_replace(rows):

@@ -199,9 +199,9 @@ def _problem(
     centers, others = _centers(settings, exact, kernel, rng)
     m = len(centers) if others is None else n_rows(others)
     n = len(exact.observations.Y)
-    # Kernel values, columns, copies around their means and scaled; their matrices; outputs without each row.
+    # Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
     settings.budget.require(
-        8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + min(n, MOST_LEFT_OUT) ** 2),
+        8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2),
         f"a machine with {m} centers fitted to {n} rows",
     )
     return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others)

@@ -14,7 +14,7 @@ from mercer.rows.distinct import Distinct
 from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve
-from mercer.solvers.programs.left_out import LeftOutRows, leave_each_out
+from mercer.solvers.programs.left_out import LeftOutRows, can_follow, leave_each_out
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
@@ -201,12 +201,14 @@ class MachineColumns:
         return not mean <= max(ERRORS * variance**0.5, NOTHING * float(share @ best))
 
     def again(self, found: "MachineAtAlpha") -> "MachineAtAlpha":
-        """The fit of the problem itself, with left-out rows of one with arcs for corners."""
+        """The fit of the problem itself; left-out rows are those of one with arcs for corners, unless exact."""
         if found.columns.problem.losses == self.problem.losses:
             return replace(found, columns=self)
         programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
         solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
+        if can_follow(programs[0], _own_columns(self.problem, self.problem.observations.unit)):
+            return fit
         # Arcs may move all outputs, where little determines the constant: what leaving out changes is what counts.
         moved = fit.fitted - found.fitted
         loo = found.loo + moved
@@ -310,7 +312,9 @@ def _left_out(
 ) -> list[LeftOutRows]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
     own = _own_columns(problem, unit)
-    return [leave_each_out(program, found, unit, own) for program, found in zip(programs, solutions)]
+    return [
+        leave_each_out(program, found, unit, own, with_corners=True) for program, found in zip(programs, solutions)
+    ]
 
 
 def _own_columns(problem: MachineProblem, unit: Array) -> Indices | None:

@@ -1,4 +1,4 @@
-r"""Approximate leave-one-out: Newton steps from the fit to all rows.
+r"""Leave-one-out from the fit to all rows: by Newton steps, and by paths where these are exact.
 
 The other rows' losses are replaced by their parabolas at the solution, with Hessian H; the loss of the row itself
 is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, curvature e and slope s,
@@ -6,9 +6,13 @@ is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, cu
     f without the row = f + u s h / (1 - u e h)
 
 (Rad and Maleki 2020; for the squared loss it is exact). If the center of a column is the row itself, the column
-leaves with it. Where curvatures jump (Huber, squared hinge, rounded corners), rows that move to another piece of
-their loss take further steps, in the space of the outputs: with B = G H^-1 G' for the rows G and what the
-parabolas miss of the slopes, r(f'), the outputs without a row solve f' = f - B r(f'), and r is zero for most rows.
+leaves with it. Where curvatures jump and the penalty is a ridge (Huber, squared hinge, corners), the path of the
+fit is followed as the row leaves, which is exact (``removal``). Before that for Huber's loss, and for other
+penalties instead, rows that move to another piece of their loss take further steps, in the space of the outputs:
+with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the outputs without a row solve
+f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or the last one counts,
+whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one step misses most take
+such steps.
 """
 
 from dataclasses import dataclass
@@ -17,16 +21,20 @@ from functools import cached_property
 import numpy as np
 
 from mercer.linalg import factor_spd
-from mercer.solvers.programs.losses import SmoothLoss
+from mercer.solvers.programs.losses import Huber, Rounded, SmoothLoss, Squared, SquaredHinge
 from mercer.solvers.programs.newton import curvatures
 from mercer.solvers.programs.program import Program, Solution, bordered
+from mercer.solvers.programs.removal import Fit
 from mercer.types import Array, Indices
 
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
 MOST_ROWS = 2000
-MOST_STEPS = 25
+MOST_STEPS = 12
 # Steps end when outputs change by less than this share of their scale.
 SETTLED = 1e-6
+# Of losses without jumps, rows take further steps if these would change outputs by more than this share of their
+# scale; at most so many rows, which are those with the largest changes.
+ENOUGH, MOST_SMOOTH = 0.02, 50
 # What is added to the diagonal of the Hessian, as a share of its mean.
 TINY = 1e-12
 # A row that determines its own output, as far as can be told, is left out of a model of which so much is left.
@@ -41,21 +49,56 @@ class LeftOutRows:
     degrees_of_freedom: float
 
 
-def leave_each_out(program: Program, found: Solution, unit: Array, own: Indices | None = None) -> LeftOutRows:
+def leave_each_out(
+    program: Program, found: Solution, unit: Array, own: Indices | None = None, *, with_corners: bool = False
+) -> LeftOutRows:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
-    For smooth losses. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero; n² a
-    where curvatures jump.
+    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed. O(n a² + a³)
+    for a columns that have coefficients, or all of them if none is zero; n² a up to MOST_ROWS rows.
     """
     step = _Step.of(program, found, unit, own)
     outputs = step.outputs
-    if step.loss.jumps and len(outputs) <= MOST_ROWS:
-        moved = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
-        B = step.rows @ step.rows.T
-        for i in moved.tolist():
-            settled = step.settled(i, B)
-            outputs[i] = outputs[i] if settled is None else settled
+    if can_follow(program, own) and isinstance(program.loss, SquaredHinge | Rounded):
+        outputs = _followed(step, found, np.arange(len(outputs)), with_corners=with_corners)
+    elif len(outputs) <= MOST_ROWS and not isinstance(program.loss, Squared):
+        outputs = _improved(step, found, outputs, own)
     return LeftOutRows(outputs, float(step.curvature @ step.leverage))
+
+
+def can_follow(program: Program, own: Indices | None) -> bool:
+    """Whether the paths of rows that leave are followed: the penalty is a ridge, and columns stay."""
+    return own is None and program.lasso == 0.0 and len(program.y) <= MOST_ROWS and bool(program.weight.all())
+
+
+def _followed(step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False) -> Array:
+    """Outputs (r,) of some rows by following their paths."""
+    program, loss = step.program, step.loss
+    assert isinstance(loss, Huber | SquaredHinge | Rounded)
+    form = own = loss.corners(program.y)
+    if with_corners and isinstance(loss, Rounded):
+        form = loss.loss.corners(program.y)
+    return Fit.of(program, form, found, own.bend).outputs_without(step.share, rows)
+
+
+def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | None) -> Array:
+    """Outputs (n,) by further steps from those of one; where those of Huber's loss do not settle, by paths."""
+    B = step.rows @ step.rows.T
+    if step.loss.jumps:
+        some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
+    else:
+        missing = step.missing(B, outputs)
+        some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * step.scale))]
+    found_by_steps = [step.settled(i, B) for i in some.tolist()]
+    last, known = (
+        np.array([f for f, _ in found_by_steps]),
+        np.array([well for _, well in found_by_steps], dtype=bool),
+    )
+    f, first, others = step.f[some], outputs[some], some[~known]
+    outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
+    if len(others) and can_follow(step.program, own) and isinstance(step.loss, Huber):
+        outputs[others] = _followed(step, found, others)
+    return outputs
 
 
 @dataclass(frozen=True)
@@ -125,10 +168,20 @@ class _Step:
         square = np.einsum("ij,ij->j", self.column, self.column)
         return np.where(square > 0.0, square, 1.0)
 
-    def settled(self, i: int, B: Array) -> float | None:
+    def missing(self, B: Array, outputs: Array) -> Array:
+        """By how much (n,) further steps would change outputs (n,), to first order in what parabolas miss."""
+        y, weight, f = self.program.y[:, None], self.program.weight[:, None], self.f[:, None]
+        leverage = self.leverage
+        change = B * np.divide(outputs - self.f, leverage, out=np.zeros_like(leverage), where=leverage > 0.0)
+        missed = weight * self.loss.slope(y, f + change) - self._slopes[:, None] - self.curvature[:, None] * change
+        np.fill_diagonal(missed, 0.0)
+        left = np.maximum(1.0 - self.share * self.curvature * leverage, LEAST_LEFT)
+        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / left)
+
+    def settled(self, i: int, B: Array) -> tuple[float, bool]:
         """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
 
-        None if they do not: steps that lead farther away are halved.
+        And whether they do: steps that lead farther away are halved.
         """
         start, cross = self._without_column(i)
         f = before = start
@@ -139,16 +192,16 @@ class _Step:
             residual = f - start + self._product(B, cross, some, missed[some])
             size = float(np.abs(residual).max())
             if size <= SETTLED * self.scale:
-                return float(f[i])
+                return float(f[i]), True
             if size > least:
                 f = 0.5 * (f + before)
                 continue
             some = np.flatnonzero(slope)
             A = np.eye(len(some)) + (B[np.ix_(some, some)] - np.outer(cross[some], cross[some])) * slope[some]
-            way = np.linalg.lstsq(A, -residual[some], rcond=None)[0]
+            way = _solution(A, -residual[some])
             before, least = f, size
             f = f - residual - self._product(B, cross, some, slope[some] * way)
-        return None
+        return float(before[i]), False
 
     @cached_property
     def _slopes(self) -> Array:
@@ -181,6 +234,14 @@ class _Step:
         missed[i] -= self.share[i] * slope[i]
         change[i] = curvature[i] - self.curvature[i] - self.share[i] * curvature[i]
         return missed, change
+
+
+def _solution(A: Array, right: Array) -> Array:
+    """A^-1 right, or the shortest solution of least squares if there is no inverse."""
+    try:
+        return np.asarray(np.linalg.solve(A, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(A, right, rcond=None)[0])
 
 
 def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:

@@ -11,19 +11,24 @@ ridge and the sloped rows S, for which f_j + d_j beta_j is constant, the matrix
     [ 1   K_SS + D_S  ]
 
 is inverted once for all rows that leave; rows J whose segment is not that of the fit to all need a system of |J|
-equations. So a path costs O(|J|³ + n |J|) for each of its bends, the first O(n² m + n² |S|), and memory of 3 n².
+equations. So a path costs O(|J|³ + n |J|) for each of its bends, after O(n² m + n² |S|) for all, with memory of
+3 n². Rows without beta leave nothing behind. Paths have at most MOST_BENDS bends each and MEAN_BENDS on average,
+those with the most to go first; beyond that they go straight on, which is an approximation, and the only one.
+
+If the fit is known with arcs in place of corners, its segments are moved to the corners in the same way.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.solvers.programs.losses import Corners
 from mercer.solvers.programs.program import Program, Solution
 from mercer.types import Array, Indices
 
-# A path that has not ended after so many bends is given up.
-MOST_BENDS = 500
+# So many bends of the path of a row, and on average over all rows; from there on it is taken to be straight.
+MOST_BENDS, MEAN_BENDS = 500, 20
 # So many turns for each row end the way from arcs to corners.
 MOST_TURNS = 10
 # Corners are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
@@ -35,15 +40,13 @@ TINY_BEND, TINY_PENALTY = 1e-9, 1e-9
 class _Segments:
     """beta as a function of f for each row: flat at w up, sloped to zero, flat at zero, sloped, flat at -w down.
 
-    ``low`` and ``high`` (5, n) are the ends of these: of f where they are flat, of beta where they slope. There f is
-    ``line`` (n,) - d beta; ``flat`` (5, n) is beta where it is constant.
+    ``low`` and ``high`` (5, n) are the ends of these, of f where they are flat, of beta where they slope;
+    ``edges`` (4, n) are the ends of all in f; some are ``empty`` (5, n).
     """
 
     low: Array
     high: Array
     edges: Array
-    flat: Array
-    line: Array
     empty: Array
 
     @classmethod
@@ -57,8 +60,6 @@ class _Segments:
             low=np.stack([-infinite, zero, before, bottom, last]),
             high=np.stack([first, top, after, zero, infinite]),
             edges=np.stack([first, before, after, last]),
-            flat=np.stack([top, zero, zero, zero, bottom]),
-            line=np.stack([zero, before, zero, after, zero]),
             empty=np.stack([never, form.up == 0.0, never | (form.epsilon == 0.0), form.down == 0.0, never]),
         )
 
@@ -78,8 +79,8 @@ class _Segments:
 class Fit:
     """The fit to all rows: segments (n,), beta and f (n,), d (n,), and how both answer to changes (n, n).
 
-    Column j of ``answer`` is for rows on flat segments the change of their f, for the others that of their beta, if
-    beta_j changes by one (j on a flat segment), or f_j + d_j beta_j (on a sloped one).
+    Column j of ``answer`` is the change of f of rows on flat segments, and of beta of the others, if beta_j
+    changes by one (j on a flat segment), or f_j + d_j beta_j (on a sloped one).
     """
 
     segments: _Segments
@@ -92,8 +93,8 @@ class Fit:
     answer: Array
 
     @classmethod
-    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "Fit | None":
-        """From a solution with arcs of length ``bend`` for corners; None if the way from there did not end."""
+    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "Fit":
+        """From a solution with arcs of length ``bend`` in place of those of the form, or of its corners."""
         K = program.Phi @ program.Phi.T / program.ridge
         size = float(K.trace()) / len(K) or 1.0
         arcs = np.maximum(form.bend, TINY_BEND * size * program.weight)
@@ -104,25 +105,36 @@ class Fit:
         fit = cls(segments, segment, found.beta, f, d, K, border, _answer(K, d, segment % 2 == 1, border))
         return fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
 
-    def _with_corners(self, d: Array) -> "Fit | None":
+    def _with_corners(self, d: Array) -> "Fit":
         """The fit with shorter arcs than those in d (n,)."""
         # Shorter arcs are like the long ones moved by so much of f; now they are moved back.
         path = _Path.of(self, _Drive(-1, 0.0, 0.0, (d - self.d) * self.beta))
-        if not path.follow(1.0, MOST_TURNS * len(d)):
-            return None
+        path.follow(1.0, MOST_TURNS * len(d))
         answer = _answer(self.K, self.d, path.segment % 2 == 1, self.border)
         return replace(self, segment=path.segment, beta=path.beta, f=path.f, answer=answer)
 
-    def without(self, i: int, share: float) -> float:
-        """The output of row i without a share of its weight; NaN if the path did not end."""
+    def outputs_without(self, share: Array, rows: Indices) -> Array:
+        """Outputs (r,) of some rows, each without a share (n,) of its weight.
+
+        Exact, but for paths with too many bends: those with little to go are straight first.
+        """
+        outputs, left = self.f[rows].copy(), MEAN_BENDS * len(self.f)
+        far = np.abs(share * self.beta * self.K.diagonal())[rows]
+        for place in np.argsort(-far, kind="stable")[: np.count_nonzero(far)].tolist():
+            i = int(rows[place])
+            outputs[place], bends = self._without(i, float(share[i]), min(left, MOST_BENDS))
+            left -= bends
+        return outputs
+
+    def _without(self, i: int, share: float, most: int) -> tuple[float, int]:
+        """The output of row i, and the number of bends."""
         force = share * float(self.beta[i])
-        if force == 0.0:
-            return float(self.f[i])
         path = _Path.of(self, _Drive(i, share, -np.sign(force), np.zeros(len(self.f))))
-        return float(path.f[i]) if path.follow(abs(force), MOST_BENDS) else float("nan")
+        bends = path.follow(abs(force), most)
+        return float(path.f[i]), bends
 
 
-def _answer(K: Array, d: Array, slopes: Array, border: float | None) -> Array:
+def _answer(K: Array, d: Array, slopes: NDArray[np.bool_], border: float | None) -> Array:
     """Answers (n, n) to changes, by pivots on the sloped rows and the intercept, whose penalty is the border."""
     flat, answer = ~slopes, np.empty_like(K)
     A, across = K[np.ix_(slopes, slopes)], K[np.ix_(slopes, flat)]
@@ -153,10 +165,10 @@ class _Drive:
     shift: Array
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Path:
     """The way from a fit, as it is driven: segments and their ends (n,), beta, and f from where segments are moved
-    to; beta of the row that leaves is without the force.
+    to; beta of the row that leaves is without the force. The arrays are changed on the way.
     """
 
     start: Fit
@@ -180,24 +192,24 @@ class _Path:
                 low[i], high[i] = kept * low[i], kept * high[i]
         return cls(start, drive, segment, low, high, beta, start.f + drive.shift)
 
-    def follow(self, length: float, most: int) -> bool:
-        """Go so far; whether it was reached with at most so many bends."""
-        for _ in range(most):
+    def follow(self, length: float, most: int) -> int:
+        """Go so far, straight on after so many bends; the number of bends."""
+        for bends in range(most + 1):
             beta, f = self._direction()
             sloped = self.segment % 2 == 1
             rate, value = np.where(sloped, beta, f), np.where(sloped, self.beta, self.f)
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(rate == 0.0, np.inf, (np.where(rate > 0.0, self.high, self.low) - value) / rate)
             k = int(room.argmin())
-            step = min(max(float(room[k]), 0.0), length)
-            self.beta += step * beta
-            self.f += step * f
+            step = length if bends == most else min(max(float(room[k]), 0.0), length)
+            self.beta[:] += step * beta
+            self.f[:] += step * f
             length -= step
             if length <= 0.0:
-                return True
+                break
             # beta falls where f rises.
             self._turn(k, 1 if (rate[k] > 0.0) != sloped[k] else -1)
-        return False
+        return bends
 
     def _turn(self, k: int, way: int) -> None:
         """Row k goes on to its next segment."""
