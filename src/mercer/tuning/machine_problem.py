@@ -14,7 +14,7 @@ from mercer.rows.distinct import Distinct
 from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve
-from mercer.solvers.programs.left_out import LeftOutRows, can_follow, leave_each_out
+from mercer.solvers.programs.left_out import LeftOutRows, can_follow, has_one_side, leave_each_out
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
@@ -207,8 +207,11 @@ class MachineColumns:
         programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
         solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
-        if can_follow(programs[0], _own_columns(self.problem, self.problem.observations.unit)):
-            return fit
+        unit = self.problem.observations.unit
+        if can_follow(programs[0], _own_columns(self.problem, unit)):
+            left = _left_out(self.problem, found.programs, found.solutions, unit, with_corners=True)
+            loo = np.column_stack([each.outputs for each in left])[self.problem.row]
+            return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0])
         # Arcs may move all outputs, where little determines the constant: what leaving out changes is what counts.
         moved = fit.fitted - found.fitted
         loo = found.loo + moved
@@ -285,7 +288,7 @@ class MachineAtAlpha:
         doubt = self.columns.problem.observations.doubt
         if doubt is None:
             return None
-        left = _left_out(self.columns.problem, self.programs, self.solutions, doubt)
+        left = _left_out(self.columns.problem, self.programs, self.solutions, doubt, with_corners=True)
         return np.column_stack([each.outputs for each in left])[self.columns.problem.row]
 
     @property
@@ -308,12 +311,21 @@ class MachineAtAlpha:
 
 
 def _left_out(
-    problem: MachineProblem, programs: Sequence[Program], solutions: Sequence[Solution], unit: Array
+    problem: MachineProblem,
+    programs: Sequence[Program],
+    solutions: Sequence[Solution],
+    unit: Array,
+    *,
+    with_corners: bool = False,
 ) -> list[LeftOutRows]:
-    """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
+    """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
+
+    Of losses with arcs for corners, those with corners if these are wanted, and for the hinge in any case.
+    """
     own = _own_columns(problem, unit)
     return [
-        leave_each_out(program, found, unit, own, with_corners=True) for program, found in zip(programs, solutions)
+        leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss))
+        for p, found in zip(programs, solutions)
     ]
 
 

@@ -21,7 +21,16 @@ from functools import cached_property
 import numpy as np
 
 from mercer.linalg import factor_spd
-from mercer.solvers.programs.losses import Huber, Rounded, SmoothLoss, Squared, SquaredHinge
+from mercer.solvers.programs.losses import (
+    CornerLoss,
+    Hinge,
+    Huber,
+    Loss,
+    Rounded,
+    SmoothLoss,
+    Squared,
+    SquaredHinge,
+)
 from mercer.solvers.programs.newton import curvatures
 from mercer.solvers.programs.program import Program, Solution, bordered
 from mercer.solvers.programs.removal import Fit
@@ -59,7 +68,7 @@ def leave_each_out(
     """
     step = _Step.of(program, found, unit, own)
     outputs = step.outputs
-    if can_follow(program, own) and isinstance(program.loss, SquaredHinge | Rounded):
+    if can_follow(program, own) and (with_corners or has_one_side(program.loss)):
         outputs = _followed(step, found, np.arange(len(outputs)), with_corners=with_corners)
     elif len(outputs) <= MOST_ROWS and not isinstance(program.loss, Squared):
         outputs = _improved(step, found, outputs, own)
@@ -67,36 +76,44 @@ def leave_each_out(
 
 
 def can_follow(program: Program, own: Indices | None) -> bool:
-    """Whether the paths of rows that leave are followed: the penalty is a ridge, and columns stay."""
-    return own is None and program.lasso == 0.0 and len(program.y) <= MOST_ROWS and bool(program.weight.all())
+    """Whether paths of leaving rows can be followed: a loss in pieces, a ridge as penalty, columns that stay."""
+    pieces = isinstance(program.loss, Huber | SquaredHinge | Rounded | CornerLoss)
+    return (
+        pieces
+        and own is None
+        and program.lasso == 0.0
+        and len(program.y) <= MOST_ROWS
+        and bool(program.weight.all())
+    )
+
+
+def has_one_side(loss: Loss) -> bool:
+    """Whether a loss rises on one side only. Otherwise paths have many bends, and steps settle sooner."""
+    return isinstance(loss, SquaredHinge) or (isinstance(loss, Rounded) and isinstance(loss.loss, Hinge))
 
 
 def _followed(step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False) -> Array:
     """Outputs (r,) of some rows by following their paths."""
     program, loss = step.program, step.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
-    form = own = loss.corners(program.y)
-    if with_corners and isinstance(loss, Rounded):
-        form = loss.loss.corners(program.y)
-    return Fit.of(program, form, found, own.bend).outputs_without(step.share, rows)
+    arcs = loss.corners(program.y)
+    form = loss.loss.corners(program.y) if with_corners and isinstance(loss, Rounded) else arcs
+    return Fit.of(program, form, found, arcs.bend).outputs_without(step.share, rows)
 
 
 def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | None) -> Array:
-    """Outputs (n,) by further steps from those of one; where those of Huber's loss do not settle, by paths."""
+    """Outputs (n,) by further steps from those of one; where they do not settle, by paths."""
     B = step.rows @ step.rows.T
     if step.loss.jumps:
         some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
     else:
         missing = step.missing(B, outputs)
         some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * step.scale))]
-    found_by_steps = [step.settled(i, B) for i in some.tolist()]
-    last, known = (
-        np.array([f for f, _ in found_by_steps]),
-        np.array([well for _, well in found_by_steps], dtype=bool),
-    )
+    steps = [step.settled(i, B) for i in some.tolist()]
+    last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
     f, first, others = step.f[some], outputs[some], some[~known]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
-    if len(others) and can_follow(step.program, own) and isinstance(step.loss, Huber):
+    if len(others) and can_follow(step.program, own):
         outputs[others] = _followed(step, found, others)
     return outputs
 
