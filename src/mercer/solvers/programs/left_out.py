@@ -12,10 +12,10 @@ penalties instead, rows that move to another piece of their loss take further st
 with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the outputs without a row solve
 f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or the last one counts,
 whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one step misses most take
-such steps.
+such steps, and are refitted if these do not settle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,19 +31,19 @@ from mercer.solvers.programs.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.newton import curvatures
+from mercer.solvers.programs.newton import curvatures, newton
 from mercer.solvers.programs.program import Program, Solution, bordered
 from mercer.solvers.programs.removal import Fit
 from mercer.types import Array, Indices
 
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
 MOST_ROWS = 2000
-MOST_STEPS = 12
+MOST_STEPS = 20
 # Steps end when outputs change by less than this share of their scale.
 SETTLED = 1e-6
-# Of losses without jumps, rows take further steps if these would change outputs by more than this share of their
-# scale; at most so many rows, which are those with the largest changes.
-ENOUGH, MOST_SMOOTH = 0.02, 50
+# Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
+# of their scale if that is below one; at most so many rows, which are those with the largest changes.
+ENOUGH, MOST_SMOOTH = 0.03, 50
 # What is added to the diagonal of the Hessian, as a share of its mean.
 TINY = 1e-12
 # A row that determines its own output, as far as can be told, is left out of a model of which so much is left.
@@ -108,14 +108,24 @@ def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | Non
         some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
     else:
         missing = step.missing(B, outputs)
-        some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * step.scale))]
+        some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))]
     steps = [step.settled(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
     f, first, others = step.f[some], outputs[some], some[~known]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
     if len(others) and can_follow(step.program, own):
         outputs[others] = _followed(step, found, others)
+    elif not step.loss.jumps and own is None and step.program.lasso == 0.0:
+        outputs[others] = [_refitted(step, found, i) for i in others.tolist()]
     return outputs
+
+
+def _refitted(step: "_Step", found: Solution, i: int) -> float:
+    """The output of row i by Newton's method from the fit to all rows."""
+    weight = step.program.weight.copy()
+    weight[i] *= 1.0 - step.share[i]
+    without = newton(replace(step.program, weight=weight), np.append(found.coef, found.intercept))
+    return float(step.program.Phi[i] @ without.coef + without.intercept)
 
 
 @dataclass(frozen=True)
