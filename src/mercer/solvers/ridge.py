@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
-from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
+from mercer.linalg.lapack import TALL, cholesky_upper, inverse_upper, multiply, solve_triangular
 from mercer.linalg.rank import (
     RankFactor,
     in_coordinates,
@@ -62,6 +62,8 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 # Leave-one-out uses float32 if at most this share of a coordinate is rounding: outputs are 0.1 % off, at worst 1
 # %.
 MOST_NOISE = 0.1
+# Random vectors for the unit of alpha, which only bounds a search: its relative error is at most sqrt(2 / 64).
+VECTORS = 64
 # One alpha is solved for by a Cholesky factor if errors of the sums change the fit by at most this share.
 MOST_ROUNDING = 1e-6
 
@@ -142,7 +144,7 @@ class MomentSpectrum(Eigenvalues):
         inverse = 1.0 / self.total(alphas)
         slopes = inverse[:, :, None] * self.projected[:, None, :]
         return Leaving(
-            basis=self.basis.astype(dtype),
+            basis=self.basis.astype(dtype, copy=False),
             shift=self.mean.astype(dtype),
             inverse=inverse.astype(dtype),
             slopes=slopes.reshape(len(slopes), inverse.shape[1] * len(self.target_mean)).astype(dtype),
@@ -293,10 +295,13 @@ class MomentProblem:
         return None if found is None else self._spectrum(found)
 
     @cached_property
-    def trace(self) -> float:
-        """Sum of the eigenvalues, the unit of alpha; O(m³) if the sums do not include the penalty."""
-        G = self._centered[0]
-        return float(np.trace(G if self._penalty.R is None else self._penalty.in_coordinates(G)))
+    def scale(self) -> float:
+        """About the sum of the eigenvalues, the unit of alpha, from random vectors; O(m²)."""
+        G, R = self._centered[0], self._penalty.R
+        if R is None:
+            return float(np.trace(G))
+        a = solve_triangular(R, np.random.default_rng(0).choice([-1.0, 1.0], size=(len(R), VECTORS)))
+        return max(float(np.einsum("ij,ij->", a, G @ a)) / VECTORS, 0.0)
 
     @cached_property
     def _penalty(self) -> "_Penalty":
@@ -357,10 +362,12 @@ def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array)
     U = G + alpha * K
     K *= -2.0 * alpha * MOST_ROUNDING
     K += G
-    if any(map_in_threads(cholesky_upper, [U, K])):
+    # Large factors use all threads themselves.
+    if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= TALL else 1)):
         return None
-    invert_upper(U)
-    basis = np.triu(U)
+    del K
+    basis = inverse_upper(U)
+    del U
     error = _rounding(basis, diagonal)
     if not error.sum() <= MOST_ROUNDING:
         return None
