@@ -70,10 +70,15 @@ def line(name: str, model: Any, X: Array, y: Array, X_test: Array, y_test: Array
     return [*row]
 
 
-def measure(folder: Path, name: str, few: int, centers: int, models: list[str]) -> str:
+def measure(
+    folder: Path, name: str, few: int, centers: int, models: list[str], known: list[float] | None = None
+) -> str:
     X, y, X_test, y_test = read_digits(folder / name, name)
     raw, raw_test = X / np.abs(X).max(), X_test / np.abs(X).max()
-    blur, kernel = chosen(X, y, few)
+    if known is None:
+        blur, kernel = chosen(X, y, few)
+    else:
+        blur, kernel = known[0], Polynomial(degree=int(known[1]), gamma=1.0, coef0=0.5)
     X, X_test = prepared(X, blur), prepared(X_test, blur)
     moved, turned = shifts(), [*shifts(), *rotations()]
     every = [*turned, *scalings(), *thicknesses()]
@@ -102,10 +107,11 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=1500, help="centers of the fits that choose blur and kernel")
     parser.add_argument("--centers", type=int, default=8000)
     parser.add_argument("--models", nargs="+", default=names, choices=names)
+    parser.add_argument("--known", nargs=2, type=float, help="blur and degree that a run before this one chose")
     args = parser.parse_args()
     print(heading(), flush=True)
     for name in args.sets:
-        print(measure(args.data, name, args.few, args.centers, args.models), flush=True)
+        print(measure(args.data, name, args.few, args.centers, args.models, args.known), flush=True)
 
 
 if __name__ == "__main__":

@@ -258,6 +258,8 @@ class MomentProblem:
     moments: Moments
     K: Floats | RankFactor | None
     intercept: bool = True
+    # The largest share by which errors of the sums may change a fit by a Cholesky factor.
+    rounding: float = MOST_ROUNDING
 
     def spectrum(self, alpha: float | None = None) -> MomentSpectrum:
         """For every alpha, or for one."""
@@ -291,7 +293,7 @@ class MomentProblem:
 
     def factored(self, alpha: float) -> MomentSpectrum | None:
         """For one alpha by a Cholesky factor; None if it does not have enough digits."""
-        found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal)
+        found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal, self.rounding)
         return None if found is None else self._spectrum(found)
 
     @cached_property
@@ -350,17 +352,19 @@ def _for_every_alpha(G: Array, penalty: "_Penalty", diagonal: Array) -> _Directi
     return _Directions(basis, eigen.values, np.ones(len(basis)), error, eigen.values > error, negative, False)
 
 
-def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array) -> _Directions | None:
+def _for_one_alpha(
+    G: Array, alpha: float, penalty: "_Penalty", diagonal: Array, rounding: float
+) -> _Directions | None:
     """Directions U^-1, G + alpha K = U'U, or None if it is not certain that eigenvectors would all be kept.
 
     The errors e_j of the eigenvectors, with eigenvalues lambda_j, have the sum S of e_j / (lambda_j + alpha), the
     same in every basis. So e_j <= S (lambda_j + alpha), and all lambda_j exceed their e_j if the least one exceeds
-    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with a larger number than S.
+    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with ``rounding`` in place of S, its bound.
     """
     # Both column-major, as LAPACK takes them, which reads only their upper triangles.
     G, K = G.T, penalty.upper()
     U = G + alpha * K
-    K *= -2.0 * alpha * MOST_ROUNDING
+    K *= -2.0 * alpha * rounding
     K += G
     # Large factors use all threads themselves.
     if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= TALL else 1)):
@@ -369,7 +373,7 @@ def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array)
     basis = inverse_upper(U)
     del U
     error = _rounding(basis, diagonal)
-    if not error.sum() <= MOST_ROUNDING:
+    if not error.sum() <= rounding:
         return None
     norms = penalty.squares(basis)
     values = np.maximum(1.0 - alpha * norms, 0.0)

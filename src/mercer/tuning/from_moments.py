@@ -15,13 +15,14 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import Moments
+from mercer.gram.precision import TOLERANCE_SINGLE
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import MomentProblem, MomentSpectrum, decompose_moments
+from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
@@ -74,7 +75,7 @@ def _path_near(
     rows = np.arange(task.sample.n_rows) if judges is None else judges
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
     few = task.some(choice.kernel, rows)
-    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept)
+    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept, _rounding(task))
     least, most = np.array([LEAST_SHARE, ALPHAS[-1]]) * (problem.scale or 1.0)
     best = _Best()
 
@@ -99,6 +100,12 @@ def _path_near(
         spectrum = best.at(alpha) or problem.factored(alpha)
         return None if spectrum is None else (path, spectrum)
     return None
+
+
+def _rounding(task: Task) -> float:
+    """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
+    single = getattr(task.sample.X, "dtype", None) == np.float32
+    return TOLERANCE_SINGLE if single else MOST_ROUNDING
 
 
 class _Best:
