@@ -359,7 +359,8 @@ def _for_one_alpha(
 
     The errors e_j of the eigenvectors, with eigenvalues lambda_j, have the sum S of e_j / (lambda_j + alpha), the
     same in every basis. So e_j <= S (lambda_j + alpha), and all lambda_j exceed their e_j if the least one exceeds
-    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with ``rounding`` in place of S, its bound.
+    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with ``rounding``, the
+    bound on S, in its place.
     """
     # Both column-major, as LAPACK takes them, which reads only their upper triangles.
     G, K = G.T, penalty.upper()
