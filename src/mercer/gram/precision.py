@@ -62,7 +62,7 @@ SAFE = 0.25
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
-# Random vectors in (3): the mean over them is below half of its expectation once in 10 000 times at worst, where
+# Random vectors in (3): the mean over them is below half of its expectation once in 3600 times at worst, where
 # one direction dominates. Hence the margin.
 VECTORS, MARGIN = 64, 2.0
 # Number of rows whose mean is the origin of coordinates: it need not be exact.
