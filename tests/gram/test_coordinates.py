@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.gram import precision
 from mercer.gram.coordinates import TILE, Coordinates
 from mercer.gram.moments import PARTS, MomentsOf
 from mercer.gram.precision import Precision, factor_of, with_coordinates
@@ -96,3 +97,24 @@ def test_coordinates_are_taken_where_kernel_values_lose_digits(rng, d, gamma, ne
     assert (found.coordinates is not None) == needed
     assert ("in coordinates" in found.words) == needed
     assert "inf" not in found.words
+
+
+@pytest.mark.parametrize(("d", "gamma"), [(2, 0.01), (3, 0.3), (20, 0.05), (20, 1.0)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_bound_without_rows_is_above_that_with_rows(rng, d, gamma, intercept):
+    X = rng.normal(size=(2000, d))
+    kernel = RBF(gamma=gamma)
+    factor = factor_of(kernel.block(X[:100], X[:100]), tolerance=1e-10)
+    Z, factor = X[factor.kept], replace(factor, kept=np.arange(len(factor.kept)))
+    exact = precision._probed(kernel, Z, factor, X, 1e-7, intercept=intercept)
+    # Beyond one, all digits are lost, also those of the bounds.
+    assert precision.MARGIN * precision._without_rows(kernel, Z, factor, X, 1e-7) >= min(exact, 1.0)
+
+
+def test_rows_are_not_summed_where_the_bound_without_them_is_enough(rng, monkeypatch):
+    monkeypatch.setattr(precision, "_probed", None)
+    X = rng.normal(size=(2000, 20)).astype(np.float32)
+    kernel, Z = RBF(gamma=0.5), X[:100]
+    factor = factor_of(kernel.block(Z.astype(float), Z.astype(float)))
+    double = Precision(np.float64, np.nan, "float64")
+    assert with_coordinates(double, kernel, Z, factor, X, alpha_share=1e-7, intercept=True) is double

@@ -18,8 +18,24 @@ from mercer.linalg import (
     singular,
     supervised_pivots,
 )
-from mercer.linalg.lapack import STRIP, multiply, orthogonalized, solve_triangular
-from mercer.linalg.rank import TILE, in_coordinates, norms_upper, rank_factor, square_upper, times_upper
+from mercer.linalg.lapack import (
+    STRIP,
+    TALL,
+    cholesky_upper,
+    inverse_upper,
+    multiply,
+    orthogonalized,
+    solve_triangular,
+)
+from mercer.linalg.rank import (
+    TILE,
+    forms_upper,
+    in_coordinates,
+    norms_upper,
+    rank_factor,
+    square_upper,
+    times_upper,
+)
 from mercer.linalg.threads import SMALL
 
 EPS = np.finfo(np.float64).eps
@@ -234,6 +250,34 @@ def test_products_of_upper_triangles_are_the_products(rng, m):
     assert_allclose(np.triu(square_upper(R)), np.triu(R.T @ R), atol=1e-12 * m)
     assert_allclose(norms_upper(R), (R**2).sum(axis=0), rtol=1e-12)
     assert_allclose(norms_upper(R, B), ((R @ B) ** 2).sum(axis=0), rtol=1e-10)
+    assert_allclose(forms_upper(R, R.T @ R), ((R @ R) ** 2).sum(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_factors_in_panels_are_those_of_lapack(rng, threads):
+    n = TALL + 7
+    A = semidefinite(rng, n, 20) + n * np.eye(n)
+    R = np.array(A, order="F")
+    with limit_threads(threads):
+        assert cholesky_upper(R) == 0
+        inverse = inverse_upper(R)
+    R = np.triu(R)
+    assert_allclose(R, np.linalg.cholesky(A).T, atol=1e-12 * n)
+    assert_array_equal(inverse, np.triu(inverse))
+    assert_allclose(R[-300:] @ inverse, np.eye(n)[-300:], atol=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 600, TALL + 6])
+def test_large_matrices_that_are_not_definite_have_no_factor(place):
+    A = np.eye(TALL + 7, order="F")
+    A[place, place] = -1.0
+    assert cholesky_upper(A) != 0
+
+
+@pytest.mark.parametrize("n", [0, 1, STRIP + 3])
+def test_inverse_of_an_upper_triangle_ignores_what_is_below(rng, n):
+    R = np.asfortranarray(rng.normal(size=(n, n)) + 3 * np.sqrt(n) * np.eye(n))
+    assert_allclose(np.triu(R) @ inverse_upper(R), np.eye(n), atol=1e-12)
 
 
 def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, monkeypatch):

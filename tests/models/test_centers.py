@@ -14,6 +14,7 @@ from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_sinc, make_waveform
 from mercer.kernels import RBF, FromCallable
 from mercer.rows import MemoryRows, ParquetRows, StreamRows
+from mercer.tuning import ALPHAS
 from mercer.tuning.passes import PassState
 
 # Centers so far apart that their kernel matrix has a condition number of a hundred: sums in another order then
@@ -404,3 +405,24 @@ def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
     model = KernelFisherClassifier(centers=centers, random_state=0).fit(*banana)
     assert len(model.loo_path_.kernels) > 2
     assert sizes == [40, 10]
+
+
+@pytest.mark.parametrize("copies", [None, [lambda X: X + 0.05]])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-3), (np.float64, 1e-6)])
+def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it(
+    monkeypatch, copies, dtype, tolerance
+):
+    for module in ("one_pass", "from_moments"):
+        monkeypatch.setattr(f"mercer.tuning.{module}.MANY", 20)
+    X, y = make_waveform(400, random_state=1)
+    X = X.astype(dtype)
+    model = KernelFisherClassifier(RBF(gamma=0.02), centers=60, invariances=copies, random_state=0).fit(X, y)
+    alphas, scores = model.loo_path_.alphas[0], model.loo_path_.scores[0]
+    assert len(alphas) < len(ALPHAS)
+    assert model.alpha_ == alphas[scores.argmin()]
+    again = KernelFisherClassifier(
+        RBF(gamma=0.02), centers=model.X_fit_, alpha=model.alpha_, invariances=copies
+    ).fit(X, y)
+    assert_allclose(model.decision_function(X), again.decision_function(X), rtol=tolerance, atol=tolerance)
+    assert_allclose(model.loo_proba_, again.loo_proba_, atol=tolerance)
+    assert_allclose(model.degrees_of_freedom_, again.degrees_of_freedom_, rtol=tolerance)

@@ -22,7 +22,12 @@ Products in float64 also have errors, of known size: E_ij is about eps sqrt(G_ii
 If centers are nearly dependent, this is not small: with 300 centers in three dimensions and alpha 1e-7 of the
 trace it was 0.6, and the same rows in other blocks gave outputs that differed by 0.01. In that case the sums are
 those of coordinates in which K_zz is the identity, see :mod:`mercer.gram.coordinates`: outputs then differed by
-2e-8.
+2e-8. With many centers, (2) costs as much as a pass over a few times as many rows. Since H >= alpha K_zz, it is
+below
+
+    eps sum_j G_jj (K_zz^-1)_jj / alpha = eps E |R'^-1 D z|² / alpha,     D² = diag G,                    (3)
+
+for random z of unit covariance: O(m²) for a few of them. Where that is small enough, (2) is not computed.
 """
 
 from collections.abc import Callable
@@ -38,7 +43,7 @@ from mercer.gram.blocks import cuts, evaluator
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels.base import Kernel
-from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply
+from mercer.linalg.lapack import cholesky_upper, inverse_upper
 from mercer.linalg.rank import RankFactor, rank_factor, square_upper, whiten
 from mercer.linalg.threads import map_in_threads
 from mercer.rows.base import BLOCK_ROWS, Block
@@ -57,6 +62,9 @@ SAFE = 0.25
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
+# Random vectors in (3): the mean over them is below half of its expectation once in 3600 times at worst, where
+# one direction dominates. Hence the margin.
+VECTORS, MARGIN = 64, 2.0
 # Number of rows whose mean is the origin of coordinates: it need not be exact.
 ORIGIN_ROWS = 1024
 STEPS = 12
@@ -114,15 +122,18 @@ def with_coordinates(
     """The precision with coordinates if sums of kernel values in float64 would lose digits, (2).
 
     ``factor`` is that of all centers, in their order. ``known`` False: there are too few rows for a test, and
-    coordinates are used without it. O(p m² + m³) for p rows.
+    coordinates are used without it. O(m²) where (3) is enough, otherwise O(p m² + m³) for p rows.
     """
     if precision.dtype != np.float64 or len(factor.kept) == 0:
         return precision
     values = evaluator(kernel, centers)
     words = f"{precision.words}, in coordinates: max_memory is too small to test sums of kernel values"
     if known:
+        most = TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE
+        if MARGIN * _without_rows(kernel, centers, factor, X_probe, alpha_share) <= most:
+            return precision
         error = _probed(kernel, centers, factor, X_probe, alpha_share, intercept=intercept)
-        if error <= (TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE):
+        if error <= most:
             return precision
         loss = f"change the fit by {error:.2g} of its size" if error < 1.0 else "lose all digits of the fit"
         words = f"{precision.words}, in coordinates: sums of kernel values could {loss}"
@@ -136,6 +147,17 @@ def factor_of(K_zz: Floats, *, tolerance: float = DEPENDENT) -> RankFactor:
     return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=tolerance)
 
 
+def _without_rows(kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alpha_share: float) -> float:
+    """The bound (3) from random vectors, with G_jj and the trace from some of the rows."""
+    p, some = n_rows(X), take(X, slice(ORIGIN_ROWS))
+    K = evaluator(kernel, centers)(some).astype(np.float64)
+    size = np.sqrt(np.einsum("ij,ij->j", K, K) * (p / len(K)))
+    z = np.random.default_rng(0).standard_normal((len(size), VECTORS))
+    alpha = alpha_share * _trace(kernel, centers, X, factor)
+    total = float((whiten(factor.R, size[:, None] * z) ** 2).sum()) / VECTORS
+    return float(np.finfo(np.float64).eps) * total / alpha if alpha > 0.0 else np.inf
+
+
 def _probed(
     kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alpha_share: float, *, intercept: bool
 ) -> float:
@@ -145,12 +167,13 @@ def _probed(
     moments = reduce(add, map_in_threads(lambda part: _moments(kernel, centers, part, np.float64), halves))
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     used = moments if intercept else moments.without_means()
-    H = used.centered()[0] + alpha * multiply(factor.R.T, factor.R)
-    U = np.asfortranarray(H.T)
+    # Column-major, of which the upper triangle is used.
+    U = square_upper(factor.R)
+    U *= alpha
+    U += used.centered()[0].T
     if cholesky_upper(U):
         return np.inf
-    invert_upper(U)
-    inverse = np.triu(U)
+    inverse = inverse_upper(U)
     return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
 
 

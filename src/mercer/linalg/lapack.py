@@ -24,6 +24,9 @@ FUNCTIONS: dict[str, Any] = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_c
 SILENT = {"dgemm", "dtrsm", "dlatrd"}
 # Columns in a strip: wide enough for fast products, narrow enough for several threads.
 STRIP = 256
+# Larger matrices are factored in panels of so many rows: the rest is read and written once for each of them.
+TALL = 2048
+ROWS = 512
 # Fewer columns are updated in less time than threads need to start.
 MANY = 1024
 # Reflectors in a panel, applied at once, and columns left for the last one.
@@ -104,8 +107,38 @@ def singular_values(A: Array) -> tuple[Array, Array, Array, int]:
 
 
 def cholesky_upper(A: Array) -> int:
-    """R with A = R'R in the upper triangle of A (n, n), column-major; 0 if it succeeded; n³ / 3."""
-    return _long_call("dpotrf", "U", len(A), A, max(len(A), 1))
+    """R with A = R'R in the upper triangle of A (n, n), column-major; 0 if it succeeded; n³ / 3.
+
+    Large matrices panel by panel, the rest updated by products in threads; their lower triangle is overwritten.
+    """
+    n = len(A)
+    if n <= TALL:
+        return _long_call("dpotrf", "U", n, A, max(n, 1))
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        if _call("dpotrf", "U", stop - start, A[start:, start:stop], n):
+            return stop
+        _update_upper(A, start, stop)
+    return 0
+
+
+def _update_upper(A: Array, start: int, stop: int) -> None:
+    """Rows P of the factor from ``start`` to ``stop``, and A - P'P in the upper triangle of the rest."""
+    n, k, one, minus = len(A), stop - start, np.ones(1), -np.ones(1)
+    strips = [slice(first, min(first + STRIP, n)) for first in range(stop, n, STRIP)]
+
+    def solve(columns: slice) -> None:
+        C = A[start:, columns]
+        _call("dtrsm", "L", "U", "T", "N", k, C.shape[1], one, A[start:, start:stop], n, C, n)
+
+    def update(columns: slice) -> None:
+        P, C = A[start:, columns], A[stop:, columns]
+        rows, p = columns.stop - stop, C.shape[1]
+        _call("dgemm", "T", "N", rows, p, k, minus, A[start:, stop:], n, P, n, one, C, n)
+
+    map_in_threads(solve, strips)
+    # The longest strips first, so that no thread is left with one of them.
+    map_in_threads(update, strips[::-1])
 
 
 def cholesky_lower(A: Array) -> int:
@@ -126,14 +159,29 @@ def cholesky_pivoted(A: Array, limit: float) -> tuple[Indices, int]:
     return np.asarray(pivots, dtype=np.intp) - 1, int(rank[0])
 
 
-def invert_upper(R: Array) -> None:
-    """R^-1 in the upper triangle of R (n, n), column-major; n³ / 3."""
-    _long_call("dtrtri", "U", "N", len(R), R, max(len(R), 1))
+def inverse_upper(R: Array) -> Array:
+    """R^-1 (n, n) of the upper triangle of R (n, n), both column-major, with zeros below; n³ / 3."""
+    _check_regular(R)
+    n, one = len(R), np.ones(1)
+    inverse = np.zeros((n, n), order="F")
+
+    def strip(columns: slice) -> None:
+        C, k = inverse[:, columns], columns.stop
+        C[columns] = np.eye(C.shape[1])
+        _call("dtrsm", "L", "U", "N", "N", k, C.shape[1], one, R, n, C, n)
+
+    map_in_threads(strip, _strips(n)[::-1])
+    return inverse
 
 
 def symmetric_reduced(A: Array, R: Array) -> None:
     """R'^-1 A R^-1 in the upper triangle of A (n, n), symmetric, for upper triangular R; both column-major; n³."""
     _long_call("dsygst", 1, "U", len(A), A, max(len(A), 1), R, max(len(R), 1))
+
+
+def _check_regular(R: Array) -> None:
+    if not R.diagonal().all():
+        raise NumericalError(f"a triangular matrix of shape {R.shape} is singular; scale the features")
 
 
 def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: bool = False) -> Array:
@@ -143,8 +191,7 @@ def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: boo
     if not R.flags.f_contiguous:
         # The transpose of a triangle in row-major order is the other triangle, and column-major.
         R, lower, transposed = np.ascontiguousarray(R).T, not lower, not transposed
-    if not R.diagonal().all():
-        raise NumericalError(f"a triangular matrix of shape {R.shape} is singular; scale the features")
+    _check_regular(R)
     n, one = len(R), np.ones(1)
     uplo, trans = "L" if lower else "U", "T" if transposed else "N"
 

@@ -20,6 +20,8 @@ from mercer.types import Array, Floats, Indices
 
 # Rows whose kernel values and coordinates are in memory at a time.
 PIECE = 2048
+# Rows whose influence on themselves gives the degrees of freedom of a fit with copies.
+INFLUENCE_ROWS = 2000
 
 # The sum of fold(block) over the blocks of rows in memory.
 Reduce = Callable[[Block, Callable[[Block], Any]], Any]
@@ -144,12 +146,15 @@ class MomentFit:
         return outputs
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
-        """Traces (a,) of the smoothers; with copies, which are not observed, from the rows of the sample."""
+        """Traces (a,) of the smoothers; with copies, which are not observed, from some rows of the sample."""
         if self.copies is None:
             return self.spectrum.degrees_of_freedom(alphas)
         fold = InfluenceOf(self.kernel, self.centers, self.spectrum, alphas, self.copies)
-        weight = np.asarray(self.sample.with_weight().weight)
-        traces: Array = self.reduce(self.sample, fold) * (self.spectrum.n / weight.sum())
+        n = self.sample.n_rows
+        some = np.unique(np.linspace(0, n - 1, min(n, INFLUENCE_ROWS)).astype(np.intp))
+        rows = replace(self.sample.take(some), X=self.kernel.subset(self.sample.X, some)).with_weight()
+        weight = float(np.asarray(rows.weight).sum())
+        traces: Array = self.reduce(rows, fold) * (self.spectrum.n / weight)
         return traces
 
     def error(self, alpha: float, loo: Array) -> float:

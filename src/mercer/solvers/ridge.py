@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
-from mercer.linalg.lapack import cholesky_upper, invert_upper, multiply, solve_triangular
+from mercer.linalg.lapack import TALL, cholesky_upper, inverse_upper, multiply, solve_triangular
 from mercer.linalg.rank import (
     RankFactor,
     in_coordinates,
@@ -62,6 +62,8 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 # Leave-one-out uses float32 if at most this share of a coordinate is rounding: outputs are 0.1 % off, at worst 1
 # %.
 MOST_NOISE = 0.1
+# Random vectors for the unit of alpha, which only bounds a search: its relative error is at most sqrt(2 / 64).
+VECTORS = 64
 # One alpha is solved for by a Cholesky factor if errors of the sums change the fit by at most this share.
 MOST_ROUNDING = 1e-6
 
@@ -142,7 +144,7 @@ class MomentSpectrum(Eigenvalues):
         inverse = 1.0 / self.total(alphas)
         slopes = inverse[:, :, None] * self.projected[:, None, :]
         return Leaving(
-            basis=self.basis.astype(dtype),
+            basis=self.basis.astype(dtype, copy=False),
             shift=self.mean.astype(dtype),
             inverse=inverse.astype(dtype),
             slopes=slopes.reshape(len(slopes), inverse.shape[1] * len(self.target_mean)).astype(dtype),
@@ -256,6 +258,8 @@ class MomentProblem:
     moments: Moments
     K: Floats | RankFactor | None
     intercept: bool = True
+    # The largest share by which errors of the sums may change a fit by a Cholesky factor.
+    rounding: float = MOST_ROUNDING
 
     def spectrum(self, alpha: float | None = None) -> MomentSpectrum:
         """For every alpha, or for one."""
@@ -289,14 +293,17 @@ class MomentProblem:
 
     def factored(self, alpha: float) -> MomentSpectrum | None:
         """For one alpha by a Cholesky factor; None if it does not have enough digits."""
-        found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal)
+        found = _for_one_alpha(self._centered[0], alpha, self._penalty, self._diagonal, self.rounding)
         return None if found is None else self._spectrum(found)
 
     @cached_property
-    def trace(self) -> float:
-        """Sum of the eigenvalues, the unit of alpha; O(m³) if the sums do not include the penalty."""
-        G = self._centered[0]
-        return float(np.trace(G if self._penalty.R is None else self._penalty.in_coordinates(G)))
+    def scale(self) -> float:
+        """About the sum of the eigenvalues, the unit of alpha, from random vectors; O(m²)."""
+        G, R = self._centered[0], self._penalty.R
+        if R is None:
+            return float(np.trace(G))
+        a = solve_triangular(R, np.random.default_rng(0).choice([-1.0, 1.0], size=(len(R), VECTORS)))
+        return max(float(np.einsum("ij,ij->", a, G @ a)) / VECTORS, 0.0)
 
     @cached_property
     def _penalty(self) -> "_Penalty":
@@ -345,24 +352,29 @@ def _for_every_alpha(G: Array, penalty: "_Penalty", diagonal: Array) -> _Directi
     return _Directions(basis, eigen.values, np.ones(len(basis)), error, eigen.values > error, negative, False)
 
 
-def _for_one_alpha(G: Array, alpha: float, penalty: "_Penalty", diagonal: Array) -> _Directions | None:
+def _for_one_alpha(
+    G: Array, alpha: float, penalty: "_Penalty", diagonal: Array, rounding: float
+) -> _Directions | None:
     """Directions U^-1, G + alpha K = U'U, or None if it is not certain that eigenvectors would all be kept.
 
     The errors e_j of the eigenvectors, with eigenvalues lambda_j, have the sum S of e_j / (lambda_j + alpha), the
     same in every basis. So e_j <= S (lambda_j + alpha), and all lambda_j exceed their e_j if the least one exceeds
-    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with a larger number than S.
+    alpha S / (1 - S): if G - 2 alpha S K has a Cholesky factor, too, or the same with ``rounding``, the
+    bound on S, in its place.
     """
     # Both column-major, as LAPACK takes them, which reads only their upper triangles.
     G, K = G.T, penalty.upper()
     U = G + alpha * K
-    K *= -2.0 * alpha * MOST_ROUNDING
+    K *= -2.0 * alpha * rounding
     K += G
-    if any(map_in_threads(cholesky_upper, [U, K])):
+    # Large factors use all threads themselves.
+    if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= TALL else 1)):
         return None
-    invert_upper(U)
-    basis = np.triu(U)
+    del K
+    basis = inverse_upper(U)
+    del U
     error = _rounding(basis, diagonal)
-    if not error.sum() <= MOST_ROUNDING:
+    if not error.sum() <= rounding:
         return None
     norms = penalty.squares(basis)
     values = np.maximum(1.0 - alpha * norms, 0.0)

@@ -15,13 +15,14 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import Moments
+from mercer.gram.precision import TOLERANCE_SINGLE
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import MomentProblem, MomentSpectrum, decompose_moments
+from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
@@ -52,35 +53,40 @@ def finish(
     a fold, if rows are held out together.
     """
     m = n_rows(choice.centers.rows)
-    near = None
     if m > MANY and task.alpha is None and choice.alpha is not None and part is None:
         near = _path_near(choice, choice.alpha, moments, task, judges)
-    if near is not None:
-        task = replace(task, alpha=float(near.alphas[near.best]))
+        if near is not None:
+            path, spectrum = near
+            task = replace(task, alpha=float(path.alphas[path.best]))
+            tuned = tuned_by(choice, _fit_of(choice, spectrum, task), spectrum, task, judges)
+            return replace(tuned, paths=(*choice.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
         fits = moment_fit(choice, moments, task, part)
-    tuned = tuned_by(choice, fits, fits.spectrum, task, judges)
-    return tuned if near is None else replace(tuned, paths=(*choice.paths, near))
+    return tuned_by(choice, fits, fits.spectrum, task, judges)
 
 
 def _path_near(
     choice: Choice, start: float, moments: Moments, task: Task, judges: Indices | None
-) -> TuningPath | None:
-    """A few alphas around one, compared on some of the rows by a Cholesky factor each.
+) -> tuple[TuningPath, MomentSpectrum] | None:
+    """A few alphas around one, compared on some of the rows by a Cholesky factor each, and that of the best.
 
     None where factors do not have enough digits: an eigendecomposition is needed.
     """
     rows = np.arange(task.sample.n_rows) if judges is None else judges
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
     few = task.some(choice.kernel, rows)
-    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept)
-    least, most = np.array([LEAST_SHARE, ALPHAS[-1]]) * (problem.trace or 1.0)
+    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept, _rounding(task))
+    least, most = np.array([LEAST_SHARE, ALPHAS[-1]]) * (problem.scale or 1.0)
+    best = _Best()
 
     def score(alpha: float) -> float:
         spectrum = problem.factored(alpha)
         if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        return float(judge(_fit_of(choice, spectrum, few).left_out(np.array([alpha])))[0])
+        found = float(judge(_fit_of(choice, spectrum, few).left_out(np.array([alpha])))[0])
+        best.offer(alpha, found, spectrum)
+        task.budget.release()
+        return found
 
     words = f"Cholesky factors for {n_rows(choice.centers.rows):,} centers"
     with suppress(NumericalError), stage(words, verbose=task.verbose):
@@ -89,8 +95,32 @@ def _path_near(
             start,
             (least, most),
         )
-        return TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
+        path = TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
+        alpha = float(path.alphas[path.best])
+        spectrum = best.at(alpha) or problem.factored(alpha)
+        return None if spectrum is None else (path, spectrum)
     return None
+
+
+def _rounding(task: Task) -> float:
+    """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
+    single = getattr(task.sample.X, "dtype", None) == np.float32
+    return TOLERANCE_SINGLE if single else MOST_ROUNDING
+
+
+class _Best:
+    """The spectrum with the smallest criterion so far; the others are not kept."""
+
+    def __init__(self) -> None:
+        self._found: tuple[float, float, MomentSpectrum] | None = None
+
+    def offer(self, alpha: float, criterion: float, spectrum: MomentSpectrum) -> None:
+        if self._found is None or criterion < self._found[1]:
+            self._found = alpha, criterion, spectrum
+
+    def at(self, alpha: float) -> MomentSpectrum | None:
+        """That of this alpha; None: it was not the best."""
+        return self._found[2] if self._found is not None and self._found[0] == alpha else None
 
 
 def tuned_by(

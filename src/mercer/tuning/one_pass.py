@@ -29,7 +29,7 @@ from mercer.rows.virtual import Copies, Orbits, rows_for_each
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes
+from mercer.tuning.memory import AS_GOOD, LEAST_CENTERS, MOST_ROWS, PROBE_ROWS, Sizes, probe_rows
 from mercer.tuning.path import TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Floats, Indices
@@ -207,7 +207,7 @@ def precision_of(choice: Choice, task: Task) -> Precision:
     if factor is None:
         return Precision(np.float64, np.nan, "float64")
     few = not task.sizes.probe
-    size = LEAST_PROBE if few else max(PROBE_ROWS // 2, 2 * m)
+    size = LEAST_PROBE if few else probe_rows(m)
     probe = take(task.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
     with at_most(task.sizes.few), stage("precision of products", verbose=task.verbose):
         precision = _precision(choice, task, probe)
