@@ -93,6 +93,10 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """
         return lambda kernel: kernel.block(X, Z)
 
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        """Derivatives (q, n, d) at rows X of the functions f_c(x) = sum_j coef_jc k(x, z_j), coef (m, q)."""
+        raise KernelError(f"derivatives of {self} are not known; use a kernel on vectors, or a sum of such kernels")
+
     def around(self, X: Matrix) -> "Kernel":
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
         return self
@@ -278,6 +282,9 @@ class Sum(Composition):
         same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
         return self if same else Sum(parts)
 
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        return reduce(np.add, (kernel.gradient(X, Z, coef) for kernel in self._kernels()))
+
     def _combined(self, values: Iterable[Floats]) -> Floats:
         return reduce(partial(_onto, np.add), values)
 
@@ -352,6 +359,9 @@ class Scaled(Wrapped, Pointwise):
     def around(self, X: Matrix) -> Kernel:
         inner = self.kernel.around(X)
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
+
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        return self.kernel.gradient(X, Z, nonnegative("scale", self.scale) * coef)
 
     def _combined(self, values: Iterable[Floats]) -> Floats:
         scale = nonnegative("scale", self.scale)
