@@ -70,7 +70,7 @@ def test_derivatives_of_single_precision_rows_are_close(kernel, rows):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_derivatives_at_a_center_are_finite(kernel, rows):
-    X, Z, coef = rows
+    _, Z, coef = rows
     assert np.isfinite(kernel.gradient(Z, Z, coef)).all()
 
 

@@ -95,7 +95,7 @@ class Kernel(TakesRows, BaseEstimator, ABC):
 
     def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
         """Derivatives (q, n, d) at rows X of the functions f_c(x) = sum_j coef_jc k(x, z_j), coef (m, q)."""
-        raise KernelError(f"derivatives of {self} are not known; use a kernel on vectors, or a sum of such kernels")
+        raise KernelError(f"derivatives of {self} are not known; use a kernel on vectors, or a sum of them")
 
     def around(self, X: Matrix) -> "Kernel":
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""

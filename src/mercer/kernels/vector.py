@@ -269,7 +269,7 @@ class Stationary(Kernel):
 
     @abstractmethod
     def _slope(self, T: Floats) -> Floats:
-        """Derivatives of kernel values with respect to T; zero at distance 0 where there is none; may overwrite T."""
+        """Derivatives of kernel values with respect to T, zero where there is none; may overwrite T."""
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """One kernel for "median" and "scale", one for every number of the grid for "loo"."""
@@ -289,9 +289,11 @@ class Stationary(Kernel):
         gamma = _feature_gamma(self, self.gamma, X)
         return self._slopes(X, Z, gamma, self._slope(self._exponents(X, Z, gamma)), coef)
 
-    def weighted(self, relevance: ArrayLike) -> "Weighted":
-        """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is still to be chosen."""
-        return Weighted(self, relevance)
+    def weighted(self, relevance: ArrayLike, near: int | None = None) -> "Weighted":
+        """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is still to be chosen,
+        among all candidates or from those ``near`` one of them.
+        """
+        return Weighted(self, relevance, near)
 
     def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         """With the distances for gamma = 1, if gamma is one number."""
@@ -507,7 +509,7 @@ class InverseMultiquadric(Stationary):
 
 
 class Weighted(Kernel):
-    """A stationary kernel with one gamma for each feature, in the ratios of ``relevance``, whose scale is not known.
+    """A stationary kernel with one gamma for each feature, in given ratios, whose scale is not known.
 
     Its candidates are kernels of the given class with numbers. Features of relevance 0 are switched off.
 
@@ -517,6 +519,8 @@ class Weighted(Kernel):
         With gamma="median", "scale" or "loo".
     relevance : array of shape (d,)
         Nonnegative, not all zero.
+    near : int, optional
+        Of the candidates, only the one at this position and its neighbors.
 
     Examples
     --------
@@ -524,9 +528,15 @@ class Weighted(Kernel):
     [RBF(gamma=[0.25, 0.0])]
     """
 
-    def __init__(self, kernel: Stationary, relevance: ArrayLike) -> None:
+    def __init__(self, kernel: Stationary, relevance: ArrayLike, near: int | None = None) -> None:
         self.kernel = kernel
         self.relevance = relevance
+        self.near = near
+
+    @property
+    def first(self) -> int:
+        """The position of the first candidate among all."""
+        return 0 if self.near is None else max(self.near - 1, 0)
 
     @property
     def settled(self) -> bool:
@@ -542,6 +552,7 @@ class Weighted(Kernel):
         X = as_matrix(X)
         lengths = relevance ** (1.0 / self.kernel._length_power)
         inner = self.kernel.candidates(scale_columns(X, lengths.astype(X.dtype)), weight)
+        inner = inner if self.near is None else inner[self.first : self.near + 2]
         return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
