@@ -24,9 +24,9 @@ model = models['relevance="diagonal"']
 print(model.report_)
 
 # %%
-# On the left, what was learned: shares of the features in the squared derivatives of the fit, after those of noise are
-# subtracted. The gammas of the kernel are proportional to them. On the right, errors on new rows beside what
-# leave-one-out promised: it is honest, because each row is predicted under relevances that were learned without it.
+# On the left, what was learned: shares of the features in the squared derivatives of the fit, after those of noise
+# are subtracted. The gammas of the kernel are proportional to them. On the right, errors on new rows beside what
+# leave-one-out promised: each row is predicted under relevances that were learned without it.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", width_ratios=[2, 1])
 left.bar(np.arange(50), model.relevance_, color=["C3"] * 3 + ["0.6"] * 47)
 left.axhline(1 / 50, color="k", linewidth=0.8, linestyle=":", label="all alike")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.blocks import BLOCK_SIZE, cuts
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, gradient_of
 from mercer.rows.base import Block
 from mercer.rows.table import in_double, take
 from mercer.types import Array
@@ -44,7 +44,7 @@ class GradientsOf:
         return total
 
     def _products(self, X: Any, weight: Array) -> Array:
-        slopes = self.kernel.gradient(in_double(X), in_double(self.centers), self.coef)
+        slopes = gradient_of(self.kernel, in_double(X), in_double(self.centers), self.coef)
         by_feature = np.ascontiguousarray(slopes.transpose(2, 0, 1))
         products: Array = (by_feature * weight) @ by_feature.transpose(0, 2, 1)
         return products

@@ -93,10 +93,6 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """
         return lambda kernel: kernel.block(X, Z)
 
-    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
-        """Derivatives (q, n, d) at rows X of the functions f_c(x) = sum_j coef_jc k(x, z_j), coef (m, q)."""
-        raise KernelError(f"derivatives of {self} are not known; use a kernel on vectors, or a sum of them")
-
     def around(self, X: Matrix) -> "Kernel":
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
         return self
@@ -122,6 +118,22 @@ class Kernel(TakesRows, BaseEstimator, ABC):
 
     def __pow__(self, exponent: object) -> "Power":
         return Power(self, int(exponent)) if isinstance(exponent, Integral) else NotImplemented
+
+
+class Differentiable(ABC):
+    """A kernel on vectors whose derivatives are known; abstract."""
+
+    @abstractmethod
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        """Derivatives (q, n, d) at rows X of the functions f_c(x) = sum_j coef_jc k(x, z_j), coef (m, q)."""
+
+
+def gradient_of(kernel: Kernel, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+    """``kernel.gradient(X, Z, coef)``, or an error if derivatives are not known."""
+    if not isinstance(kernel, Differentiable):
+        raise KernelError(f"derivatives of {kernel} are not known; use a kernel on vectors, or a sum of them")
+    slopes: Floats = kernel.gradient(X, Z, coef)
+    return slopes
 
 
 class Grid(Sequence[Kernel]):
@@ -257,7 +269,7 @@ class Composition(Pointwise):
         return [kernel for _, kernel in self.parts]
 
 
-class Sum(Composition):
+class Sum(Differentiable, Composition):
     """k(x, z) = sum_p k_p(x, z), written ``k + l``.
 
     Parameters
@@ -283,7 +295,7 @@ class Sum(Composition):
         return self if same else Sum(parts)
 
     def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
-        return reduce(np.add, (kernel.gradient(X, Z, coef) for kernel in self._kernels()))
+        return reduce(np.add, (gradient_of(kernel, X, Z, coef) for kernel in self._kernels()))
 
     def _combined(self, values: Iterable[Floats]) -> Floats:
         return reduce(partial(_onto, np.add), values)
@@ -335,7 +347,7 @@ class Wrapped(Composite):
         return self
 
 
-class Scaled(Wrapped, Pointwise):
+class Scaled(Differentiable, Wrapped, Pointwise):
     """k(x, z) = scale * l(x, z), written ``scale * l``.
 
     Parameters
@@ -361,7 +373,7 @@ class Scaled(Wrapped, Pointwise):
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
 
     def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
-        return self.kernel.gradient(X, Z, nonnegative("scale", self.scale) * coef)
+        return gradient_of(self.kernel, X, Z, nonnegative("scale", self.scale) * coef)
 
     def _combined(self, values: Iterable[Floats]) -> Floats:
         scale = nonnegative("scale", self.scale)

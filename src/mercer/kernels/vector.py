@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.gate import real
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Differentiable, Kernel
 from mercer.kernels.pairs import (
     Exponents,
     FoldedCenters,
@@ -47,7 +47,7 @@ FAR = 100.0
 CACHED_ROWS = 32
 
 
-class DotProduct(Kernel):
+class DotProduct(Differentiable, Kernel):
     """A function of x'z; abstract."""
 
     @abstractmethod
@@ -247,7 +247,7 @@ class Sigmoid(Affine):
         return np.subtract(1.0, np.square(G, out=G), out=G)
 
 
-class Stationary(Kernel):
+class Stationary(Differentiable, Kernel):
     """A function of gamma times a distance, 1 at distance 0; abstract.
 
     gamma is a number, one number per feature, or a string:

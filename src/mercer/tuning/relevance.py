@@ -43,6 +43,8 @@ FOLDS = 3
 DRAWS = 8
 # Standard errors by which relevances must be better than none.
 SURE = 2.5
+# Smaller shares of the largest relevance are zero.
+LEAST = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 # Fits hold so many matrices of all their rows.
 MATRICES = 8
@@ -260,6 +262,8 @@ def _next(products: Array, size: Array) -> Array:
         return np.full(len(M), 1.0 / len(M))
     reliability = _reliability(M, np.var(draws, axis=1, ddof=1))
     mixed = reliability * positive + (1.0 - reliability) * positive.mean()
+    # Gammas far below the others do nothing, but could underflow in float32.
+    mixed[mixed < LEAST * mixed.max()] = 0.0
     shares: Array = mixed / mixed.sum()
     return shares
 
