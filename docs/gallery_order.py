@@ -3,6 +3,7 @@
 ORDER = [
     "first_steps",
     "projection",
+    "relevance",
     "invariances",
     "components",
     "oriented",

@@ -120,6 +120,22 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         return Power(self, int(exponent)) if isinstance(exponent, Integral) else NotImplemented
 
 
+class Differentiable(ABC):
+    """A kernel on vectors whose derivatives are known; abstract."""
+
+    @abstractmethod
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        """Derivatives (q, n, d) at rows X of the functions f_c(x) = sum_j coef_jc k(x, z_j), coef (m, q)."""
+
+
+def gradient_of(kernel: Kernel, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+    """``kernel.gradient(X, Z, coef)``, or an error if derivatives are not known."""
+    if not isinstance(kernel, Differentiable):
+        raise KernelError(f"derivatives of {kernel} are not known; use a kernel on vectors, or a sum of them")
+    slopes: Floats = kernel.gradient(X, Z, coef)
+    return slopes
+
+
 class Grid(Sequence[Kernel]):
     """Kernels made of one candidate each from several sequences, the last of which varies fastest.
 
@@ -253,7 +269,7 @@ class Composition(Pointwise):
         return [kernel for _, kernel in self.parts]
 
 
-class Sum(Composition):
+class Sum(Differentiable, Composition):
     """k(x, z) = sum_p k_p(x, z), written ``k + l``.
 
     Parameters
@@ -277,6 +293,9 @@ class Sum(Composition):
         parts = [(name, kernel.around(X)) for name, kernel in self.parts]
         same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
         return self if same else Sum(parts)
+
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        return reduce(np.add, (gradient_of(kernel, X, Z, coef) for kernel in self._kernels()))
 
     def _combined(self, values: Iterable[Floats]) -> Floats:
         return reduce(partial(_onto, np.add), values)
@@ -328,7 +347,7 @@ class Wrapped(Composite):
         return self
 
 
-class Scaled(Wrapped, Pointwise):
+class Scaled(Differentiable, Wrapped, Pointwise):
     """k(x, z) = scale * l(x, z), written ``scale * l``.
 
     Parameters
@@ -352,6 +371,9 @@ class Scaled(Wrapped, Pointwise):
     def around(self, X: Matrix) -> Kernel:
         inner = self.kernel.around(X)
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
+
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        return gradient_of(self.kernel, X, Z, nonnegative("scale", self.scale) * coef)
 
     def _combined(self, values: Iterable[Floats]) -> Floats:
         scale = nonnegative("scale", self.scale)

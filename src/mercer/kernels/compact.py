@@ -85,6 +85,16 @@ class Wendland(Stationary):
             return np.asarray(peak * ((l + 1) * r + 1.0))
         return np.asarray(peak * ((l * l + 4 * l + 3) * r * r + (3 * l + 6) * r + 3.0) / 3.0)
 
+    def _slope(self, T: Floats) -> Floats:
+        r: Floats = np.sqrt(-T)
+        l, left = self._power(), np.maximum(1.0 - r, 0.0)
+        if self.smoothness == 0:
+            apart = r > 0
+            return np.asarray(np.where(apart, 0.5 * l * left ** (l - 1) / np.where(apart, r, 1.0), 0.0))
+        if self.smoothness == 1:
+            return np.asarray(0.5 * (l + 1) * (l + 2) * left**l)
+        return np.asarray((l + 3) * (l + 4) / 6.0 * left ** (l + 1) * ((l + 1) * r + 1.0))
+
     def _power(self) -> int:
         """The exponent l of the table, validated."""
         if self.dimension is None:

@@ -20,6 +20,12 @@ TILE = 128
 FARTHEST = 1e30
 
 
+class Slopes(Protocol):
+    """sum_j coef_jc W_ij d e(x_i, z_j) / dx, (q, n, d), for exponents e = -gamma times a distance."""
+
+    def __call__(self, X: Floats, Z: Floats, gamma: float | Floats, W: Floats, coef: Floats) -> Floats: ...
+
+
 class Exponents(Protocol):
     """(n, m) array of -gamma times a distance, for all pairs of rows."""
 
@@ -165,3 +171,22 @@ def integer_power(K: Floats, exponent: int) -> Floats:
         return K
     half = integer_power(K, exponent // 2)
     return half * half * K if exponent % 2 else half * half
+
+
+def squared_slopes(X: Floats, Z: Floats, gamma: float | Floats, W: Floats, coef: Floats) -> Floats:
+    """2 gamma_l sum_j coef_jc W_ij (z_jl - x_il) as (q, n, d), for W (n, m) and coef (m, q); O(n m d q)."""
+    origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+    X, Z = X - origin, Z - origin
+    pulled = np.stack([W @ (c[:, None] * Z) for c in coef.T])
+    pulled -= X * (W @ coef).T[:, :, None]
+    pulled *= 2.0 * gamma
+    return pulled
+
+
+def absolute_slopes(X: Floats, Z: Floats, gamma: float | Floats, W: Floats, coef: Floats) -> Floats:
+    """-gamma_l sum_j coef_jc W_ij sign(x_il - z_jl) as (q, n, d), for W (n, m) and coef (m, q); O(n m d q)."""
+    slopes = np.empty((coef.shape[1], *X.shape), np.result_type(W, coef))
+    for x, z, column in zip(X.T, Z.T, np.moveaxis(slopes, 2, 0)):
+        column[:] = -((np.sign(x[:, None] - z) * W) @ coef).T
+    slopes *= gamma
+    return slopes

@@ -12,19 +12,23 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.gate import real
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Differentiable, Kernel
 from mercer.kernels.pairs import (
     Exponents,
     FoldedCenters,
     Matrix,
+    Slopes,
     absolute_exponents,
+    absolute_slopes,
     as_matrices,
     as_matrix,
     inner_products,
     integer_power,
     mirror,
+    scale_columns,
     squared_exponents,
     squared_norms,
+    squared_slopes,
 )
 from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
@@ -43,16 +47,25 @@ FAR = 100.0
 CACHED_ROWS = 32
 
 
-class DotProduct(Kernel):
+class DotProduct(Differentiable, Kernel):
     """A function of x'z; abstract."""
 
     @abstractmethod
     def _profile(self, G: Floats) -> Floats:
         """Kernel values from the inner products G; may overwrite G."""
 
+    @abstractmethod
+    def _slope(self, G: Floats) -> Floats:
+        """Derivatives of kernel values with respect to the inner products G; may overwrite G."""
+
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
         return self._profile(inner_products(X, Z))
+
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        X, Z = (dense(A) for A in as_matrices(X, Z))
+        W = self._slope(inner_products(X, Z))
+        return np.stack([W @ (c[:, None] * Z) for c in coef.T])
 
     def diag(self, X: Matrix) -> Floats:
         return self._profile(squared_norms(as_matrix(X)))
@@ -96,6 +109,10 @@ class Linear(DotProduct):
         X, Z = as_matrices(X, Z)
         return super().block(self._moved(X), self._moved(Z))
 
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        X, Z = as_matrices(X, Z)
+        return super().gradient(self._moved(X), self._moved(Z), coef)
+
     def diag(self, X: Matrix) -> Floats:
         return super().diag(self._moved(as_matrix(X)))
 
@@ -116,6 +133,9 @@ class Linear(DotProduct):
     def _profile(self, G: Floats) -> Floats:
         return G
 
+    def _slope(self, G: Floats) -> Floats:
+        return np.ones_like(G)
+
 
 class Affine(DotProduct):
     """A function of gamma x'z + coef0; abstract."""
@@ -132,15 +152,28 @@ class Affine(DotProduct):
         return [clone(self).set_params(gamma=_scale_gamma(X, weight, 2))]
 
     def _profile(self, G: Floats) -> Floats:
+        return self._of_affine(self._affine(G))
+
+    def _slope(self, G: Floats) -> Floats:
+        W = self._affine_slope(self._affine(G))
+        W *= nonnegative("gamma", self.gamma)
+        return W
+
+    def _affine(self, G: Floats) -> Floats:
+        """gamma G + coef0, in place."""
         if isinstance(self.gamma, str):
             raise _unsettled(self, self.gamma)
         G *= nonnegative("gamma", self.gamma)
         G += finite("coef0", self.coef0)
-        return self._of_affine(G)
+        return G
 
     @abstractmethod
     def _of_affine(self, G: Floats) -> Floats:
         """Kernel values from G = gamma x'z + coef0; may overwrite G."""
+
+    @abstractmethod
+    def _affine_slope(self, G: Floats) -> Floats:
+        """Their derivatives with respect to G; may overwrite G."""
 
 
 class Polynomial(Affine):
@@ -175,6 +208,12 @@ class Polynomial(Affine):
     def _of_affine(self, G: Floats) -> Floats:
         return integer_power(G, integer("degree", self.degree, least=1))
 
+    def _affine_slope(self, G: Floats) -> Floats:
+        degree = integer("degree", self.degree, least=1)
+        W = np.ones_like(G) if degree == 1 else integer_power(G, degree - 1)
+        W *= degree
+        return W
+
 
 class Sigmoid(Affine):
     """k(x, z) = tanh(gamma x'z + coef0), not positive semidefinite in general; Mika (2002), Table 2.2.
@@ -203,8 +242,12 @@ class Sigmoid(Affine):
     def _of_affine(self, G: Floats) -> Floats:
         return np.tanh(G, out=G)
 
+    def _affine_slope(self, G: Floats) -> Floats:
+        G = np.tanh(G, out=G)
+        return np.subtract(1.0, np.square(G, out=G), out=G)
 
-class Stationary(Kernel):
+
+class Stationary(Differentiable, Kernel):
     """A function of gamma times a distance, 1 at distance 0; abstract.
 
     gamma is a number, one number per feature, or a string:
@@ -215,13 +258,18 @@ class Stationary(Kernel):
     """
 
     gamma: Gamma
-    # The distance, and the power of a length that it scales with.
+    # The distance, its derivatives, and the power of a length that it scales with.
     _exponents: ClassVar[Exponents] = staticmethod(squared_exponents)
+    _slopes: ClassVar[Slopes] = staticmethod(squared_slopes)
     _length_power: ClassVar[int] = 2
 
     @abstractmethod
     def _profile(self, T: Floats) -> Floats:
         """Kernel values from T = -gamma times distance; may overwrite T."""
+
+    @abstractmethod
+    def _slope(self, T: Floats) -> Floats:
+        """Derivatives of kernel values with respect to T, zero where there is none; may overwrite T."""
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """One kernel for "median" and "scale", one for every number of the grid for "loo"."""
@@ -235,6 +283,17 @@ class Stationary(Kernel):
         if X is Z:
             np.fill_diagonal(mirror(K), 1.0)
         return K
+
+    def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
+        X, Z = (dense(A) for A in as_matrices(X, Z))
+        gamma = _feature_gamma(self, self.gamma, X)
+        return self._slopes(X, Z, gamma, self._slope(self._exponents(X, Z, gamma)), coef)
+
+    def weighted(self, relevance: ArrayLike, near: int | None = None) -> "Weighted":
+        """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is still to be chosen,
+        among all candidates or from those ``near`` one of them.
+        """
+        return Weighted(self, relevance, near)
 
     def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         """With the distances for gamma = 1, if gamma is one number."""
@@ -276,6 +335,9 @@ class Exponential(Stationary):
 
     def _profile(self, T: Floats) -> Floats:
         return np.exp(T, out=T)
+
+    def _slope(self, T: Floats) -> Floats:
+        return self._profile(T)
 
 
 class RBF(Exponential):
@@ -322,6 +384,7 @@ class Laplacian(Exponential):
     """
 
     _exponents: ClassVar[Exponents] = staticmethod(absolute_exponents)
+    _slopes: ClassVar[Slopes] = staticmethod(absolute_slopes)
     _length_power = 1
 
     def __init__(self, gamma: Gamma = "loo") -> None:
@@ -364,6 +427,20 @@ class Matern(Stationary):
             return (1.0 + r + r * r / 3.0) * np.exp(-r)
         return _bessel(r, nu)
 
+    def _slope(self, T: Floats) -> Floats:
+        # r^nu K_nu(r) has the derivative -r^nu K_(nu-1)(r), and r dr = -2 nu dT.
+        nu = self._order()
+        if nu > 1.0:
+            inner = np.inf if nu == np.inf else nu - 1.0
+            W = Matern(inner)._profile(T if nu == np.inf else T * (nu / inner))
+            W *= 1.0 if nu == np.inf else nu / inner
+            return W
+        r: Floats = np.sqrt(T * (-4.0 * nu))
+        apart = r > 0
+        safe = np.where(apart, r, 1.0)
+        W = np.exp(-safe) / safe if nu == 0.5 else _bessel_slope(safe, nu)
+        return np.where(apart, W, 0.0).astype(T.dtype)
+
     def _order(self) -> float:
         nu = np.inf if np.ndim(self.nu) == 0 and self.nu == np.inf else finite("nu", self.nu)
         if not (0 < nu <= 100 or nu == np.inf):
@@ -395,10 +472,11 @@ class RationalQuadratic(Stationary):
 
     def _profile(self, T: Floats) -> Floats:
         power = positive("power", self.power)
-        T *= -1.0 / power
-        np.log1p(T, out=T)
-        T *= -power
-        return np.exp(T, out=T)
+        return _power_of(T, power, power)
+
+    def _slope(self, T: Floats) -> Floats:
+        power = positive("power", self.power)
+        return _power_of(T, power, power + 1.0)
 
 
 class InverseMultiquadric(Stationary):
@@ -423,6 +501,65 @@ class InverseMultiquadric(Stationary):
     def _profile(self, T: Floats) -> Floats:
         np.sqrt(np.subtract(1.0, T, out=T), out=T)
         return np.divide(1.0, T, out=T)
+
+    def _slope(self, T: Floats) -> Floats:
+        W = self._profile(T)
+        W *= 0.5 * W * W
+        return W
+
+
+class Weighted(Kernel):
+    """A stationary kernel with one gamma for each feature, in given ratios, whose scale is not known.
+
+    Its candidates are kernels of the given class with numbers. Features of relevance 0 are switched off.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        With gamma="median", "scale" or "loo".
+    relevance : array of shape (d,)
+        Nonnegative, not all zero.
+    near : int, optional
+        Of the candidates, only the one at this position and its neighbors.
+
+    Examples
+    --------
+    >>> Weighted(RBF("median"), [1.0, 0.0]).candidates([[0.0, 0.0], [2.0, 5.0]])
+    [RBF(gamma=[0.25, 0.0])]
+    """
+
+    def __init__(self, kernel: Stationary, relevance: ArrayLike, near: int | None = None) -> None:
+        self.kernel = kernel
+        self.relevance = relevance
+        self.near = near
+
+    @property
+    def first(self) -> int:
+        """The position of the first candidate among all."""
+        return 0 if self.near is None else max(self.near - 1, 0)
+
+    @property
+    def settled(self) -> bool:
+        return False
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.kernel.positive_semidefinite
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """Those of the kernel for rows whose features are multiplied by lengths of this relevance."""
+        relevance = np.asarray(self.relevance, dtype=np.float64)
+        X = as_matrix(X)
+        lengths = relevance ** (1.0 / self.kernel._length_power)
+        inner = self.kernel.candidates(scale_columns(X, lengths.astype(X.dtype)), weight)
+        inner = inner if self.near is None else inner[self.first : self.near + 2]
+        return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        raise _unsettled(self.kernel, str(self.kernel.gamma))
+
+    def diag(self, X: Matrix) -> Floats:
+        raise _unsettled(self.kernel, str(self.kernel.gamma))
 
 
 class ANOVA(Kernel):
@@ -474,6 +611,22 @@ def _elementary(X: Floats, Z: Floats, degree: int) -> Floats:
         for s in range(degree, 0, -1):
             e[s] += t * e[s - 1]
     return e[degree]
+
+
+def _power_of(T: Floats, unit: float, exponent: float) -> Floats:
+    """(1 - T / unit)^(-exponent), in place."""
+    T *= -1.0 / unit
+    np.log1p(T, out=T)
+    T *= -exponent
+    return np.exp(T, out=T)
+
+
+def _bessel_slope(r: Floats, nu: float) -> Floats:
+    """2 nu 2^(1-nu) / Gamma(nu) r^(nu-1) K_(1-nu)(r), for nu <= 1 and r > 0."""
+    r64 = r.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        logarithm = (2 - nu) * np.log(2.0) + np.log(nu) - gammaln(nu) + (nu - 1) * np.log(r64)
+        return np.asarray(np.exp(logarithm + np.log(kve(1.0 - nu, r64)) - r64))
 
 
 def _bessel(r: Floats, nu: float) -> Floats:

@@ -14,6 +14,7 @@ from mercer.centers import CenterSelector
 from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import as_kernel
+from mercer.kernels.vector import Stationary
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
 from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.report import fit_report, told
@@ -50,7 +51,7 @@ from mercer.types import Array, Indices
 # So many times more rows than centers make a fit in passes worth it.
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
-FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances")
+FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
 MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
@@ -83,6 +84,7 @@ class ResumableModel(Scored, KernelModel):
     fit_intercept = True
     invariances: Any = None
     mu: float | str | None = None
+    relevance: str | None = None
     _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
     _state: PassState
     _kept: Kept
@@ -92,6 +94,7 @@ class ResumableModel(Scored, KernelModel):
 
     alpha_: Any = Awaited()
     mu_: Any = Awaited()
+    relevance_: Any = Awaited()
     gamma_: Any = Awaited()
     dual_coef_: Any = Awaited()
     intercept_: Any = Awaited()
@@ -142,6 +145,8 @@ class ResumableModel(Scored, KernelModel):
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
+        if settings.relevance and not limited:
+            every = every.with_relevance(rng)
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
@@ -347,12 +352,13 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
     """Whether it is asked if fewer centers than distinct rows are enough.
 
     Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
-    float32. Nor for folds, each of which would take a decomposition.
+    float32. Nor for folds, each of which would take a decomposition, or with relevances, learned from all rows.
     """
     return (
         _may_be_limited(settings, n_rows(problem.X))
         and settings.kernel.positive_semidefinite
         and problem.fold is None
+        and not settings.relevance
         and getattr(problem.X, "dtype", None) != np.float32
     )
 
@@ -370,8 +376,25 @@ def settings_of(model: ResumableModel) -> Settings:
         loo_rows=loo_size(model.loo_rows),
         max_memory=memory_or_none("max_memory", model.max_memory),
         verbose=model.verbose,
+        relevance=_relevance_of(model),
         **_invariance_of(model),
     )
+
+
+def _relevance_of(model: ResumableModel) -> bool:
+    """Whether relevances of features are learned, for a kernel that can have them."""
+    if model.relevance is None:
+        return False
+    gate.choice("relevance", model.relevance, allowed=("diagonal",))
+    kernel = as_kernel(model.kernel)
+    if not isinstance(kernel, Stationary) or not isinstance(kernel.gamma, str):
+        raise ValueError(
+            f'relevance="diagonal" chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, '
+            'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'
+        )
+    if model.penalty != "rkhs":
+        raise ValueError(f'relevance="diagonal" is for penalty="rkhs", not {model.penalty!r}')
+    return True
 
 
 def _invariance_of(model: ResumableModel) -> dict[str, Any]:
@@ -417,6 +440,7 @@ def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | N
         "gamma_": tuned.kernel.gamma,
         "alpha_": tuned.alpha,
         "mu_": fit.mu,
+        "relevance_": None if fit.relevance is None else fit.relevance.shares,
         "X_fit_": fit.centers,
         "support_": fit.support,
         "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),

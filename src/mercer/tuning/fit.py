@@ -37,6 +37,7 @@ from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes
 from mercer.tuning.one_pass import Choice
 from mercer.tuning.path import ALPHAS, Tuned
 from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.relevance import Relevance, evidence_of, learn_relevance
 from mercer.types import Array, Indices
 
 EVERY_ROW = 2**62
@@ -47,7 +48,8 @@ class Settings:
     """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
     in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
-    f by ``tangents`` are penalized instead, with one of the weights ``mus``.
+    f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have a gamma
+    each, as far as they matter.
     """
 
     kernel: Kernel
@@ -62,6 +64,7 @@ class Settings:
     copies: Copies | None = None
     tangents: Copies | None = None
     mus: tuple[float, ...] = ()
+    relevance: bool = False
 
     @property
     def budget(self) -> Budget:
@@ -75,7 +78,7 @@ class Fit:
 
     ``n_rows`` is the number of all rows; ``selected`` and ``products`` state how centers were selected and
     products computed. ``observations`` if every distinct row is a center, otherwise ``moments`` of all rows.
-    ``mu`` is the weight of the penalty of transformations, None: there is none.
+    ``mu`` is the weight of the penalty of transformations, None: there is none; ``relevance`` that of features.
     """
 
     tuned: Tuned
@@ -89,6 +92,7 @@ class Fit:
     moments: Moments | None = None
     observations: Observations | None = None
     mu: float | None = None
+    relevance: Relevance | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,8 @@ class EveryRow:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
-    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers.
+    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``relevance`` is
+    that of features, None: not learned.
     """
 
     kernel: Kernel
@@ -106,6 +111,7 @@ class EveryRow:
     problem: ExactProblem
     few: FewCenters
     names: Sequence[str] | None = None
+    relevance: Relevance | None = None
 
     @classmethod
     def of(
@@ -142,6 +148,15 @@ class EveryRow:
         """Whether the fit stays within the budget."""
         return fits_exact(self.kernel, self.problem)
 
+    def with_relevance(self, rng: np.random.Generator) -> "EveryRow":
+        """With relevances of features, learned from the rows with weight."""
+        part, problem = self.part, self.problem
+        evidence = evidence_of(part.X, part.Y, part.weight, part.fold, classes=problem.classes)
+        learned = learn_relevance(
+            self.kernel, evidence, rng, problem.budget, most=len(part.Y), verbose=problem.verbose
+        )
+        return replace(self, kernel=learned.applied(self.kernel), relevance=learned)
+
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
         """The best kernel, and how many centers are enough (``count``)."""
         warn_of_scales(self.kernel, self.part.X, self.names)
@@ -151,6 +166,8 @@ class EveryRow:
         """Choose alpha for the best kernel, and solve."""
         training, used, observations = self.training, self.used, self.problem.observations
         tuned = fit_compared(compared, self.problem)
+        if self.relevance is not None:
+            tuned = replace(tuned, loo=self._without_own_relevance(tuned))
         warn_of_indefinite(tuned.kernel, tuned.negative)
         warn_of_fit(self.part.X, tuned)
         support = used[observations.rows.first]
@@ -159,8 +176,26 @@ class EveryRow:
             tuned = _at_all_rows(tuned, training, used, centers)
         index = np.arange(len(training.Y))
         return Fit(
-            tuned, training, index, centers, support, len(index), "the distinct rows", observations=observations
+            tuned,
+            training,
+            index,
+            centers,
+            support,
+            len(index),
+            "the distinct rows",
+            observations=observations,
+            relevance=self.relevance,
         )
+
+    def _without_own_relevance(self, tuned: Tuned) -> Array:
+        """Leave-one-out outputs (n, q) of each row under relevances that were learned without its part."""
+        learned, loo = self.relevance, tuned.loo.copy()
+        assert learned is not None
+        for f, kernel in enumerate(learned.kernels_without(tuned.kernel, self.problem.X)):
+            rows = learned.part == f
+            alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=tuned.alpha))
+            loo[rows] = alone.loo[rows]
+        return loo
 
 
 def training_of(

@@ -5,7 +5,7 @@ removed (``left``), and it can be ``solved``; each returns a new state or a fit,
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ from mercer.tuning.from_moments import finish
 from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
 from mercer.tuning.path import TIE, Tuned
+from mercer.tuning.relevance import Relevance, evidence_of, learn_relevance
 from mercer.types import Indices
 
 # Relative error of sums of squares in float32.
@@ -108,8 +109,8 @@ class PassState:
     """The state of a fit: its settings, what was chosen, the moments of all rows so far, and a sample of them.
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
-    targets were used to select the centers; ``fold`` (n,) numbers rows held out together; ``changes`` are moments
-    of what transformations change.
+    targets were used to select the centers, ``taught`` those from which the ``relevance`` of features was learned;
+    ``fold`` (n,) numbers rows held out together; ``changes`` are moments of what transformations change.
     """
 
     settings: Settings
@@ -121,6 +122,8 @@ class PassState:
     seen: Indices
     fold: Indices | None = None
     changes: Moments | None = None
+    relevance: Relevance | None = None
+    taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
     def targets(self) -> Targets:
@@ -203,7 +206,18 @@ class PassState:
         drawn, known = replace(self.drawn, size=size).least(), self.gather.choice
         task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
         index = drawn.sample().index
-        return HeldSample(task, training, index, rows_to_compare_on(np.flatnonzero(~np.isin(index, self.seen))))
+        return HeldSample(task, training, index, self._judges(index))
+
+    def _judges(self, index: Indices) -> Indices | None:
+        """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
+
+        Rows used to select the centers count if there are too few others, those that taught relevances never.
+        """
+        untaught = ~np.isin(index, self.taught)
+        judges = rows_to_compare_on(np.flatnonzero(untaught & ~np.isin(index, self.seen)))
+        if judges is None and not untaught.all() and untaught.any():
+            return np.flatnonzero(untaught)
+        return judges
 
     def concluded(self, held: "HeldSample", tuned: Tuned) -> Fit:
         """The fit with its evidence."""
@@ -222,6 +236,7 @@ class PassState:
             self.gather.choice.words,
             self.gather.precision.words,
             self.moments,
+            relevance=self.relevance,
         )
 
     def rows_of(self, index: Indices) -> Any:
@@ -292,6 +307,8 @@ def begin(
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
+    learned = _learned(settings, task, rng)
+    kernel = kernel if learned is None else learned.applied(kernel)
     with at_most(task.sizes.threads):
         choice = choose(kernel, task, rng, compared)
         gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
@@ -300,7 +317,32 @@ def begin(
     indices, unseen = choice.centers.indices, choice.centers.unseen
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
-    return PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold, changes)
+    state = PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold, changes, learned)
+    if learned is None or learned.rounds == 0:
+        return state
+    return replace(state, taught=index[learned.part >= 0])
+
+
+def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Relevance | None:
+    """Relevances of features, from at most half of the sample: the others are evaluated."""
+    if not settings.relevance:
+        return None
+    sample, weight = task.sample, task.weight
+    used = np.flatnonzero(weight > 0)
+    evidence = evidence_of(
+        take(sample.X, used),
+        np.asarray(sample.y)[used],
+        weight[used],
+        None if task.fold is None else task.fold[used],
+        classes=task.label is not None,
+    )
+    with at_most(task.sizes.threads):
+        learned = learn_relevance(
+            settings.kernel, evidence, rng, task.budget, most=len(used) // 2, verbose=settings.verbose
+        )
+    part = np.full(len(weight), -1)
+    part[used] = learned.part
+    return replace(learned, part=part)
 
 
 def _task(

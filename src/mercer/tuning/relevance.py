@@ -1,0 +1,282 @@
+"""Which features matter: one gamma for each, from the derivatives of the fit itself.
+
+A fit f with the gammas so far shows how much its output changes with each feature, the mean of (df/dx_l)² over the
+rows: the next gammas are proportional to it (the diagonal of the average gradient outer product, Radhakrishnan et
+al. 2024, Science 383). Three things keep noise from being learned:
+
+* The fit is linear in the targets, so that of targets that are noise is known: random signs, of the size of
+  leave-one-out residuals, have derivatives as well, and their mean square is subtracted.
+* The variance of what remains, over such draws, tells how much of the differences between features is noise:
+  differences are multiplied by the remaining share, their reliability (shrinkage toward equal features).
+* Each of three parts of the rows is predicted by fits whose relevances were learned without it. The round with the
+  least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer.expansion import Expansion
+from mercer.gram import Budget
+from mercer.gram.gradients import GradientsOf
+from mercer.kernels.base import Kernel
+from mercer.kernels.vector import Stationary
+from mercer.linalg.threads import SMALL
+from mercer.rows.base import Block
+from mercer.rows.progress import progress
+from mercer.rows.table import in_double, is_sparse, n_rows, take
+from mercer.scores.criteria import Criterion
+from mercer.tuning.compare import compare
+from mercer.tuning.exact import MOST_TO_CLIMB, fit_compared
+from mercer.tuning.memory import MOST_ROWS
+from mercer.tuning.problem import ExactProblem, at_points
+from mercer.types import Array, Indices
+
+# At most so many rounds, fewer if so many have not improved the predictions of other rows.
+ROUNDS = 6
+PATIENCE = 2
+# Parts of the rows that are predicted without them.
+FOLDS = 3
+# Targets of random signs.
+DRAWS = 8
+# Standard errors by which relevances must be better than none.
+SURE = 2.5
+# Smaller shares of the largest relevance are zero.
+LEAST = 1e-9
+TINY = float(np.finfo(np.float64).tiny)
+# Fits hold so many matrices of all their rows.
+MATRICES = 8
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Dense rows X (n, d) with targets Y (n, q), weights (n,), and folds (n,) held out together, or None."""
+
+    X: Any
+    Y: Array
+    weight: Array
+    fold: Indices | None = None
+
+    def some(self, rows: Indices) -> "Evidence":
+        fold = None if self.fold is None else self.fold[rows]
+        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold)
+
+    def losses(self, f: Expansion) -> Array:
+        """Squared errors (n,), summed over targets."""
+        losses: Array = ((self.Y - f(self.X)) ** 2).sum(axis=1)
+        return losses
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``.
+
+    ``part`` (n,) numbers the part of each row, -1 for rows that had no influence; ``without`` are the shares
+    learned without each part. ``ratio`` is that of the squared errors of parts, with relevances and without,
+    ``error`` the standard error of their difference in the same unit.
+    """
+
+    shares: Array
+    part: Indices
+    without: tuple[Array, ...]
+    rounds: int
+    ratio: float
+    error: float
+
+    def applied(self, kernel: Stationary) -> Kernel:
+        """The kernel with gammas in these ratios; itself if all features are alike."""
+        return kernel if self.rounds == 0 else kernel.weighted(self.shares)
+
+    def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
+        """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
+        if self.rounds == 0:
+            return []
+        total = float(np.sum(chosen.gamma))
+        one = clone(chosen).set_params(gamma="median")
+        here = np.sum(one.weighted(self.shares).candidates(X)[0].gamma)
+        there = [one.weighted(shares).candidates(X)[0] for shares in self.without]
+        return [kernel.narrowed(total / here) for kernel in there]
+
+    @property
+    def words(self) -> str:
+        """What was learned, as text."""
+        change = f"errors of other rows {self.ratio:.3g} ± {self.error:.2g} times those of equal features"
+        if self.rounds == 0:
+            return f"all {len(self.shares)} features alike: at best, {change}"
+        most = np.cumsum(np.sort(self.shares)[::-1])
+        count = int(np.searchsorted(most, 0.9)) + 1
+        return f"90 % in {count} of {len(self.shares)} features, after {self.rounds} rounds; {change}"
+
+
+def evidence_of(X: Any, Y: Array, weight: Array, fold: Indices | None, *, classes: bool) -> Evidence:
+    """Rows with targets whose squared errors can be added: of ``classes``, or in units of their spread."""
+    if is_sparse(X):
+        raise ValueError("relevance needs dense rows; pass X.toarray(), or relevance=None")
+    if not classes:
+        mean = np.average(Y, axis=0, weights=weight)
+        spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))
+        Y = Y / np.where(spread > 0.0, spread, 1.0)
+    return Evidence(in_double(X), Y, weight, fold)
+
+
+def learn_relevance(
+    kernel: Stationary, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+) -> Relevance:
+    """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
+
+    O(rounds n³) for n rows: about ten times the fit without them for the first decision, twice that if several
+    rounds are taken.
+    """
+    most = min(most, MOST_ROWS, max(2 * FOLDS, int((budget.n_bytes / (8.0 * MATRICES)) ** 0.5)))
+    n = n_rows(evidence.X)
+    used = np.sort(rng.permutation(n)[:most])
+    some = evidence.some(used)
+    part = _parts(some, rng)
+    learner = _Learner(kernel, rng, budget)
+    with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
+        paths = [_Path.of(some.some(np.flatnonzero(part != f))) for f in range(FOLDS)]
+        held = [some.some(np.flatnonzero(part == f)) for f in range(FOLDS)]
+        losses: list[Array] = []
+        while len(losses) <= ROUNDS and not _is_over(losses):
+            found = np.empty(len(part))
+            for f, (path, other) in enumerate(zip(paths, held)):
+                found[part == f] = other.losses(learner.extend(path))
+                advance(1)
+            losses.append(found)
+        rounds, ratio, error = _chosen(losses, some.weight)
+        whole = _Path.of(some)
+        for _ in range(rounds):
+            learner.extend(whole)
+            advance(1)
+    every = np.full(n, -1)
+    every[used] = part
+    without = tuple(path.shares[rounds] for path in paths)
+    return Relevance(whole.shares[-1], every, without, rounds, ratio, error)
+
+
+def _parts(evidence: Evidence, rng: np.random.Generator) -> Indices:
+    """Parts (n,) of equal size, which do not split folds."""
+    n = n_rows(evidence.X)
+    if evidence.fold is None:
+        return np.asarray(rng.permutation(n) % FOLDS)
+    _, fold = np.unique(evidence.fold, return_inverse=True)
+    return np.asarray((rng.permutation(fold.max() + 1) % FOLDS)[fold])
+
+
+def _is_over(losses: list[Array]) -> bool:
+    """Whether the last rounds were not better than those before."""
+    means = [loss.mean() for loss in losses]
+    return len(means) > PATIENCE and int(np.argmin(means)) < len(means) - PATIENCE
+
+
+def _chosen(losses: list[Array], weight: Array) -> tuple[int, float, float]:
+    """The best round if it is certainly better than none, its ratio of losses, and the standard error of that."""
+    share = weight / weight.sum()
+    before = float(losses[0] @ share)
+    best = 1 + int(np.argmin([loss @ share for loss in losses[1:]]))
+    gain = losses[0] - losses[best]
+    mean = float(gain @ share)
+    error = float(np.sqrt(((gain - mean) ** 2) @ share**2))
+    unit = before if before > 0.0 else 1.0
+    return (best if mean > SURE * error else 0), 1.0 - mean / unit, error / unit
+
+
+@dataclass(frozen=True)
+class _Path:
+    """Evidence, the shares of its features round after round, and positions of the best widths."""
+
+    evidence: Evidence
+    shares: list[Array]
+    widths: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "_Path":
+        """All features alike."""
+        d = evidence.X.shape[1]
+        return cls(evidence, [np.full(d, 1.0 / d)])
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """Fits with the shares so far, and what their derivatives make of them."""
+
+    kernel: Stationary
+    rng: np.random.Generator
+    budget: Budget
+
+    def extend(self, path: _Path) -> Expansion:
+        """The fit with the last shares of a path, to which the next ones are added."""
+        evidence, shares = path.evidence, path.shares[-1]
+        n, q = evidence.Y.shape
+        signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
+        problem = self._problem(evidence, np.column_stack([evidence.Y, signs]), q)
+        # Relevances change the best width by little.
+        kernel = self.kernel.weighted(shares, path.widths[-1] if path.widths else None)
+        compared = _compared(kernel, problem, self.rng)
+        path.widths.append(kernel.first + compared.best)
+        tuned = fit_compared(compared, problem)
+        fold = GradientsOf(tuned.kernel, problem.X, tuned.coef)
+        sums = fold(Block(evidence.X, None, evidence.weight, 0))
+        size = evidence.weight @ (evidence.Y - tuned.loo[:, :q]) ** 2 / evidence.weight.sum()
+        path.shares.append(_next(sums.products / sums.n, np.sqrt(size)))
+        return Expansion(tuned.kernel, problem.X, tuned.coef[:, :q], tuned.intercept[:q])
+
+    def _problem(self, evidence: Evidence, Y: Array, q: int) -> ExactProblem:
+        """Targets and random signs at the rows, evaluated by the squared errors of the first q."""
+        weight = evidence.weight
+        X, observations = at_points(self.kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+
+        def criterion(rows: Indices) -> Criterion:
+            own = Y[rows, :q]
+            share = weight[rows] / weight[rows].sum()
+            return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
+
+        return ExactProblem(X, observations, criterion, None, "rkhs", True, self.budget, evidence.fold)
+
+
+def _compared(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Any:
+    """The best width by small fits."""
+    n = n_rows(problem.X)
+    return compare(kernel, problem, rng, alone=n > SMALL, once=SMALL < n <= MOST_TO_CLIMB)
+
+
+def _next(products: Array, size: Array) -> Array:
+    """Shares (d,) from products (d, q + s, q + s) of derivatives: q functions with noise of size (q,), s signs.
+
+    M_l is the sum over targets of the mean of (df/dx_l)² minus that of noise; draws of noise around f give its
+    variance. Differences between features are multiplied by the share of their variance that is not noise.
+    """
+    q = len(size)
+    squares = np.einsum("lcc->lc", products)
+    noise = squares[:, q:] @ np.full(DRAWS, 1.0 / DRAWS)
+    M = squares[:, :q].sum(axis=1) - noise * (size**2).sum()
+    # Different draws for different targets.
+    draws = sum(
+        2.0 * s * np.roll(products[:, c, q:], c, axis=1) + s**2 * np.roll(squares[:, q:], c, axis=1)
+        for c, s in enumerate(size)
+    )
+    positive = np.maximum(M, 0.0)
+    if not positive.any():
+        return np.full(len(M), 1.0 / len(M))
+    reliability = _reliability(M, np.var(draws, axis=1, ddof=1))
+    mixed = reliability * positive + (1.0 - reliability) * positive.mean()
+    # Gammas far below the others do nothing, but could underflow in float32.
+    mixed[mixed < LEAST * mixed.max()] = 0.0
+    shares: Array = mixed / mixed.sum()
+    return shares
+
+
+def _reliability(M: Array, variance: Array) -> Array:
+    """The share (d,) of each difference M_l - mean that is not noise of this variance (d,), by all or by itself.
+
+    All: what noise leaves of the variance between features. Itself: 1 - variance / difference², the factor of
+    James and Stein for a single feature, so that few features far above the others count however many these are.
+    """
+    difference = (M - M.mean()) ** 2
+    together = 1.0 - variance.mean() / max(float(difference.mean()), TINY)
+    # So few draws may miss the variance of a feature.
+    alone = 1.0 - np.maximum(variance, np.median(variance)) / np.maximum(difference, TINY)
+    reliability: Array = np.maximum(np.maximum(alone, together), 0.0)
+    return reliability

@@ -1,0 +1,157 @@
+"""Relevances of features: found where they are, and honest where they are not."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.gram import Budget
+from mercer.kernels import RBF, Laplacian, Matern, Polynomial
+from mercer.tuning.relevance import Evidence, _parts, _reliability, learn_relevance
+
+BUDGET = Budget(2.0**31)
+
+
+def two_of(d, n, seed):
+    """Targets that depend on the first two of d features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+
+
+def learned(X, y, seed=0, **choices):
+    evidence = Evidence(X, np.reshape(y, (len(y), -1)) / np.std(y), np.ones(len(y)), **choices)
+    return learn_relevance(RBF(), evidence, np.random.default_rng(seed), BUDGET, most=len(y), verbose=0)
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Matern(nu=1.5), Laplacian()], ids=str)
+def test_features_that_matter_are_found(kernel):
+    X, y = two_of(15, 200, 0)
+    new, truth = two_of(15, 1000, 1)
+    plain = KernelRidgeRegressor(kernel, random_state=0).fit(X, y)
+    model = KernelRidgeRegressor(kernel, relevance="diagonal", random_state=0).fit(X, y)
+    assert model.relevance_[:2].sum() > 0.9
+    assert_allclose(model.relevance_.sum(), 1.0)
+    assert_allclose(model.gamma_ / np.sum(model.gamma_), model.relevance_)
+    # Measured: half of the error or less.
+    assert 1.0 - model.score(new, truth) < 0.6 * (1.0 - plain.score(new, truth))
+
+
+def test_a_classifier_finds_them_too(rng):
+    X = rng.normal(size=(250, 12))
+    y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    model = KernelFisherClassifier(relevance="diagonal", random_state=0).fit(X, y)
+    assert model.relevance_[:2].sum() > 0.8
+    assert "2 of 12 features" in str(model.report_)
+
+
+def test_three_classes_share_their_relevances(rng):
+    X = rng.normal(size=(200, 10))
+    y = np.digitize(X[:, 3], [-0.5, 0.5])
+    model = KernelFisherClassifier(relevance="diagonal", random_state=0).fit(X, y)
+    assert model.relevance_.argmax() == 3
+
+
+def test_noise_has_no_relevances():
+    rounds = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rounds.append(learned(rng.normal(size=(80, 10)), rng.choice([-1.0, 1.0], 80), seed).rounds)
+    # The best of several rounds, by two and a half standard errors: few may pass.
+    assert np.count_nonzero(rounds) <= 1
+
+
+def test_all_alike_is_the_fit_without_relevances(rng):
+    X, y = rng.normal(size=(60, 5)), rng.choice([0, 1], 60)
+    plain = KernelFisherClassifier(random_state=0).fit(X, y)
+    model = KernelFisherClassifier(relevance="diagonal", random_state=0).fit(X, y)
+    assert_allclose(model.relevance_, 0.2)
+    assert np.ndim(model.gamma_) == 0
+    assert_allclose(model.gamma_, plain.gamma_)
+    assert plain.relevance_ is None
+
+
+def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
+    X, y = two_of(8, 120, 0)
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+    same = KernelRidgeRegressor(model.kernel_, alpha=model.alpha_).fit(X, y)
+    # The same function, but rows had a part in its relevances: honest residuals are larger.
+    assert_allclose(model.predict(X), same.predict(X), rtol=1e-6, atol=1e-8)
+    assert np.mean((y - model.loo_prediction_) ** 2) > np.mean((y - same.loo_prediction_) ** 2)
+
+
+def test_with_centers_rows_that_taught_relevances_are_not_evaluated():
+    X, y = two_of(6, 4000, 0)
+    model = KernelRidgeRegressor(relevance="diagonal", centers=50, random_state=0).fit(X, y)
+    assert model.relevance_[:2].sum() > 0.9
+    assert len(model.loo_index_) == 2000
+
+
+def test_rows_can_be_added_and_removed():
+    X, y = two_of(6, 3000, 0)
+    model = KernelRidgeRegressor(relevance="diagonal", centers=40, random_state=0)
+    model.partial_fit(X[:2000], y[:2000]).partial_fit(X[2000:], y[2000:])
+    gamma = model.kernel_.gamma
+    model.remove(X[2500:], y[2500:])
+    assert model.kernel_.gamma == gamma
+    assert model.score(X, y) > 0.8
+
+
+def test_folds_are_not_split():
+    fold = np.repeat(np.arange(20), 5)
+    evidence = Evidence(np.zeros((100, 2)), np.zeros((100, 1)), np.ones(100), fold)
+    part = _parts(evidence, np.random.default_rng(0))
+    assert all(len(set(part[fold == f])) == 1 for f in range(20))
+    assert set(part) == {0, 1, 2}
+
+
+def test_groups_are_held_out_together():
+    X, y = two_of(6, 150, 0)
+    groups = np.arange(150) // 3
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y, groups=groups)
+    assert model.relevance_[:2].sum() > 0.8
+
+
+def test_weights_count():
+    X, y = two_of(6, 150, 0)
+    noise = np.random.default_rng(1).normal(size=150)
+    doubled, targets = np.vstack([X, X]), np.append(y, noise)
+    weight = np.append(np.ones(150), np.zeros(150))
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(doubled, targets, sample_weight=weight)
+    assert model.relevance_[:2].sum() > 0.8
+
+
+def test_equal_features_are_shrunk_to_equal_shares(rng):
+    M = 1.0 + 0.1 * rng.normal(size=200)
+    assert (_reliability(M, np.full(200, 0.01)) < 0.9).all()
+    assert _reliability(M, np.full(200, 0.02)).mean() < 0.2
+    peak = np.append(M, 10.0)
+    assert _reliability(peak, np.full(201, 0.02))[-1] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"relevance": "all"}, "relevance='all' is not known"),
+        ({"kernel": RBF(gamma=0.1)}, "chooses a gamma for each feature, but the kernel is RBF"),
+        ({"kernel": Polynomial()}, "chooses a gamma for each feature"),
+        ({"penalty": "coef"}, 'is for penalty="rkhs"'),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(rng, choices, words):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    with pytest.raises(ValueError, match=words):
+        KernelFisherClassifier(**({"relevance": "diagonal"} | choices)).fit(X, y)
+
+
+def test_sparse_rows_are_refused(rng):
+    X, y = sparse.csr_matrix(rng.normal(size=(30, 2))), np.arange(30) % 2
+    with pytest.raises(ValueError, match="relevance needs dense rows"):
+        KernelFisherClassifier(relevance="diagonal").fit(X, y)
+
+
+def test_single_precision_finds_the_same_features():
+    X, y = two_of(8, 150, 0)
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X.astype(np.float32), y)
+    assert model.relevance_[:2].sum() > 0.9
