@@ -113,6 +113,15 @@ def test_groups_are_held_out_together():
     assert model.relevance_[:2].sum() > 0.8
 
 
+@pytest.mark.parametrize("choices", [{}, {"groups": np.arange(60) % 2}])
+def test_few_rows_or_groups_say_nothing(choices):
+    n = 60 if choices else 6
+    X, y = two_of(3, n, 0)
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y, **choices)
+    assert_allclose(model.relevance_, 1.0 / 3.0)
+    assert "too few rows" in str(model.report_)
+
+
 def test_weights_count():
     X, y = two_of(6, 150, 0)
     noise = np.random.default_rng(1).normal(size=150)

@@ -39,6 +39,8 @@ ROUNDS = 6
 PATIENCE = 2
 # Parts of the rows that are predicted without them.
 FOLDS = 3
+# Fewer rows, or groups of rows, say nothing about features.
+LEAST_ROWS = 10
 # Targets of random signs.
 DRAWS = 8
 # Standard errors by which relevances must be better than none.
@@ -102,6 +104,8 @@ class Relevance:
     @property
     def words(self) -> str:
         """What was learned, as text."""
+        if not self.without:
+            return f"all {len(self.shares)} features alike: there are too few rows to tell"
         change = f"errors of other rows {self.ratio:.3g} ± {self.error:.2g} times those of equal features"
         if self.rounds == 0:
             return f"all {len(self.shares)} features alike: at best, {change}"
@@ -133,10 +137,12 @@ def learn_relevance(
     n = n_rows(evidence.X)
     used = np.sort(rng.permutation(n)[:most])
     some = evidence.some(used)
+    if _too_few(some):
+        return Relevance(_alike(evidence), np.full(n, -1), (), 0, 1.0, 0.0)
     part = _parts(some, rng)
     learner = _Learner(kernel, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
-        paths = [_Path.of(some.some(np.flatnonzero(part != f))) for f in range(FOLDS)]
+        paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(FOLDS)]
         held = [some.some(np.flatnonzero(part == f)) for f in range(FOLDS)]
         losses: list[Array] = []
         while len(losses) <= ROUNDS and not _is_over(losses):
@@ -146,7 +152,7 @@ def learn_relevance(
                 advance(1)
             losses.append(found)
         rounds, ratio, error = _chosen(losses, some.weight)
-        whole = _Path.of(some)
+        whole = _Rounds.of(some)
         for _ in range(rounds):
             learner.extend(whole)
             advance(1)
@@ -154,6 +160,17 @@ def learn_relevance(
     every[used] = part
     without = tuple(path.shares[rounds] for path in paths)
     return Relevance(whole.shares[-1], every, without, rounds, ratio, error)
+
+
+def _alike(evidence: Evidence) -> Array:
+    d = evidence.X.shape[1]
+    return np.full(d, 1.0 / d)
+
+
+def _too_few(evidence: Evidence) -> bool:
+    """Whether two thirds of the rows, or of their folds, are too few to learn from."""
+    n = n_rows(evidence.X) if evidence.fold is None else len(np.unique(evidence.fold))
+    return n < LEAST_ROWS
 
 
 def _parts(evidence: Evidence, rng: np.random.Generator) -> Indices:
@@ -184,7 +201,7 @@ def _chosen(losses: list[Array], weight: Array) -> tuple[int, float, float]:
 
 
 @dataclass(frozen=True)
-class _Path:
+class _Rounds:
     """Evidence, the shares of its features round after round, and positions of the best widths."""
 
     evidence: Evidence
@@ -192,10 +209,9 @@ class _Path:
     widths: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, evidence: Evidence) -> "_Path":
+    def of(cls, evidence: Evidence) -> "_Rounds":
         """All features alike."""
-        d = evidence.X.shape[1]
-        return cls(evidence, [np.full(d, 1.0 / d)])
+        return cls(evidence, [_alike(evidence)])
 
 
 @dataclass(frozen=True)
@@ -206,7 +222,7 @@ class _Learner:
     rng: np.random.Generator
     budget: Budget
 
-    def extend(self, path: _Path) -> Expansion:
+    def extend(self, path: _Rounds) -> Expansion:
         """The fit with the last shares of a path, to which the next ones are added."""
         evidence, shares = path.evidence, path.shares[-1]
         n, q = evidence.Y.shape

@@ -33,7 +33,7 @@ from mercer.solvers.programs.losses import (
 )
 from mercer.solvers.programs.newton import curvatures, newton
 from mercer.solvers.programs.program import Program, Solution, bordered
-from mercer.solvers.programs.removal import Fit
+from mercer.solvers.programs.removal import FullFit
 from mercer.types import Array, Indices
 
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
@@ -98,7 +98,7 @@ def _followed(step: "_Step", found: Solution, rows: Indices, *, with_corners: bo
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
     arcs = loss.corners(program.y)
     form = loss.loss.corners(program.y) if with_corners and isinstance(loss, Rounded) else arcs
-    return Fit.of(program, form, found, arcs.bend).outputs_without(step.share, rows)
+    return FullFit.of(program, form, found, arcs.bend).outputs_without(step.share, rows)
 
 
 def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | None) -> Array:

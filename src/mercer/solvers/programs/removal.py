@@ -76,7 +76,7 @@ class _Segments:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FullFit:
     """The fit to all rows: segments (n,), beta and f (n,), d (n,), and how both answer to changes (n, n).
 
     Column j of ``answer`` is the change of f of rows on flat segments, and of beta of the others, if beta_j
@@ -93,7 +93,7 @@ class Fit:
     answer: Array
 
     @classmethod
-    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "Fit":
+    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "FullFit":
         """From a solution with arcs of length ``bend`` in place of those of the form, or of its corners."""
         K = program.Phi @ program.Phi.T / program.ridge
         size = float(K.trace()) / len(K) or 1.0
@@ -105,7 +105,7 @@ class Fit:
         fit = cls(segments, segment, found.beta, f, d, K, border, _answer(K, d, segment % 2 == 1, border))
         return fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
 
-    def _with_corners(self, d: Array) -> "Fit":
+    def _with_corners(self, d: Array) -> "FullFit":
         """The fit with shorter arcs than those in d (n,)."""
         # Shorter arcs are like the long ones moved by so much of f; now they are moved back.
         path = _Path.of(self, _Drive(-1, 0.0, 0.0, (d - self.d) * self.beta))
@@ -171,7 +171,7 @@ class _Path:
     to; beta of the row that leaves is without the force. The arrays are changed on the way.
     """
 
-    start: Fit
+    start: FullFit
     drive: _Drive
     segment: Indices
     low: Array
@@ -180,7 +180,7 @@ class _Path:
     f: Array
 
     @classmethod
-    def of(cls, start: Fit, drive: _Drive) -> "_Path":
+    def of(cls, start: FullFit, drive: _Drive) -> "_Path":
         every, i, kept = np.arange(len(start.f)), drive.i, 1.0 - drive.share
         segment, beta = start.segment.copy(), start.beta.copy()
         low, high = start.segments.low[segment, every], start.segments.high[segment, every]

@@ -1,0 +1,276 @@
+"""Tables of numbers: the default kernel, the same with relevances of features, and what people use instead.
+
+At most --rows training rows of each set, standardized, --splits random splits (of the IDA collection, partitions);
+test error and log-loss of classifiers, root mean squared error of regressors in units of the spread of the test
+targets; seconds. Then the mean rank of each method, and the mean ratio to the plain kernel.
+--honesty  labels without signal, and few relevant features: left-out scores of relevances against new rows
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import heading, table
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.stats import loguniform, rankdata
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from threadpoolctl import threadpool_limits
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.datasets import IDA_NAMES, read_ida
+
+Array = NDArray[Any]
+Split = tuple[Array, Array, Array, Array]
+MOST_TEST = 5000
+SMALL_UCI = ("glass", "ionosphere", "magic", "musk", "pima", "sonar", "spambase", "vehicle")
+REGRESSION = (
+    "abalone",
+    "boston_housing",
+    "california_houses",
+    "cpu_act",
+    "evans10_airfoil",
+    "evans10_elevators",
+    "evans10_kin40k",
+    "evans10_pol",
+    "evans10_protein",
+    "evans10_pumadyn32nm",
+    "friedman_fried",
+    "gal20_bostonHousing",
+    "gal20_concrete",
+    "gal20_energy",
+    "gal20_kin8nm",
+    "gal20_power_plant",
+    "gal20_wine_quality_red",
+    "gal20_yacht",
+    "puma8NH",
+)
+# Archives of one table, by name: folder and how X is made of their arrays.
+TABLES: dict[str, tuple[str, Callable[[Any], Array]]] = {
+    "madelon": ("madelon", lambda d: d["X"]),
+    "higgs_sample": ("higgs_sample", lambda d: np.vstack([d["X_train"], d["X_test"]])),
+    "covtype_20k": (
+        "covtype_20k",
+        lambda d: np.hstack([d["X_quant"], np.unpackbits(d["X_bits"], axis=1)[:, :44]]),
+    ),
+    "shuttle": ("shuttle", lambda d: d["X"]),
+    "isolet": ("isolet", lambda d: d["X_e4"]),
+    "satimage": ("satimage", lambda d: d["X"]),
+    "letter": ("letter", lambda d: d["X"]),
+    "colon": ("gene_expression", lambda d: d["X"]),
+    "leukemia": ("gene_expression", lambda d: d["X"]),
+    **{name: ("small_uci", lambda d: d["X"]) for name in SMALL_UCI},
+}
+CLASSIFICATION = (*(f"ida/{name}" for name in IDA_NAMES), *TABLES)
+# A search of so many settings, by three folds.
+SETTINGS, FOLDS = 30, 3
+BOOSTING = {
+    "learning_rate": loguniform(0.01, 0.5),
+    "max_leaf_nodes": [7, 15, 31, 63],
+    "min_samples_leaf": [2, 5, 10, 20, 40],
+    "l2_regularization": loguniform(1e-6, 10.0),
+    "max_iter": [50, 100, 200, 400],
+}
+
+
+def read(folder: Path, name: str, seed: int, rows: int) -> Split:
+    """Training and test rows of a split, with targets."""
+    if name.startswith("ida/"):
+        parts = list(read_ida(folder / "ida", name[4:]))
+        return parts[seed % len(parts)]
+    classes = name in TABLES
+    where, make = TABLES[name] if classes else ("regression", lambda d: d["X"])
+    with np.load(folder / where / f"{name}.npz") as archive:
+        X = make(archive).astype(np.float64)
+        y = archive["y"] if "y" in archive else np.concatenate([archive["y_train"], archive["y_test"]])
+    y = np.ravel(y)
+    if classes:
+        common = np.isin(y, [label for label, count in zip(*np.unique(y, return_counts=True)) if count >= 20])
+        X, y = X[common], y[common]
+    n = min(rows, int(0.7 * len(y)))
+    split = train_test_split(
+        X,
+        y,
+        train_size=n,
+        test_size=min(len(y) - n, MOST_TEST),
+        random_state=seed,
+        stratify=y if classes else None,
+    )
+    return split[0], split[2], split[1], split[3]
+
+
+def classifiers() -> dict[str, Any]:
+    boosted = HistGradientBoostingClassifier(random_state=0)
+    grid = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
+    return {
+        "plain": KernelFisherClassifier(random_state=0),
+        "relevance": KernelFisherClassifier(relevance="diagonal", random_state=0),
+        "boosting": boosted,
+        "boosting, search": RandomizedSearchCV(
+            boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, scoring="neg_log_loss", random_state=0
+        ),
+        "SVC, grid": Scaled(SVC(probability=True, random_state=0), grid),
+        "linear": LogisticRegression(max_iter=2000),
+    }
+
+
+def regressors() -> dict[str, Any]:
+    boosted = HistGradientBoostingRegressor(random_state=0)
+    grid = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
+    return {
+        "plain": KernelRidgeRegressor(random_state=0),
+        "relevance": KernelRidgeRegressor(relevance="diagonal", random_state=0),
+        "boosting": boosted,
+        "boosting, search": RandomizedSearchCV(boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, random_state=0),
+        "SVR, grid": Scaled(SVR(epsilon=0.05), grid),
+        "linear": RidgeCV(np.logspace(-3, 3, 13)),
+    }
+
+
+class Scaled:
+    """A grid search whose gammas are multiples of 1 / (d Var X)."""
+
+    def __init__(self, model: Any, grid: dict[str, Any]) -> None:
+        self.model, self.grid = model, grid
+
+    def fit(self, X: Array, y: Array) -> Any:
+        unit = 1.0 / (X.shape[1] * X.var())
+        grid = self.grid | {"gamma": [unit * gamma for gamma in self.grid["gamma"]]}
+        return GridSearchCV(self.model, grid, cv=FOLDS).fit(X, y)
+
+
+def measured(folder: Path, name: str, seed: int, rows: int, method: str) -> tuple[float, float, float]:
+    """Error in % and log-loss, or the root mean squared error and 1 - R², and seconds."""
+    X, y, X_test, y_test = read(folder, name, seed, rows)
+    classes = name in CLASSIFICATION
+    model = (classifiers() if classes else regressors())[method]
+    scaler = StandardScaler().fit(X)
+    if not classes:
+        mean, spread = y.mean(), y.std()
+        y, y_test = (y - mean) / spread, (y_test - mean) / spread
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        fitted = model.fit(scaler.transform(X), y)
+        seconds = time.perf_counter() - start
+        new = scaler.transform(X_test)
+        if classes:
+            P = np.clip(fitted.predict_proba(new), 1e-12, 1.0)
+            P /= P.sum(axis=1, keepdims=True)
+            return (
+                100.0 * float(np.mean(fitted.predict(new) != y_test)),
+                log_loss(y_test, P, labels=np.unique(y)),
+                seconds,
+            )
+        error = float(np.mean((fitted.predict(new) - y_test) ** 2) / np.var(y_test))
+        return error**0.5, error, seconds
+
+
+def compare(folder: Path, names: list[str], methods: list[str], rows: int, splits: int, jobs: int) -> str:
+    """A line for each set: the first figure of every method, then the second, then seconds."""
+    lines, found = [], []
+    for name in names:
+        tasks = [(method, seed) for method in methods for seed in range(splits)]
+        each = Parallel(jobs)(delayed(measured)(folder, name, seed, rows, method) for method, seed in tasks)
+        figures = np.array(each).reshape(len(methods), splits, 3)
+        found.append(figures)
+        mean = figures.mean(axis=1)
+        digits = ".1f" if name in CLASSIFICATION else ".3f"
+        line = [
+            name,
+            *(f"{v:{digits}}" for v in mean[:, 0]),
+            *(f"{v:.3f}" for v in mean[:, 1]),
+            *(f"{v:.1f}" for v in mean[:, 2]),
+        ]
+        print("  " + " ".join(map(str, line)), flush=True)
+        lines.append(line)
+    units = ("error %", "log-loss", "s") if names[0] in CLASSIFICATION else ("RMSE", "1 - R²", "s")
+    header = ["set", *(f"{unit} {method}" for unit in units for method in methods)]
+    return table(lines, header) + "\n\n" + summary(np.array(found), methods, units)
+
+
+def summary(found: Array, methods: list[str], units: tuple[str, ...]) -> str:
+    """Mean ranks, mean ratios to the first method, and on how many sets it is not beaten by a standard error."""
+    rows = []
+    for k, unit in enumerate(units[:2]):
+        mean = found[..., k].mean(axis=2)
+        rank = np.array([rankdata(values) for values in mean])
+        ratio = np.log(np.maximum(mean, 1e-6) / np.maximum(mean[:, :1], 1e-6))
+        error = found[..., k].std(axis=2, ddof=1) / found.shape[2] ** 0.5 if found.shape[2] > 1 else 0.0 * mean
+        worse = mean > mean[:, :1] + np.maximum(error, error[:, :1])
+        for j, method in enumerate(methods):
+            spread = rank[:, j].std(ddof=1) / len(rank) ** 0.5
+            rows.append(
+                [
+                    unit,
+                    method,
+                    f"{rank[:, j].mean():.2f} ± {spread:.2f}",
+                    f"{np.exp(ratio[:, j].mean()):.3f}",
+                    int(worse[:, j].sum()),
+                ]
+            )
+    return table(
+        rows, ["figure", "method", "mean rank", "mean ratio to plain", f"sets worse than plain, of {len(found)}"]
+    )
+
+
+def honesty(draws: int, jobs: int) -> str:
+    """Left-out accuracy in %, of the best choice and of choices made anew, where labels are noise or not."""
+
+    def drawn(n: int, d: int, seed: int, signal: bool) -> list[float]:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + 2000, d))
+        y = rng.permutation(n + 2000) % 2
+        if signal:
+            y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=len(y)) > 0).astype(int)
+        plain = KernelFisherClassifier(random_state=0).fit(X[:n], y[:n])
+        model = KernelFisherClassifier(relevance="diagonal", random_state=0).fit(X[:n], y[:n])
+        found = plain.loo_best_score_, model.loo_best_score_, model.loo_score_, model.score(X[n:], y[n:])
+        return [100.0 * float(value) for value in found]
+
+    rows = []
+    for n, d, signal in (
+        (100, 10, False),
+        (100, 100, False),
+        (500, 10, False),
+        (500, 100, False),
+        (300, 50, True),
+    ):
+        found = np.array(Parallel(jobs)(delayed(drawn)(n, d, seed, signal) for seed in range(draws)))
+        error = found.std(axis=0, ddof=1) / draws**0.5
+        name = f"{n} rows, {'3 of ' if signal else 'noise, '}{d} features"
+        rows.append([name, *(f"{v:.1f} ± {e:.1f}" for v, e in zip(found.mean(axis=0), error))])
+        print("  " + "  ".join(rows[-1]), flush=True)
+    return table(rows, ["labels", "plain, best", "relevance, best", "relevance, anew", "relevance, new rows"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with ida/, small_uci/, madelon/, regression/, ...")
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--sets", nargs="+", help="some of them; default: all")
+    parser.add_argument("--methods", nargs="+", help="some of them; default: all")
+    parser.add_argument("--honesty", action="store_true")
+    parser.add_argument("--draws", type=int, default=30)
+    args = parser.parse_args()
+    print(heading(), flush=True)
+    if args.honesty:
+        print(honesty(args.draws, args.jobs), flush=True)
+    for every, models in ((CLASSIFICATION, classifiers()), (REGRESSION, regressors())):
+        names = [name for name in every if args.sets is None or name in args.sets]
+        methods = [method for method in models if args.methods is None or method in args.methods]
+        if args.data and names:
+            print(compare(args.data, names, methods, args.rows, args.splits, args.jobs) + "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
