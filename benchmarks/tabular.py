@@ -70,6 +70,8 @@ TABLES: dict[str, tuple[str, Callable[[Any], Array]]] = {
     **{name: ("small_uci", lambda d: d["X"]) for name in SMALL_UCI},
 }
 CLASSIFICATION = (*(f"ida/{name}" for name in IDA_NAMES), *TABLES)
+# gamma in units of 1 / (d Var X).
+GRID = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
 # A search of so many settings, by three folds.
 SETTINGS, FOLDS = 30, 3
 BOOSTING = {
@@ -109,7 +111,6 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
 
 def classifiers() -> dict[str, Any]:
     boosted = HistGradientBoostingClassifier(random_state=0)
-    grid = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
     return {
         "plain": KernelFisherClassifier(random_state=0),
         "relevance": KernelFisherClassifier(relevance="diagonal", random_state=0),
@@ -117,20 +118,19 @@ def classifiers() -> dict[str, Any]:
         "boosting, search": RandomizedSearchCV(
             boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, scoring="neg_log_loss", random_state=0
         ),
-        "SVC, grid": Scaled(SVC(probability=True, random_state=0), grid),
+        "SVC, grid": Scaled(SVC(probability=True, random_state=0), GRID),
         "linear": LogisticRegression(max_iter=2000),
     }
 
 
 def regressors() -> dict[str, Any]:
     boosted = HistGradientBoostingRegressor(random_state=0)
-    grid = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
     return {
         "plain": KernelRidgeRegressor(random_state=0),
         "relevance": KernelRidgeRegressor(relevance="diagonal", random_state=0),
         "boosting": boosted,
         "boosting, search": RandomizedSearchCV(boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, random_state=0),
-        "SVR, grid": Scaled(SVR(epsilon=0.05), grid),
+        "SVR, grid": Scaled(SVR(epsilon=0.05), GRID),
         "linear": RidgeCV(np.logspace(-3, 3, 13)),
     }
 

@@ -223,3 +223,14 @@ def test_threads_finds_no_error_no_torn_answer_and_no_row_lost():
         assert int(calls) > 0
         assert int(calls_while) > 0
         assert {errors, differ, errors_while, torn, lost} <= {"0", "-"}
+
+
+def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
+    (tmp_path / "regression").mkdir()
+    X = rng.normal(size=(60, 3))
+    np.savez(tmp_path / "regression" / "abalone.npz", X=X, y=X[:, 0] ** 2)
+    sets = ["--sets", "ida/heart", "abalone", "--splits", 2]
+    lines = run("tabular.py", "--data", tmp_path, *sets, "--methods", "plain", "relevance", "linear").splitlines()
+    assert sum(line.startswith(("ida/heart ", "abalone ")) for line in lines) == 2
+    ranks = [line.split() for line in lines if line.startswith(("error %", "log-loss", "RMSE", "1 - R²"))]
+    assert len(ranks) == 12
