@@ -27,7 +27,7 @@ from mercer.invariances import rotations, scalings, shifts, thicknesses
 from mercer.kernels import RBF, Kernel, Polynomial
 
 Array = NDArray[Any]
-BLURS = (0.0, 0.5, 0.75, 1.0)
+BLURS = (0.0, 0.5, 1.0, 1.25, 1.5)
 KERNELS: tuple[Kernel, ...] = (RBF(), *(Polynomial(degree=p, gamma=1.0, coef0=0.5) for p in (5, 9)))
 FIRST = 3000
 MOST_ROWS = 10_000

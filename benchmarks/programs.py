@@ -154,6 +154,7 @@ def flips(draws: int, jobs: int) -> str:
                 for how in losses.values()
             ]
             rows.append([name, f"{100 * share:.0f}", *(f"{value:.1f}" for value in found)])
+            print("  " + " ".join(rows[-1]), flush=True)
     return table(rows, ["set", "wrong %", *losses])
 
 

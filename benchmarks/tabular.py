@@ -3,17 +3,21 @@
 At most --rows training rows of each set, standardized, --splits random splits (of the IDA collection, partitions);
 test error and log-loss of classifiers, root mean squared error of regressors in units of the spread of the test
 targets; seconds. Then the mean rank of each method, and the mean ratio to the plain kernel.
+--store    keeps single figures in a file of comma-separated values, and goes on from those it has
+--million  what relevances add to the time of a fit to a million rows
 --honesty  labels without signal, and few relevant features: left-out scores of relevances against new rows
 """
 
 import argparse
+import csv
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import heading, table
+from common import heading, read_adult, table, timed
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import loguniform, rankdata
@@ -27,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.datasets import IDA_NAMES, read_ida
+from mercer.kernels import RBF
 
 Array = NDArray[Any]
 Split = tuple[Array, Array, Array, Array]
@@ -69,7 +74,7 @@ TABLES: dict[str, tuple[str, Callable[[Any], Array]]] = {
     "leukemia": ("gene_expression", lambda d: d["X"]),
     **{name: ("small_uci", lambda d: d["X"]) for name in SMALL_UCI},
 }
-CLASSIFICATION = (*(f"ida/{name}" for name in IDA_NAMES), *TABLES)
+CLASSIFICATION = (*(f"ida/{name}" for name in IDA_NAMES), *TABLES, "adult")
 # gamma in units of 1 / (d Var X).
 GRID = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
 # A search of so many settings, by three folds.
@@ -88,12 +93,8 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
     if name.startswith("ida/"):
         parts = list(read_ida(folder / "ida", name[4:]))
         return parts[seed % len(parts)]
-    classes = name in TABLES
-    where, make = TABLES[name] if classes else ("regression", lambda d: d["X"])
-    with np.load(folder / where / f"{name}.npz") as archive:
-        X = make(archive).astype(np.float64)
-        y = archive["y"] if "y" in archive else np.concatenate([archive["y_train"], archive["y_test"]])
-    y = np.ravel(y)
+    classes = name in CLASSIFICATION
+    X, y = read_adult(folder) if name == "adult" else _archive(folder, name)
     if classes:
         common = np.isin(y, [label for label, count in zip(*np.unique(y, return_counts=True)) if count >= 20])
         X, y = X[common], y[common]
@@ -107,6 +108,15 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
         stratify=y if classes else None,
     )
     return split[0], split[2], split[1], split[3]
+
+
+def _archive(folder: Path, name: str) -> tuple[Array, Array]:
+    """Rows and targets of a table."""
+    where, make = TABLES.get(name, ("regression", lambda d: d["X"]))
+    with np.load(folder / where / f"{name}.npz") as archive:
+        X = make(archive).astype(np.float64)
+        y = archive["y"] if "y" in archive else np.concatenate([archive["y_train"], archive["y_test"]])
+    return X, np.ravel(y)
 
 
 def classifiers() -> dict[str, Any]:
@@ -173,13 +183,39 @@ def measured(folder: Path, name: str, seed: int, rows: int, method: str) -> tupl
         return error**0.5, error, seconds
 
 
-def compare(folder: Path, names: list[str], methods: list[str], rows: int, splits: int, jobs: int) -> str:
+class Store:
+    """Single figures, kept in a file if there is a path: (set, split, method) -> three numbers."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.found: dict[tuple[str, int, str], list[float]] = {}
+        if path is not None and path.exists():
+            with path.open(newline="") as lines:
+                self.found = {
+                    (name, int(seed), how): list(map(float, v)) for name, seed, how, *v in csv.reader(lines)
+                }
+
+    def add(self, key: tuple[str, int, str], figures: tuple[float, float, float]) -> None:
+        self.found[key] = list(figures)
+        if self.path is not None:
+            with self.path.open("a", newline="") as lines:
+                csv.writer(lines).writerow([*key, *(f"{value:.5g}" for value in figures)])
+
+
+def compare(
+    folder: Path, names: list[str], methods: list[str], rows: int, splits: int, jobs: int, store: Store
+) -> str:
     """A line for each set: the first figure of every method, then the second, then seconds."""
     lines, found = [], []
     for name in names:
-        tasks = [(method, seed) for method in methods for seed in range(splits)]
-        each = Parallel(jobs)(delayed(measured)(folder, name, seed, rows, method) for method, seed in tasks)
-        figures = np.array(each).reshape(len(methods), splits, 3)
+        tasks = [(name, seed, method) for method in methods for seed in range(splits)]
+        missing = [task for task in tasks if task not in store.found]
+        run = Parallel(jobs, return_as="generator")(
+            delayed(measured)(folder, name, seed, rows, method) for _, seed, method in missing
+        )
+        for task, values in zip(missing, run):
+            store.add(task, values)
+        figures = np.array([store.found[task] for task in tasks]).reshape(len(methods), splits, 3)
         found.append(figures)
         mean = figures.mean(axis=1)
         digits = ".1f" if name in CLASSIFICATION else ".3f"
@@ -251,6 +287,23 @@ def honesty(draws: int, jobs: int) -> str:
     return table(rows, ["labels", "plain, best", "relevance, best", "relevance, anew", "relevance, new rows"])
 
 
+def million(n: int, m: int) -> str:
+    """Seconds of a fit with m centers to n rows of 28 features, of which four matter."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 28)).astype(np.float32)
+    y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3] + rng.normal(size=n) > 0.0).astype(int)
+    plain = KernelFisherClassifier(centers=m, random_state=0)
+    known = KernelFisherClassifier(RBF(gamma=1.0 / 28), centers=m, alpha=1.0, random_state=0)
+    learned = KernelFisherClassifier(relevance="diagonal", centers=m, random_state=0)
+    new = rng.normal(size=(10_000, 28)).astype(np.float32)
+    truth = np.sin(2.0 * new[:, 0]) + new[:, 1] * new[:, 2] + new[:, 3] > 0.0
+    rows = []
+    for name, model in (("kernel and alpha given", known), ("default", plain), ("relevance", learned)):
+        seconds = timed(partial(model.fit, X, y))
+        rows.append([name, f"{seconds:.0f}", f"{100.0 * np.mean(model.predict(new) != truth):.1f}"])
+    return table(rows, [f"{n} rows, {m} centers", "s", "wrong side of the true boundary, %"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with ida/, small_uci/, madelon/, regression/, ...")
@@ -259,17 +312,22 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--sets", nargs="+", help="some of them; default: all")
     parser.add_argument("--methods", nargs="+", help="some of them; default: all")
+    parser.add_argument("--store", type=Path, help="file of single figures")
+    parser.add_argument("--million", action="store_true")
     parser.add_argument("--honesty", action="store_true")
     parser.add_argument("--draws", type=int, default=30)
     args = parser.parse_args()
     print(heading(), flush=True)
     if args.honesty:
         print(honesty(args.draws, args.jobs), flush=True)
+    if args.million:
+        print(million(1_000_000, 1000), flush=True)
+    store = Store(args.store)
     for every, models in ((CLASSIFICATION, classifiers()), (REGRESSION, regressors())):
         names = [name for name in every if args.sets is None or name in args.sets]
         methods = [method for method in models if args.methods is None or method in args.methods]
         if args.data and names:
-            print(compare(args.data, names, methods, args.rows, args.splits, args.jobs) + "\n", flush=True)
+            print(compare(args.data, names, methods, args.rows, args.splits, args.jobs, store) + "\n", flush=True)
 
 
 if __name__ == "__main__":

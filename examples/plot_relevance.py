@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer import KernelFisherClassifier
 from mercer.datasets import make_clusters
+from mercer.plots import RelevanceDisplay
 
 X, y = make_clusters(2300, n_clusters=6, n_features=50, n_informative=3, separation=3.0, random_state=1)
 X, y, new, truth = X[:300], y[:300], X[300:], y[300:]
@@ -27,11 +28,9 @@ print(model.report_)
 # On the left, what was learned: shares of the features in the squared derivatives of the fit, after those of noise
 # are subtracted. The gammas of the kernel are proportional to them. On the right, errors on new rows beside what
 # leave-one-out promised: each row is predicted under relevances that were learned without it.
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", width_ratios=[2, 1])
-left.bar(np.arange(50), model.relevance_, color=["C3"] * 3 + ["0.6"] * 47)
-left.axhline(1 / 50, color="k", linewidth=0.8, linestyle=":", label="all alike")
-left.set(xlabel="feature (the first three matter)", ylabel="relevance")
-left.legend()
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", width_ratios=[3, 2])
+RelevanceDisplay.from_estimator(model, most=8, ax=left)
+left.set(ylabel="feature (0, 1 and 2 matter)")
 place = np.arange(2)
 right.bar(place - 0.2, [100 * errors[name] for name in models], width=0.4, color="C0", label="new rows")
 promised = [100 * (1 - model.loo_best_score_) for model in models.values()]

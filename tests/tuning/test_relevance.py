@@ -164,3 +164,31 @@ def test_single_precision_finds_the_same_features():
     X, y = two_of(8, 150, 0)
     model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X.astype(np.float32), y)
     assert model.relevance_[:2].sum() > 0.9
+
+
+def test_features_of_a_group_share_a_relevance(rng):
+    values = rng.integers(4, size=(300, 5))
+    X = np.eye(4)[values].reshape(300, 20)
+    y = np.isin(values[:, 0], [0, 2]) ^ (values[:, 1] == 1)
+    groups = np.repeat(["b", "d", "a", "e", "c"], 4)
+    model = KernelFisherClassifier(relevance=groups, random_state=0).fit(X, y)
+    shares = model.relevance_.reshape(5, 4)
+    assert_allclose(shares, np.repeat(shares[:, :1], 4, axis=1))
+    assert shares[:2].sum() > 0.8
+    assert_allclose(shares.sum(), 1.0)
+
+
+def test_a_group_of_each_feature_is_the_diagonal():
+    X, y = two_of(6, 120, 0)
+    diagonal = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+    groups = KernelRidgeRegressor(relevance=range(6), random_state=0).fit(X, y)
+    assert_allclose(groups.relevance_, diagonal.relevance_)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"), [([1, 2, 3], "groups of 3 features, but X has 6"), (5, "one label for each feature")]
+)
+def test_groups_of_other_features_are_refused(groups, words):
+    X, y = two_of(6, 30, 0)
+    with pytest.raises(ValueError, match=words):
+        KernelRidgeRegressor(relevance=groups).fit(X, y)

@@ -80,11 +80,13 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         None: copies join the fit. Otherwise changes of f under the ``invariances`` are penalized instead, by mu
         sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
         3.23): one more pass; centers are rows. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
-    relevance : "diagonal" or None, default=None
+    relevance : "diagonal", array-like of shape (n_features,) or None, default=None
         "diagonal": the kernel gets one gamma for each feature (automatic relevance determination, ARD), in
         proportion to the mean squared derivative of the fit, if rows that had no part in it are predicted
         better for that; otherwise all features are alike, as with None. Learned from at most 2000 rows, with
-        centers from at most half of the sample. Takes five to twenty times as long as the fit.
+        centers from at most half of the sample. Takes five to twenty times as long as the fit. Labels in place
+        of "diagonal" name the group of each feature: features of one group, such as the indicators of one
+        nominal variable, have one relevance.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -163,7 +165,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         cv: Any = None,
         invariances: Any = None,
         mu: float | str | None = None,
-        relevance: str | None = None,
+        relevance: Any = None,
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,

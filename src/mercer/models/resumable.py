@@ -46,6 +46,7 @@ from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
 from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
+from mercer.tuning.relevance import Features
 from mercer.types import Array, Indices
 
 # So many times more rows than centers make a fit in passes worth it.
@@ -84,7 +85,7 @@ class ResumableModel(Scored, KernelModel):
     fit_intercept = True
     invariances: Any = None
     mu: float | str | None = None
-    relevance: str | None = None
+    relevance: Any = None
     _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
     _state: PassState
     _kept: Kept
@@ -145,8 +146,8 @@ class ResumableModel(Scored, KernelModel):
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
-        if settings.relevance and not limited:
-            every = every.with_relevance(rng)
+        if settings.relevance is not None and not limited:
+            every = every.with_relevance(settings.relevance, rng)
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
@@ -358,7 +359,7 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
         _may_be_limited(settings, n_rows(problem.X))
         and settings.kernel.positive_semidefinite
         and problem.fold is None
-        and not settings.relevance
+        and settings.relevance is None
         and getattr(problem.X, "dtype", None) != np.float32
     )
 
@@ -381,20 +382,33 @@ def settings_of(model: ResumableModel) -> Settings:
     )
 
 
-def _relevance_of(model: ResumableModel) -> bool:
-    """Whether relevances of features are learned, for a kernel that can have them."""
+def _relevance_of(model: ResumableModel) -> Features | None:
+    """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
     if model.relevance is None:
-        return False
-    gate.choice("relevance", model.relevance, allowed=("diagonal",))
+        return None
+    features = _features_of(model.relevance)
     kernel = as_kernel(model.kernel)
     if not isinstance(kernel, Stationary) or not isinstance(kernel.gamma, str):
         raise ValueError(
-            f'relevance="diagonal" chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, '
+            f"relevance chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, "
             'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'
         )
     if model.penalty != "rkhs":
-        raise ValueError(f'relevance="diagonal" is for penalty="rkhs", not {model.penalty!r}')
-    return True
+        raise ValueError(f'relevance is for penalty="rkhs", not {model.penalty!r}')
+    return features
+
+
+def _features_of(relevance: Any) -> Features:
+    """Each feature by itself, or in the group that is named for it."""
+    if isinstance(relevance, str):
+        gate.choice("relevance", relevance, allowed=("diagonal",))
+        return Features()
+    names = gate.labels("relevance", relevance)
+    if names.ndim != 1:
+        raise ValueError(
+            f'relevance is {gate.shown(relevance)}; pass "diagonal", or one label for each feature: its group'
+        )
+    return Features(np.unique(names, return_inverse=True)[1])
 
 
 def _invariance_of(model: ResumableModel) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes
 from mercer.tuning.one_pass import Choice
 from mercer.tuning.path import ALPHAS, Tuned
 from mercer.tuning.problem import ExactProblem, at_points
-from mercer.tuning.relevance import Relevance, evidence_of, learn_relevance
+from mercer.tuning.relevance import Features, Relevance, evidence_of, learn_relevance
 from mercer.types import Array, Indices
 
 EVERY_ROW = 2**62
@@ -48,8 +48,8 @@ class Settings:
     """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
     in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
-    f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have a gamma
-    each, as far as they matter.
+    f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have gammas
+    as far as they matter; None: all have the same.
     """
 
     kernel: Kernel
@@ -64,7 +64,7 @@ class Settings:
     copies: Copies | None = None
     tangents: Copies | None = None
     mus: tuple[float, ...] = ()
-    relevance: bool = False
+    relevance: Features | None = None
 
     @property
     def budget(self) -> Budget:
@@ -148,10 +148,10 @@ class EveryRow:
         """Whether the fit stays within the budget."""
         return fits_exact(self.kernel, self.problem)
 
-    def with_relevance(self, rng: np.random.Generator) -> "EveryRow":
+    def with_relevance(self, features: Features, rng: np.random.Generator) -> "EveryRow":
         """With relevances of features, learned from the rows with weight."""
         part, problem = self.part, self.problem
-        evidence = evidence_of(part.X, part.Y, part.weight, part.fold, classes=problem.classes)
+        evidence = evidence_of(part.X, part.Y, part.weight, part.fold, features=features, classes=problem.classes)
         learned = learn_relevance(
             self.kernel, evidence, rng, problem.budget, most=len(part.Y), verbose=problem.verbose
         )

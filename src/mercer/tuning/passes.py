@@ -325,7 +325,7 @@ def begin(
 
 def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Relevance | None:
     """Relevances of features, from at most half of the sample: the others are evaluated."""
-    if not settings.relevance:
+    if settings.relevance is None:
         return None
     sample, weight = task.sample, task.weight
     used = np.flatnonzero(weight > 0)
@@ -334,6 +334,7 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Releva
         np.asarray(sample.y)[used],
         weight[used],
         None if task.fold is None else task.fold[used],
+        features=settings.relevance,
         classes=task.label is not None,
     )
     with at_most(task.sizes.threads):

@@ -53,17 +53,28 @@ MATRICES = 8
 
 
 @dataclass(frozen=True)
+class Features:
+    """Which features have one relevance: those of one ``group`` (d,), counted from zero; None: each its own."""
+
+    group: Indices | None = None
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """Dense rows X (n, d) with targets Y (n, q), weights (n,), and folds (n,) held out together, or None."""
+    """Dense rows X (n, d) with targets Y (n, q), weights (n,), and folds (n,) held out together, or None.
+
+    Features of one ``group`` (d,) have one relevance; None: each has its own.
+    """
 
     X: Any
     Y: Array
     weight: Array
     fold: Indices | None = None
+    group: Indices | None = None
 
     def some(self, rows: Indices) -> "Evidence":
         fold = None if self.fold is None else self.fold[rows]
-        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold)
+        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
 
     def losses(self, f: Expansion) -> Array:
         """Squared errors (n,), summed over targets."""
@@ -114,15 +125,20 @@ class Relevance:
         return f"90 % in {count} of {len(self.shares)} features, after {self.rounds} rounds; {change}"
 
 
-def evidence_of(X: Any, Y: Array, weight: Array, fold: Indices | None, *, classes: bool) -> Evidence:
+def evidence_of(
+    X: Any, Y: Array, weight: Array, fold: Indices | None, *, features: Features, classes: bool
+) -> Evidence:
     """Rows with targets whose squared errors can be added: of ``classes``, or in units of their spread."""
     if is_sparse(X):
         raise ValueError("relevance needs dense rows; pass X.toarray(), or relevance=None")
+    group = features.group
+    if group is not None and len(group) != X.shape[1]:
+        raise ValueError(f"relevance names the groups of {len(group)} features, but X has {X.shape[1]}")
     if not classes:
         mean = np.average(Y, axis=0, weights=weight)
         spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))
         Y = Y / np.where(spread > 0.0, spread, 1.0)
-    return Evidence(in_double(X), Y, weight, fold)
+    return Evidence(in_double(X), Y, weight, fold, group)
 
 
 def learn_relevance(
@@ -236,7 +252,8 @@ class _Learner:
         fold = GradientsOf(tuned.kernel, problem.X, tuned.coef)
         sums = fold(Block(evidence.X, None, evidence.weight, 0))
         size = evidence.weight @ (evidence.Y - tuned.loo[:, :q]) ** 2 / evidence.weight.sum()
-        path.shares.append(_next(sums.products / sums.n, np.sqrt(size)))
+        products = _shared(sums.products / sums.n, evidence.group)
+        path.shares.append(_next(products, np.sqrt(size)))
         return Expansion(tuned.kernel, problem.X, tuned.coef[:, :q], tuned.intercept[:q])
 
     def _problem(self, evidence: Evidence, Y: Array, q: int) -> ExactProblem:
@@ -256,6 +273,14 @@ def _compared(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -
     """The best width by small fits."""
     n = n_rows(problem.X)
     return compare(kernel, problem, rng, alone=n > SMALL, once=SMALL < n <= MOST_TO_CLIMB)
+
+
+def _shared(products: Array, group: Indices | None) -> Array:
+    """Products (d, c, c) with their means over groups in place of single features."""
+    if group is None:
+        return products
+    mean = np.array([products[group == g].mean(axis=0) for g in range(group.max() + 1)])
+    return mean[group]
 
 
 def _next(products: Array, size: Array) -> Array:
