@@ -1,6 +1,7 @@
 """Kernels on vectors, kernels from functions and matrices, and combinations of kernels."""
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
+from mercer.kernels.choice import OneOf
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
@@ -26,6 +27,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Normalized",
+    "OneOf",
     "Polynomial",
     "Power",
     "Precomputed",

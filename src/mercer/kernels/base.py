@@ -202,6 +202,12 @@ class Composite(Kernel):
         return "vectors" if "vectors" in kinds else kinds.pop()
 
 
+def kind_of(kernel: Kernel) -> tuple[Any, ...]:
+    """The classes of a kernel and of its components: equal for kernels that differ in numbers only."""
+    parts = kernel._kernels() if isinstance(kernel, Composite) else []
+    return type(kernel), *(kind_of(part) for part in parts)
+
+
 class Pointwise(Composite):
     """A function of the values of other kernels for the same pair; abstract."""
 

@@ -1,12 +1,12 @@
 """From user input to a kernel."""
 
-from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
+from mercer.kernels.choice import OneOf
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed
 from mercer.kernels.vector import (
@@ -37,8 +37,10 @@ NAMES: dict[str, type[Kernel]] = {
 }
 
 
-def as_kernel(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
+def as_kernel(kernel: Any) -> Kernel:
     """The kernel of this name with its default parameters, the kernel itself, or a callable as a kernel.
+
+    A list of these is a choice among them.
 
     Examples
     --------
@@ -49,6 +51,8 @@ def as_kernel(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, list | tuple) and kernel:
+        return OneOf([as_kernel(each) for each in kernel])
     if isinstance(kernel, type):
         raise KernelError(f"kernel is the class {kernel.__name__}; pass an object, {kernel.__name__}()")
     if callable(kernel):
@@ -56,7 +60,8 @@ def as_kernel(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
     if isinstance(kernel, str) and kernel in NAMES:
         return NAMES[kernel]()
     raise KernelError(
-        f"kernel is {kernel!r}; pass a Kernel, a callable k(X, Z), or one of the names {', '.join(NAMES)}"
+        f"kernel is {kernel!r}; pass a Kernel, a callable k(X, Z), one of the names {', '.join(NAMES)}, or a list "
+        "of these to choose from"
     )
 
 

@@ -235,7 +235,7 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
+    kernel : str, Kernel, callable or a list of these, default="rbf"
         As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
     loss : {"logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge"}
         log(1 + exp(-y f)) (the default); (y - f)²/2; the same up to |y - f| = delta, linear beyond, divided by
@@ -369,7 +369,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
+    kernel : str, Kernel, callable or a list of these, default="rbf"
         As in :class:`KernelRidgeRegressor`; "rbf" is ``RBF(gamma="loo")``.
     loss : {"huber", "squared", "absolute", "epsilon_insensitive", "pinball"}, default="huber"
         Leave-one-out minimizes squared errors for "squared", the pinball loss for "pinball", otherwise absolute

@@ -45,9 +45,9 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
+    kernel : str, Kernel, callable or a list of these, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, a function k(X, Z) -> (n, m), or
-        "precomputed". "rbf" is ``RBF(gamma="loo")``.
+        "precomputed". "rbf" is ``RBF(gamma="loo")``. Of a list, leave-one-out chooses one.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by leave-one-out.
     centers : "auto", "all", int, selector or array, default="auto"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer.kernels import Kernel
+from mercer.kernels.base import Kernel, kind_of
 from mercer.rows.progress import say
 from mercer.scores.targets import Targets
 from mercer.solvers.programs.losses import Huber, Loss
@@ -251,7 +251,10 @@ def _by_fits(path: TuningPath) -> str:
 
 def _noun(paths: Sequence[TuningPath]) -> str:
     """What was compared: widths if the kernels differ in one gamma only."""
-    numbers = [_numbers(kernel) for path in paths for kernel in path.kernels]
+    kernels = [kernel for path in paths for kernel in path.kernels]
+    if len({kind_of(kernel) for kernel in kernels}) > 1:
+        return "kernel"
+    numbers = [_numbers(kernel) for kernel in kernels]
     varied = {name for some in numbers for name in some if not np.array_equal(some[name], numbers[0][name])}
     return "width" if len(varied) == 1 and varied.pop().split("__")[-1] == "gamma" else "kernel"
 

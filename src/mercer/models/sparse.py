@@ -214,7 +214,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
+    kernel : str, Kernel, callable or a list of these, default="rbf"
         As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
     selection : {"gain", "residual", "orthogonal"}, default="gain"
         The next center is the one that lowers the objective most (sparse greedy KFD), the row with the largest

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.kernels import Kernel
+from mercer.kernels.base import Kernel, kind_of
 from mercer.plots.canvas import COLORS, axes_or_new, last_step
 from mercer.tuning import TuningPath
 from mercer.types import Array
@@ -157,8 +157,8 @@ def _kernel_axis(kernels: list[Kernel]) -> tuple[str, Array]:
     """Name and values (g,) of the one number in which the kernels differ; otherwise their positions."""
     params = [kernel.get_params(deep=True) for kernel in kernels]
     numbers = [key for key, value in params[0].items() if isinstance(value, Real)]
-    moving = [key for key in numbers if len({p[key] for p in params}) > 1]
-    if len(moving) == 1:
+    moving = [key for key in numbers if len({p.get(key) for p in params}) > 1]
+    if len(moving) == 1 and len({kind_of(kernel) for kernel in kernels}) == 1:
         return moving[0], np.array([p[moving[0]] for p in params], dtype=np.float64)
     return POSITION, np.arange(len(kernels), dtype=np.float64)
 

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 
 from mercer.gram.blocks import check_finite, cuts
-from mercer.kernels.base import Kernel, grid_shape
+from mercer.kernels.base import Kernel, grid_shape, kind_of
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
@@ -96,7 +96,7 @@ class Setting:
         if not kernels:
             return []
         problem = self.problem
-        values = self.values(kernels[0])
+        values = self.values(kernels)
         words = f"comparison of kernels on {n_rows(problem.X):,} rows with {len(self.centers):,} centers"
         with progress(words, len(kernels), verbose=problem.verbose, unit="kernels") as advance:
 
@@ -110,10 +110,12 @@ class Setting:
         problem.budget.release()
         return list(chain.from_iterable(found))
 
-    def values(self, kernel: Kernel) -> Callable[[Kernel], Floats]:
-        """kernel -> kernel values (u, m) of the points against the centers, in float64."""
+    def values(self, kernels: Sequence[Kernel]) -> Callable[[Kernel], Floats]:
+        """kernel -> kernel values (u, m) of the points against the centers, in float64, for these kernels."""
         X = in_double(self.problem.X)
-        return kernel.relatives(X, kernel.centers(X, self.centers))
+        kinds = {kind_of(kernel): kernel for kernel in kernels}
+        values = {kind: one.relatives(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
+        return lambda kernel: values[kind_of(kernel)](kernel)
 
     def nested(self, kernel: Kernel, K: Floats) -> NestedCenters:
         """The fits with the first centers, from kernel values K (u, m)."""
@@ -141,7 +143,7 @@ class Setting:
 
     def enough(self, trial: Trial) -> int | None:
         """The least number of the centers that is not worse than all of them; None if half of them is worse."""
-        nested = self.nested(trial.kernel, self.values(trial.kernel)(trial.kernel))
+        nested = self.nested(trial.kernel, self.values([trial.kernel])(trial.kernel))
         m = least = len(self.centers)
         while least / FEWER_BY >= FEWEST:
             fewer = round(least / FEWER_BY)

@@ -277,7 +277,7 @@ def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) ->
         compared.kernel, exact, order, Rung(min(len(order), MOST_ROWS), min(len(order), MOST_ROWS))
     )
     alpha = setting.trials([compared.kernel])[0].alpha
-    fits = setting.nested(compared.kernel, setting.values(compared.kernel)(compared.kernel)).first()
+    fits = setting.nested(compared.kernel, setting.values([compared.kernel])(compared.kernel)).first()
     given = setting.problem.observations
     residual = given.Y - leave_out(fits, given, np.array([alpha]), None)[0]
     return noise_scale(residual, given.weight)

@@ -1,0 +1,52 @@
+"""Kernels of different kinds, one of which is to be chosen."""
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from mercer.errors import KernelError
+from mercer.kernels.base import Composite, Kernel
+from mercer.kernels.pairs import Matrix
+from mercer.types import Floats
+
+
+class OneOf(Composite):
+    """One of several kernels, chosen together with its parameters.
+
+    Its candidates are those of all of them; after a fit, ``kernel_`` is the chosen one. A list of kernels or names
+    as the ``kernel`` of a model means the same.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        On the same kind of rows.
+
+    Examples
+    --------
+    >>> OneOf([RBF(), Laplacian("median")]).candidates([[0.0], [2.0]])[-1]
+    Laplacian(gamma=0.5)
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+
+    def _kernels(self) -> list[Kernel]:
+        return list(self.kernels)
+
+    @property
+    def settled(self) -> bool:
+        return False
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
+        """Those of each kernel, one kernel after the other."""
+        return [candidate for kernel in self.kernels for candidate in kernel.candidates(X, weight)]
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        raise self._not_chosen
+
+    def diag(self, X: Matrix) -> Floats:
+        raise self._not_chosen
+
+    @property
+    def _not_chosen(self) -> KernelError:
+        return KernelError(f"{self} is a choice, not a kernel; call fit, or use one of kernel.candidates(X)")

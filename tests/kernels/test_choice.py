@@ -1,0 +1,90 @@
+"""A choice among kernels of different kinds."""
+
+import numpy as np
+import pytest
+
+from mercer import (
+    KernelFisherClassifier,
+    KernelMachineRegressor,
+    KernelPCA,
+    KernelRidgeRegressor,
+    SparseFisherClassifier,
+)
+from mercer.errors import KernelError
+from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Matern, OneOf, Polynomial, Precomputed, as_kernel
+from mercer.kernels.base import kind_of
+from mercer.plots import LooPathDisplay
+
+
+def test_candidates_are_those_of_all_kernels(X):
+    kernels = [RBF(), Laplacian("median"), Linear()]
+    each = [str(candidate) for kernel in kernels for candidate in kernel.candidates(X)]
+    assert [str(candidate) for candidate in OneOf(kernels).candidates(X)] == each
+
+
+def test_a_list_is_a_choice():
+    chosen = as_kernel(["rbf", Matern(nu=0.5)])
+    assert [type(kernel) for kernel in chosen.kernels] == [RBF, Matern]
+    with pytest.raises(KernelError, match="a list of these"):
+        as_kernel([])
+
+
+def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
+    y = np.sin(3.0 * X[:, 0]) + np.abs(X[:, 1])
+    kernels = [RBF(), Laplacian(), Matern(nu=0.5), Polynomial() + Linear()]
+    model = KernelRidgeRegressor(kernels, random_state=0).fit(X, y)
+    single = [KernelRidgeRegressor(kernel, random_state=0).fit(X, y) for kernel in kernels]
+    best = max(single, key=lambda each: each.loo_best_score_)
+    assert str(model.kernel_) == str(best.kernel_)
+    np.testing.assert_allclose(model.predict(X), best.predict(X), rtol=1e-6, atol=1e-8)
+    assert "kernels by fits" in str(model.report_)
+    assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "kernel number"
+
+
+@pytest.mark.parametrize("centers", ["all", 30])
+def test_values_are_those_of_the_kernel_itself(X, centers):
+    # Widths of one kind share distances, which are those of another kind where kinds are confused.
+    y = X[:, 0] * X[:, 1] > 0
+    model = KernelFisherClassifier([Laplacian(), RBF()], centers=centers, random_state=0).fit(X, y)
+    again = KernelFisherClassifier(type(model.kernel_)(), centers=centers, random_state=0).fit(X, y)
+    assert str(model.kernel_) == str(again.kernel_)
+
+
+def test_sums_may_have_a_choice_as_a_part(X):
+    y = X[:, 0] * X[:, 1] > 0
+    model = KernelFisherClassifier(OneOf([RBF("median"), Laplacian("median")]) + Linear(), random_state=0).fit(
+        X, y
+    )
+    assert model.kernel_.settled
+    assert model.score(X, y) > 0.9
+
+
+def test_other_models_choose_too(X):
+    y = X[:, 0] * X[:, 1]
+    choice = [RBF(), Laplacian()]
+    assert type(SparseFisherClassifier(choice, random_state=0).fit(X, y > 0).kernel_) in (RBF, Laplacian)
+    machine = KernelMachineRegressor(choice, loss="huber", random_state=0).fit(X[:60], y[:60])
+    assert type(machine.kernel_) in (RBF, Laplacian)
+
+
+def test_without_targets_nothing_can_be_chosen(X):
+    with pytest.raises(ValueError, match="no targets by which"):
+        KernelPCA(kernel=[RBF("median"), Laplacian("median")]).fit(X)
+
+
+def test_a_choice_has_no_values(X):
+    choice = OneOf([RBF(1.0), Laplacian(1.0)])
+    for evaluate in (lambda: choice.block(X, X), lambda: choice.diag(X)):
+        with pytest.raises(KernelError, match="a choice, not a kernel"):
+            evaluate()
+
+
+def test_kernels_for_different_rows_cannot_be_compared(X):
+    with pytest.raises(KernelError, match="different rows"):
+        KernelFisherClassifier([RBF(), Precomputed()]).fit(X, X[:, 0] > 0)
+
+
+def test_kinds_do_not_depend_on_numbers():
+    assert kind_of(RBF(1.0) + Linear()) == kind_of(RBF(2.0) + Linear())
+    assert kind_of(RBF(1.0) + Linear()) != kind_of(Laplacian(1.0) + Linear())
+    assert kind_of(FromCallable(np.dot)) != kind_of(RBF())
