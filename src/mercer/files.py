@@ -48,6 +48,7 @@ from mercer.tuning.few_rows import SparseStage
 from mercer.tuning.fit import Settings
 from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
+from mercer.tuning.relevance import Features, Relevance
 
 _MODELS = (
     KernelCCA,
@@ -69,7 +70,8 @@ _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally, Transformation)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
-_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS)
+_RELEVANCE = (Features, Relevance)
+_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_RELEVANCE)
 _COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (

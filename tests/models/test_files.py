@@ -46,6 +46,7 @@ from mercer.kernels import (
     Linear,
     Matern,
     Normalized,
+    OneOf,
     Polynomial,
     Power,
     Product,
@@ -69,6 +70,8 @@ MODELS = [
     KernelRidgeRegressor(),
     KernelRidgeRegressor("matern", fit_intercept=False),
     KernelRidgeRegressor(RBF(gamma=0.5) * Linear(), cv=3),
+    KernelRidgeRegressor([RBF(), Laplacian()], random_state=0),
+    KernelRidgeRegressor(relevance=["a", "b"], centers=8, random_state=0),
 ]
 VECTOR_KERNELS = [
     ANOVA(2),
@@ -77,6 +80,7 @@ VECTOR_KERNELS = [
     Linear(),
     Matern(gamma=0.5),
     Normalized(Linear()),
+    OneOf([RBF(gamma=0.5), Laplacian(gamma=0.5)]),
     Polynomial(2),
     Power(Linear(), 2),
     Product([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
