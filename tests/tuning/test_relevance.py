@@ -192,3 +192,37 @@ def test_groups_of_other_features_are_refused(groups, words):
     X, y = two_of(6, 30, 0)
     with pytest.raises(ValueError, match=words):
         KernelRidgeRegressor(relevance=groups).fit(X, y)
+
+
+def steps_of(n, seed):
+    """Targets with jumps in two of ten features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 10))
+    return X, np.sign(X[:, 0]) + 0.5 * np.sign(X[:, 1] - 0.5) + 0.1 * rng.normal(size=n)
+
+
+def test_other_rows_choose_the_kernel_too():
+    (X, y), (new, truth) = steps_of(250, 0), steps_of(2000, 1)
+    model = KernelRidgeRegressor([RBF(), Laplacian()], relevance="diagonal", random_state=0).fit(X, y)
+    smooth = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+    assert isinstance(model.kernel_, Laplacian)
+    assert model.relevance_[:2].sum() > 0.8
+    assert 1.0 - model.score(new, truth) < 0.8 * (1.0 - smooth.score(new, truth))
+    # Left-out predictions are those of new rows, not of rows that the relevances know.
+    promised = 1.0 - np.mean((y - model.loo_prediction_) ** 2) / np.var(y)
+    assert abs(promised - model.score(new, truth)) < 0.06
+
+
+def test_a_choice_stays_one_if_all_features_are_alike(rng):
+    X, y = rng.normal(size=(60, 5)), rng.choice([0, 1], 60)
+    choice = [RBF(), Laplacian()]
+    plain = KernelFisherClassifier(choice, random_state=0).fit(X, y)
+    model = KernelFisherClassifier(choice, relevance="diagonal", random_state=0).fit(X, y)
+    assert_allclose(model.relevance_, 0.2)
+    assert type(model.kernel_) is type(plain.kernel_)
+
+
+def test_every_kernel_of_a_choice_must_have_relevances(rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    with pytest.raises(ValueError, match="chooses a gamma for each feature"):
+        KernelFisherClassifier([RBF(), Polynomial()], relevance="diagonal").fit(X, y)

@@ -46,7 +46,7 @@ from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
 from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
-from mercer.tuning.relevance import Features
+from mercer.tuning.relevance import Features, kinds_of
 from mercer.types import Array, Indices
 
 # So many times more rows than centers make a fit in passes worth it.
@@ -388,7 +388,7 @@ def _relevance_of(model: ResumableModel) -> Features | None:
         return None
     features = _features_of(model.relevance)
     kernel = as_kernel(model.kernel)
-    if not isinstance(kernel, Stationary) or not isinstance(kernel.gamma, str):
+    if not all(isinstance(one, Stationary) and isinstance(one.gamma, str) for one in kinds_of(kernel)):
         raise ValueError(
             f"relevance chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, "
             'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'

@@ -155,7 +155,7 @@ class EveryRow:
         learned = learn_relevance(
             self.kernel, evidence, rng, problem.budget, most=len(part.Y), verbose=problem.verbose
         )
-        return replace(self, kernel=learned.applied(self.kernel), relevance=learned)
+        return replace(self, kernel=learned.applied, relevance=learned)
 
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
         """The best kernel, and how many centers are enough (``count``)."""

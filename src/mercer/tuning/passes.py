@@ -308,7 +308,7 @@ def begin(
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
     learned = _learned(settings, task, rng)
-    kernel = kernel if learned is None else learned.applied(kernel)
+    kernel = kernel if learned is None else learned.applied
     with at_most(task.sizes.threads):
         choice = choose(kernel, task, rng, compared)
         gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)

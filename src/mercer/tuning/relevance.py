@@ -10,6 +10,9 @@ al. 2024, Science 383). Three things keep noise from being learned:
   differences are multiplied by the remaining share, their reliability (shrinkage toward equal features).
 * Each of three parts of the rows is predicted by fits whose relevances were learned without it. The round with the
   least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
+
+Where there is a choice of kernels, relevances are those of the first one. The others are tried with them and
+without, and the parts decide again.
 """
 
 from dataclasses import dataclass, field
@@ -22,6 +25,7 @@ from mercer.expansion import Expansion
 from mercer.gram import Budget
 from mercer.gram.gradients import GradientsOf
 from mercer.kernels.base import Kernel
+from mercer.kernels.choice import OneOf
 from mercer.kernels.vector import Stationary
 from mercer.linalg.threads import SMALL
 from mercer.rows.base import Block
@@ -84,13 +88,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Relevance:
-    """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``.
+    """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
 
     ``part`` (n,) numbers the part of each row, -1 for rows that had no influence; ``without`` are the shares
     learned without each part. ``ratio`` is that of the squared errors of parts, with relevances and without,
     ``error`` the standard error of their difference in the same unit.
     """
 
+    kernel: Kernel
     shares: Array
     part: Indices
     without: tuple[Array, ...]
@@ -98,9 +103,10 @@ class Relevance:
     ratio: float
     error: float
 
-    def applied(self, kernel: Stationary) -> Kernel:
-        """The kernel with gammas in these ratios; itself if all features are alike."""
-        return kernel if self.rounds == 0 else kernel.weighted(self.shares)
+    @property
+    def applied(self) -> Kernel:
+        """The kernel with gammas in these ratios; itself, perhaps still a choice, if all features are alike."""
+        return self.kernel if self.rounds == 0 else self.kernel.weighted(self.shares)
 
     def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
         """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
@@ -142,21 +148,22 @@ def evidence_of(
 
 
 def learn_relevance(
-    kernel: Stationary, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+    kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
-    O(rounds n³) for n rows: three fits to two thirds of them in each of three to seven rounds, and one to all for
-    each round that is taken.
+    O(rounds n³) for n rows: three fits to two thirds of them in each of three to seven rounds, six for each other
+    kernel, and one to all for each round that is taken.
     """
     most = min(most, MOST_ROWS, max(2 * FOLDS, int((budget.n_bytes / (8.0 * MATRICES)) ** 0.5)))
     n = n_rows(evidence.X)
     used = np.sort(rng.permutation(n)[:most])
     some = evidence.some(used)
     if _too_few(some):
-        return Relevance(_alike(evidence), np.full(n, -1), (), 0, 1.0, 0.0)
+        return Relevance(kernel, _alike(evidence), np.full(n, -1), (), 0, 1.0, 0.0)
     part = _parts(some, rng)
-    learner = _Learner(kernel, rng, budget)
+    first, *others = kinds_of(kernel)
+    learner = _Learner(first, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
         paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(FOLDS)]
         held = [some.some(np.flatnonzero(part == f)) for f in range(FOLDS)]
@@ -167,15 +174,28 @@ def learn_relevance(
                 found[part == f] = other.losses(learner.extend(path))
                 advance(1)
             losses.append(found)
-        rounds, ratio, error = _chosen(losses, some.weight)
+        best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
+        tried = [_Tried.of(first, losses[0], losses[best], some.weight)]
+        for other in others:
+            before, after = (learner.crossed(other, paths, held, part, r) for r in (0, best))
+            tried.append(_Tried.of(other, before, after, some.weight))
+            advance(2 * FOLDS)
+        taken = min(tried, key=lambda each: each.loss)
         whole = _Rounds.of(some)
-        for _ in range(rounds):
+        for _ in range(best if taken.surely else 0):
             learner.extend(whole)
             advance(1)
     every = np.full(n, -1)
     every[used] = part
+    rounds = len(whole.shares) - 1
     without = tuple(path.shares[rounds] for path in paths)
-    return Relevance(whole.shares[-1], every, without, rounds, ratio, error)
+    chosen = taken.kernel if taken.surely else kernel
+    return Relevance(chosen, whole.shares[-1], every, without, rounds, taken.ratio, taken.error)
+
+
+def kinds_of(kernel: Kernel) -> list[Any]:
+    """The kernels of a choice, or the kernel itself."""
+    return list(kernel.kernels) if isinstance(kernel, OneOf) else [kernel]
 
 
 def _alike(evidence: Evidence) -> Array:
@@ -204,16 +224,28 @@ def _is_over(losses: list[Array], weight: Array) -> bool:
     return len(means) > PATIENCE and int(np.argmin(means)) < len(means) - PATIENCE
 
 
-def _chosen(losses: list[Array], weight: Array) -> tuple[int, float, float]:
-    """The best round if it is certainly better than none, its ratio of losses, and the standard error of that."""
-    share = weight / weight.sum()
-    before = float(losses[0] @ share)
-    best = 1 + int(np.argmin([loss @ share for loss in losses[1:]]))
-    gain = losses[0] - losses[best]
-    mean = float(gain @ share)
-    error = float(np.sqrt(((gain - mean) ** 2) @ share**2))
-    unit = before if before > 0.0 else 1.0
-    return (best if mean > SURE * error else 0), 1.0 - mean / unit, error / unit
+@dataclass(frozen=True)
+class _Tried:
+    """A kernel, whether relevances are ``surely`` better than none, its loss of the better of the two for other
+    rows, the ratio of losses with relevances and without, and the standard error of that.
+    """
+
+    kernel: Stationary
+    surely: bool
+    loss: float
+    ratio: float
+    error: float
+
+    @classmethod
+    def of(cls, kernel: Stationary, before: Array, after: Array, weight: Array) -> "_Tried":
+        """From losses (n,) of the rows without and with relevances."""
+        share = weight / weight.sum()
+        plain, gain = float(before @ share), before - after
+        mean = float(gain @ share)
+        error = float(np.sqrt(((gain - mean) ** 2) @ share**2))
+        surely = mean > SURE * error
+        unit = plain if plain > 0.0 else 1.0
+        return cls(kernel, surely, plain - surely * mean, 1.0 - mean / unit, error / unit)
 
 
 @dataclass(frozen=True)
@@ -243,7 +275,7 @@ class _Learner:
         evidence, shares = path.evidence, path.shares[-1]
         n, q = evidence.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
-        problem = self._problem(evidence, np.column_stack([evidence.Y, signs]), q)
+        problem = _problem(self.kernel, evidence, np.column_stack([evidence.Y, signs]), self.budget)
         # Relevances change the best width by little.
         kernel = self.kernel.weighted(shares, path.widths[-1] if path.widths else None)
         compared = _compared(kernel, problem, self.rng)
@@ -256,17 +288,29 @@ class _Learner:
         path.shares.append(_next(products, np.sqrt(size)))
         return Expansion(tuned.kernel, problem.X, tuned.coef[:, :q], tuned.intercept[:q])
 
-    def _problem(self, evidence: Evidence, Y: Array, q: int) -> ExactProblem:
-        """Targets and random signs at the rows, evaluated by the squared errors of the first q."""
-        weight = evidence.weight
-        X, observations = at_points(self.kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+    def crossed(
+        self, kernel: Stationary, paths: list[_Rounds], held: list[Evidence], part: Indices, rounds: int
+    ) -> Array:
+        """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
+        losses = np.empty(len(part))
+        for f, (path, other) in enumerate(zip(paths, held)):
+            problem = _problem(kernel, path.evidence, path.evidence.Y, self.budget)
+            tuned = fit_compared(_compared(kernel.weighted(path.shares[rounds]), problem, self.rng), problem)
+            losses[part == f] = other.losses(Expansion(tuned.kernel, problem.X, tuned.coef, tuned.intercept))
+        return losses
 
-        def criterion(rows: Indices) -> Criterion:
-            own = Y[rows, :q]
-            share = weight[rows] / weight[rows].sum()
-            return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
 
-        return ExactProblem(X, observations, criterion, None, "rkhs", True, self.budget, evidence.fold)
+def _problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
+    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
+    weight, q = evidence.weight, evidence.Y.shape[1]
+    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+
+    def criterion(rows: Indices) -> Criterion:
+        own = Y[rows, :q]
+        share = weight[rows] / weight[rows].sum()
+        return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
+
+    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
 
 
 def _compared(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Compared:
