@@ -100,7 +100,9 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
     classes = name in CLASSIFICATION
     X, y = read_adult(folder) if name == "adult" else _archive(folder, name)
     if classes:
-        common = np.isin(y, [label for label, count in zip(*np.unique(y, return_counts=True)) if count >= 20])
+        # Classes that have at least five training rows.
+        least = max(20.0, 5.0 * len(y) / rows)
+        common = np.isin(y, [label for label, count in zip(*np.unique(y, return_counts=True)) if count >= least])
         X, y = X[common], y[common]
     n = min(rows, int(0.7 * len(y)))
     split = train_test_split(
