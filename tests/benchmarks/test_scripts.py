@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer.datasets import IDA_NAMES
@@ -234,3 +235,18 @@ def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     assert sum(line.startswith(("ida/heart ", "abalone ")) for line in lines) == 2
     ranks = [line.split() for line in lines if line.startswith(("error %", "log-loss", "RMSE", "1 - R²"))]
     assert len(ranks) == 12
+
+
+def test_invariances_are_measured_with_and_without_copies(tmp_path):
+    (tmp_path / "mnist").mkdir()
+    X, y = load_digits(n_class=2, return_X_y=True)
+    arrays = {"X_train": X[:60], "y_train": y[:60], "X_test": X[60:100], "y_test": y[60:100]}
+    np.savez(tmp_path / "mnist" / "mnist.npz", **arrays)
+    common = ["--data", tmp_path, "--sets", "mnist", "--few", 20, "--centers", 30, "--models", "plain"]
+    lines = run("invariances.py", *common, "shifts").splitlines()
+    found = {line.split()[0]: line.split() for line in lines if line.startswith(("plain ", "shifts "))}
+    assert found["plain"][1] == found["shifts"][1] == "30"
+    assert sum("left-out log-loss" in line for line in lines) == 15
+    known = run("invariances.py", *common, "--known", 1, 5)
+    assert "left-out log-loss" not in known
+    assert "blur 1, Polynomial(coef0=0.5, degree=5)" in known
