@@ -44,11 +44,13 @@ from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.recursive import LabeledRows, RecursiveState
 from mercer.tuning import Choice, TuningPath
 from mercer.tuning.components import Subspace, SubspaceState
+from mercer.tuning.evidence import Gain
 from mercer.tuning.few_rows import SparseStage
 from mercer.tuning.fit import Settings
 from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
 from mercer.tuning.relevance import Features, Relevance
+from mercer.tuning.weights import Weights
 
 _MODELS = (
     KernelCCA,
@@ -70,8 +72,8 @@ _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally, Transformation)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
-_RELEVANCE = (Features, Relevance)
-_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_RELEVANCE)
+_LEARNED = (Features, Relevance, Weights, Gain)
+_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_LEARNED)
 _COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (

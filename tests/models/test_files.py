@@ -54,6 +54,7 @@ from mercer.kernels import (
     Scaled,
     Sigmoid,
     Sum,
+    WeightedSum,
     Wendland,
 )
 
@@ -72,6 +73,7 @@ MODELS = [
     KernelRidgeRegressor(RBF(gamma=0.5) * Linear(), cv=3),
     KernelRidgeRegressor([RBF(), Laplacian()], random_state=0),
     KernelRidgeRegressor(relevance=["a", "b"], centers=8, random_state=0),
+    KernelRidgeRegressor(WeightedSum({"a": RBF("median"), "b": Linear()}, "alignment"), centers=8, random_state=0),
 ]
 VECTOR_KERNELS = [
     ANOVA(2),
@@ -81,6 +83,7 @@ VECTOR_KERNELS = [
     Matern(gamma=0.5),
     Normalized(Linear()),
     OneOf([RBF(gamma=0.5), Laplacian(gamma=0.5)]),
+    WeightedSum({"rbf": RBF(gamma=0.5), "linear": Linear()}),
     Polynomial(2),
     Power(Linear(), 2),
     Product([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),

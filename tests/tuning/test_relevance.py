@@ -8,7 +8,8 @@ from scipy import sparse
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.gram import Budget
 from mercer.kernels import RBF, Laplacian, Matern, Polynomial
-from mercer.tuning.relevance import Evidence, _parts, _reliability, learn_relevance
+from mercer.tuning.evidence import Evidence
+from mercer.tuning.relevance import _reliability, learn_relevance
 
 BUDGET = Budget(2.0**31)
 
@@ -101,7 +102,7 @@ def test_rows_can_be_added_and_removed():
 def test_folds_are_not_split():
     fold = np.repeat(np.arange(20), 5)
     evidence = Evidence(np.zeros((100, 2)), np.zeros((100, 1)), np.ones(100), fold)
-    part = _parts(evidence, np.random.default_rng(0))
+    part = evidence.parts(np.random.default_rng(0))
     assert all(len(set(part[fold == f])) == 1 for f in range(20))
     assert set(part) == {0, 1, 2}
 

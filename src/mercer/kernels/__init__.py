@@ -16,6 +16,7 @@ from mercer.kernels.vector import (
     RationalQuadratic,
     Sigmoid,
 )
+from mercer.kernels.weighted_sum import WeightedSum
 
 __all__ = [
     "ANOVA",
@@ -36,6 +37,7 @@ __all__ = [
     "Scaled",
     "Sigmoid",
     "Sum",
+    "WeightedSum",
     "Wendland",
     "as_kernel",
     "pairwise",

@@ -264,15 +264,17 @@ class Composition(Pointwise):
 
     def _kernels(self) -> list[Kernel]:
         """The parts without their names, after checking both."""
-        names = [name for name, _ in self.parts]
-        if not names:
-            raise KernelError(f"{type(self).__name__} has no parts; pass at least one (name, kernel)")
-        for name in names:
-            if name == "parts" or "__" in name or names.count(name) > 1:
-                raise KernelError(
-                    f'a part is named "{name}"; names must differ, contain no "__", and not be "parts"'
-                )
+        check_names(type(self).__name__, [name for name, _ in self.parts])
         return [kernel for _, kernel in self.parts]
+
+
+def check_names(owner: str, names: list[str]) -> None:
+    """Names of parts differ, and can be told from those of parameters."""
+    if not names:
+        raise KernelError(f"{owner} has no parts; pass at least one (name, kernel)")
+    for name in names:
+        if name == "parts" or "__" in name or names.count(name) > 1:
+            raise KernelError(f'a part is named "{name}"; names must differ, contain no "__", and not be "parts"')
 
 
 class Sum(Differentiable, Composition):
@@ -518,6 +520,8 @@ def _copied(value: Any) -> Any:
     """Kernels inside of kernels and lists are copied, all else is shared."""
     if isinstance(value, Kernel):
         return type(value)(**{name: _copied(param) for name, param in value.get_params(deep=False).items()})
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
     return type(value)(map(_copied, value)) if isinstance(value, list | tuple) else value
 
 

@@ -109,6 +109,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         The chosen values.
     mu_ : float or None
         The weight of changes under ``invariances``; None: there is no such penalty.
+    kernel_weights_ : dict or None
+        Shares of the kernels of a :class:`~mercer.kernels.WeightedSum`, by name; None: the kernel is not one.
     relevance_ : ndarray of shape (n_features,) or None
         Shares of the features in the squared derivatives, which sum to one: all equal if no differences were
         found; None: not learned. gammas are proportional to them.

@@ -44,7 +44,7 @@ class FitReport:
     error: float
     products: str
     mu: float | None = None
-    relevance: str = ""
+    learned: str = ""
 
     def __str__(self) -> str:
         mu = "" if self.mu is None else f", and mu {self.mu:g} for changes under invariances"
@@ -59,8 +59,8 @@ class FitReport:
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": self._matrix(),
         }
-        if self.relevance:
-            lines["relevance"] = self.relevance
+        if self.learned:
+            lines["learned"] = self.learned
         lines["rounding"] = f"changes outputs by at most {self.error:.0e} of their spread"
         if self.products:
             lines["products"] = self.products
@@ -208,7 +208,7 @@ def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
         error=tuned.error,
         products=fit.products,
         mu=fit.mu,
-        relevance="" if fit.relevance is None else fit.relevance.words,
+        learned="" if fit.learned is None else fit.learned.words,
     )
 
 

@@ -96,6 +96,7 @@ class ResumableModel(Scored, KernelModel):
     alpha_: Any = Awaited()
     mu_: Any = Awaited()
     relevance_: Any = Awaited()
+    kernel_weights_: Any = Awaited()
     gamma_: Any = Awaited()
     dual_coef_: Any = Awaited()
     intercept_: Any = Awaited()
@@ -146,8 +147,8 @@ class ResumableModel(Scored, KernelModel):
         names = getattr(self, "feature_names_in_", None)
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
-        if settings.relevance is not None and not limited:
-            every = every.with_relevance(settings.relevance, rng)
+        if settings.learns and not limited:
+            every = every.with_learned(settings.relevance, rng)
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
@@ -353,13 +354,13 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
     """Whether it is asked if fewer centers than distinct rows are enough.
 
     Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
-    float32. Nor for folds, each of which would take a decomposition, or with relevances, learned from all rows.
+    float32. Nor for folds, each of which would take a decomposition, or with what is learned from all rows.
     """
     return (
         _may_be_limited(settings, n_rows(problem.X))
         and settings.kernel.positive_semidefinite
         and problem.fold is None
-        and settings.relevance is None
+        and not settings.learns
         and getattr(problem.X, "dtype", None) != np.float32
     )
 
@@ -454,7 +455,9 @@ def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | N
         "gamma_": tuned.kernel.gamma,
         "alpha_": tuned.alpha,
         "mu_": fit.mu,
-        "relevance_": None if fit.relevance is None else fit.relevance.shares,
+        **(
+            {"relevance_": None, "kernel_weights_": None} | ({} if fit.learned is None else fit.learned.attributes)
+        ),
         "X_fit_": fit.centers,
         "support_": fit.support,
         "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),

@@ -32,12 +32,14 @@ from mercer.tuning.checks import (
     warn_of_scales,
 )
 from mercer.tuning.compare import Compared
+from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.exact import compare_exact, fit_compared, fits_exact
+from mercer.tuning.learn import learn, learns
 from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes, rows_left_out
 from mercer.tuning.one_pass import Choice
 from mercer.tuning.path import ALPHAS, Tuned
 from mercer.tuning.problem import ExactProblem, at_points
-from mercer.tuning.relevance import Features, Relevance, evidence_of, learn_relevance
+from mercer.tuning.relevance import Features
 from mercer.types import Array, Indices
 
 EVERY_ROW = 2**62
@@ -70,6 +72,11 @@ class Settings:
     def budget(self) -> Budget:
         return Budget.from_parameter(self.max_memory)
 
+    @property
+    def learns(self) -> bool:
+        """Whether the kernel has something to learn before it is compared."""
+        return learns(self.kernel, self.relevance)
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -78,7 +85,8 @@ class Fit:
 
     ``n_rows`` is the number of all rows; ``selected`` and ``products`` state how centers were selected and
     products computed. ``observations`` if every distinct row is a center, otherwise ``moments`` of all rows.
-    ``mu`` is the weight of the penalty of transformations, None: there is none; ``relevance`` that of features.
+    ``mu`` is the weight of the penalty of transformations, None: there is none; ``learned`` is what the kernel had
+    to learn before, None: nothing.
     """
 
     tuned: Tuned
@@ -92,7 +100,7 @@ class Fit:
     moments: Moments | None = None
     observations: Observations | None = None
     mu: float | None = None
-    relevance: Relevance | None = None
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +108,8 @@ class EveryRow:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
-    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``relevance`` is
-    that of features, None: not learned.
+    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``learned`` is
+    what the kernel had to learn, None: nothing.
     """
 
     kernel: Kernel
@@ -111,7 +119,7 @@ class EveryRow:
     problem: ExactProblem
     few: FewCenters
     names: Sequence[str] | None = None
-    relevance: Relevance | None = None
+    learned: Learned | None = None
 
     @classmethod
     def of(
@@ -148,14 +156,20 @@ class EveryRow:
         """Whether the fit stays within the budget."""
         return fits_exact(self.kernel, self.problem)
 
-    def with_relevance(self, features: Features, rng: np.random.Generator) -> "EveryRow":
-        """With relevances of features, learned from the rows with weight."""
+    def with_learned(self, features: Features | None, rng: np.random.Generator) -> "EveryRow":
+        """With what the kernel learns from the rows with weight."""
         part, problem = self.part, self.problem
-        evidence = evidence_of(part.X, part.Y, part.weight, part.fold, features=features, classes=problem.classes)
-        learned = learn_relevance(
-            self.kernel, evidence, rng, problem.budget, most=len(part.Y), verbose=problem.verbose
+        learned = learn(
+            self.kernel,
+            features,
+            Evidence(part.X, part.Y, part.weight, part.fold),
+            rng,
+            problem.budget,
+            classes=problem.classes,
+            most=len(part.Y),
+            verbose=problem.verbose,
         )
-        return replace(self, kernel=learned.applied, relevance=learned)
+        return replace(self, kernel=learned.applied, learned=learned)
 
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
         """The best kernel, and how many centers are enough (``count``)."""
@@ -166,8 +180,8 @@ class EveryRow:
         """Choose alpha for the best kernel, and solve."""
         training, used, observations = self.training, self.used, self.problem.observations
         tuned = fit_compared(compared, self.problem)
-        if self.relevance is not None:
-            tuned = replace(tuned, loo=self._without_own_relevance(tuned))
+        if self.learned is not None:
+            tuned = replace(tuned, loo=self._without_own_part(tuned, self.learned))
         warn_of_indefinite(tuned.kernel, tuned.negative)
         warn_of_fit(self.part.X, tuned)
         support = used[observations.rows.first]
@@ -184,13 +198,12 @@ class EveryRow:
             len(index),
             "the distinct rows",
             observations=observations,
-            relevance=self.relevance,
+            learned=self.learned,
         )
 
-    def _without_own_relevance(self, tuned: Tuned) -> Array:
-        """Leave-one-out outputs (n, q) of each row under relevances that were learned without its part."""
-        learned, loo = self.relevance, tuned.loo.copy()
-        assert learned is not None
+    def _without_own_part(self, tuned: Tuned, learned: Learned) -> Array:
+        """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""
+        loo = tuned.loo.copy()
         for f, kernel in enumerate(learned.kernels_without(tuned.kernel, self.problem.X)):
             rows = learned.part == f
             alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=tuned.alpha))

@@ -29,12 +29,13 @@ from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
+from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.from_moments import finish
+from mercer.tuning.learn import learn
 from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
 from mercer.tuning.path import TIE, Tuned
-from mercer.tuning.relevance import Relevance, evidence_of, learn_relevance
 from mercer.types import Indices
 
 # Relative error of sums of squares in float32.
@@ -109,7 +110,7 @@ class PassState:
     """The state of a fit: its settings, what was chosen, the moments of all rows so far, and a sample of them.
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
-    targets were used to select the centers, ``taught`` those from which the ``relevance`` of features was learned;
+    targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
     ``fold`` (n,) numbers rows held out together; ``changes`` are moments of what transformations change.
     """
 
@@ -122,7 +123,7 @@ class PassState:
     seen: Indices
     fold: Indices | None = None
     changes: Moments | None = None
-    relevance: Relevance | None = None
+    learned: Learned | None = None
     taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
@@ -211,7 +212,7 @@ class PassState:
     def _judges(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
-        Rows used to select the centers count if there are too few others, those that taught relevances never.
+        Rows used to select the centers count if there are too few others, those that taught the kernel never.
         """
         untaught = ~np.isin(index, self.taught)
         judges = rows_to_compare_on(np.flatnonzero(untaught & ~np.isin(index, self.seen)))
@@ -236,7 +237,7 @@ class PassState:
             self.gather.choice.words,
             self.gather.precision.words,
             self.moments,
-            relevance=self.relevance,
+            learned=self.learned,
         )
 
     def rows_of(self, index: Indices) -> Any:
@@ -318,32 +319,33 @@ def begin(
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
     state = PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold, changes, learned)
-    if learned is None or learned.rounds == 0:
+    if learned is None or not learned.is_new:
         return state
     return replace(state, taught=index[learned.part >= 0])
 
 
-def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Relevance | None:
-    """Relevances of features, from at most half of the sample: the others are evaluated."""
-    if settings.relevance is None:
+def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learned | None:
+    """What the kernel learns from at most half of the sample: the others are evaluated."""
+    if not settings.learns:
         return None
     sample, weight = task.sample, task.weight
     used = np.flatnonzero(weight > 0)
-    evidence = evidence_of(
-        take(sample.X, used),
-        np.asarray(sample.y)[used],
-        weight[used],
-        None if task.fold is None else task.fold[used],
-        features=settings.relevance,
-        classes=task.label is not None,
-    )
+    fold = None if task.fold is None else task.fold[used]
+    evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(task.sizes.threads):
-        learned = learn_relevance(
-            settings.kernel, evidence, rng, task.budget, most=len(used) // 2, verbose=settings.verbose
+        learned = learn(
+            settings.kernel,
+            settings.relevance,
+            evidence,
+            rng,
+            task.budget,
+            classes=task.label is not None,
+            most=len(used) // 2,
+            verbose=settings.verbose,
         )
     part = np.full(len(weight), -1)
     part[used] = learned.part
-    return replace(learned, part=part)
+    return learned.of_rows(part)
 
 
 def _task(

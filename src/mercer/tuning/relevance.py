@@ -15,7 +15,7 @@ Where there is a choice of kernels, relevances are those of the first one. The o
 without, and the parts decide again.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,10 @@ from mercer.kernels.vector import Stationary
 from mercer.linalg.threads import SMALL
 from mercer.rows.base import Block
 from mercer.rows.progress import progress
-from mercer.rows.table import in_double, is_sparse, n_rows, take
+from mercer.rows.table import in_double, is_sparse, n_rows
 from mercer.scores.criteria import Criterion
 from mercer.tuning.compare import Compared, compare
+from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned
 from mercer.tuning.exact import MOST_TO_CLIMB, fit_compared
 from mercer.tuning.memory import MOST_ROWS
 from mercer.tuning.problem import ExactProblem, at_points
@@ -41,10 +42,6 @@ from mercer.types import Array, Indices
 # At most so many rounds, fewer if so many have not improved the predictions of other rows.
 ROUNDS = 6
 PATIENCE = 2
-# Parts of the rows that are predicted without them.
-FOLDS = 3
-# Fewer rows, or groups of rows, say nothing about features.
-LEAST_ROWS = 10
 # Targets of random signs.
 DRAWS = 8
 # Standard errors by which relevances must be better than none.
@@ -64,53 +61,31 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Dense rows X (n, d) with targets Y (n, q), weights (n,), and folds (n,) held out together, or None.
-
-    Features of one ``group`` (d,) have one relevance; None: each has its own.
-    """
-
-    X: Any
-    Y: Array
-    weight: Array
-    fold: Indices | None = None
-    group: Indices | None = None
-
-    def some(self, rows: Indices) -> "Evidence":
-        fold = None if self.fold is None else self.fold[rows]
-        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
-
-    def losses(self, f: Expansion) -> Array:
-        """Squared errors (n,), summed over targets."""
-        losses: Array = ((self.Y - f(self.X)) ** 2).sum(axis=1)
-        return losses
-
-
-@dataclass(frozen=True)
-class Relevance:
+class Relevance(Learned):
     """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
 
-    ``part`` (n,) numbers the part of each row, -1 for rows that had no influence; ``without`` are the shares
-    learned without each part. ``ratio`` is that of the squared errors of parts, with relevances and without,
-    ``error`` the standard error of their difference in the same unit.
+    ``without`` are the shares learned without each part, ``gain`` what they gain, None: there were too few rows to
+    tell.
     """
 
     kernel: Kernel
     shares: Array
-    part: Indices
     without: tuple[Array, ...]
     rounds: int
-    ratio: float
-    error: float
+    gain: Gain | None
+
+    @property
+    def is_new(self) -> bool:
+        return self.rounds > 0
 
     @property
     def applied(self) -> Kernel:
         """The kernel with gammas in these ratios; itself, perhaps still a choice, if all features are alike."""
-        return self.kernel if self.rounds == 0 else self.kernel.weighted(self.shares)
+        return self.kernel if not self.is_new else self.kernel.weighted(self.shares)
 
     def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
         """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
-        if self.rounds == 0:
+        if not self.is_new:
             return []
         total = float(np.sum(chosen.gamma))
         one = clone(chosen).set_params(gamma="median")
@@ -120,31 +95,28 @@ class Relevance:
 
     @property
     def words(self) -> str:
-        """What was learned, as text."""
-        if not self.without:
+        if self.gain is None:
             return f"all {len(self.shares)} features alike: there are too few rows to tell"
-        change = f"errors of other rows {self.ratio:.3g} ± {self.error:.2g} times those of equal features"
-        if self.rounds == 0:
+        change = f"{self.gain.words} those of equal features"
+        if not self.is_new:
             return f"all {len(self.shares)} features alike: at best, {change}"
         most = np.cumsum(np.sort(self.shares)[::-1])
         count = int(np.searchsorted(most, 0.9)) + 1
-        return f"90 % in {count} of {len(self.shares)} features, after {self.rounds} rounds; {change}"
+        return f"90 % of relevance in {count} of {len(self.shares)} features, after {self.rounds} rounds; {change}"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {"relevance_": self.shares}
 
 
-def evidence_of(
-    X: Any, Y: Array, weight: Array, fold: Indices | None, *, features: Features, classes: bool
-) -> Evidence:
-    """Rows with targets whose squared errors can be added: of ``classes``, or in units of their spread."""
+def evidence_for(features: Features, evidence: Evidence) -> Evidence:
+    """Dense rows, with groups of features."""
+    X, group = evidence.X, features.group
     if is_sparse(X):
         raise ValueError("relevance needs dense rows; pass X.toarray(), or relevance=None")
-    group = features.group
     if group is not None and len(group) != X.shape[1]:
         raise ValueError(f"relevance names the groups of {len(group)} features, but X has {X.shape[1]}")
-    if not classes:
-        mean = np.average(Y, axis=0, weights=weight)
-        spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))
-        Y = Y / np.where(spread > 0.0, spread, 1.0)
-    return Evidence(in_double(X), Y, weight, fold, group)
+    return replace(evidence, X=in_double(X), group=group)
 
 
 def learn_relevance(
@@ -159,9 +131,9 @@ def learn_relevance(
     n = n_rows(evidence.X)
     used = np.sort(rng.permutation(n)[:most])
     some = evidence.some(used)
-    if _too_few(some):
-        return Relevance(kernel, _alike(evidence), np.full(n, -1), (), 0, 1.0, 0.0)
-    part = _parts(some, rng)
+    if some.too_few:
+        return Relevance(np.full(n, -1), kernel, _alike(evidence), (), 0, None)
+    part = some.parts(rng)
     first, *others = kinds_of(kernel)
     learner = _Learner(first, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
@@ -175,10 +147,10 @@ def learn_relevance(
                 advance(1)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
-        tried = [_Tried.of(first, losses[0], losses[best], some.weight)]
+        tried = [_Tried(first, Gain.of(losses[0], losses[best], some.weight))]
         for other in others:
             before, after = (learner.crossed(other, paths, held, part, r) for r in (0, best))
-            tried.append(_Tried.of(other, before, after, some.weight))
+            tried.append(_Tried(other, Gain.of(before, after, some.weight)))
             advance(2 * FOLDS)
         taken = min(tried, key=lambda each: each.loss)
         whole = _Rounds.of(some)
@@ -190,7 +162,7 @@ def learn_relevance(
     rounds = len(whole.shares) - 1
     without = tuple(path.shares[rounds] for path in paths)
     chosen = taken.kernel if taken.surely else kernel
-    return Relevance(chosen, whole.shares[-1], every, without, rounds, taken.ratio, taken.error)
+    return Relevance(every, chosen, whole.shares[-1], without, rounds, taken.gain)
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:
@@ -203,21 +175,6 @@ def _alike(evidence: Evidence) -> Array:
     return np.full(d, 1.0 / d)
 
 
-def _too_few(evidence: Evidence) -> bool:
-    """Whether two thirds of the rows, or of their folds, are too few to learn from."""
-    n = n_rows(evidence.X) if evidence.fold is None else len(np.unique(evidence.fold))
-    return n < LEAST_ROWS
-
-
-def _parts(evidence: Evidence, rng: np.random.Generator) -> Indices:
-    """Parts (n,) of equal size, which do not split folds."""
-    n = n_rows(evidence.X)
-    if evidence.fold is None:
-        return np.asarray(rng.permutation(n) % FOLDS)
-    _, fold = np.unique(evidence.fold, return_inverse=True)
-    return np.asarray((rng.permutation(fold.max() + 1) % FOLDS)[fold])
-
-
 def _is_over(losses: list[Array], weight: Array) -> bool:
     """Whether the last rounds were not better than those before."""
     means = [loss @ weight for loss in losses]
@@ -226,26 +183,20 @@ def _is_over(losses: list[Array], weight: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A kernel, whether relevances are ``surely`` better than none, its loss of the better of the two for other
-    rows, the ratio of losses with relevances and without, and the standard error of that.
-    """
+    """A kernel, and what it gains by relevances."""
 
     kernel: Stationary
-    surely: bool
-    loss: float
-    ratio: float
-    error: float
+    gain: Gain
 
-    @classmethod
-    def of(cls, kernel: Stationary, before: Array, after: Array, weight: Array) -> "_Tried":
-        """From losses (n,) of the rows without and with relevances."""
-        share = weight / weight.sum()
-        plain, gain = float(before @ share), before - after
-        mean = float(gain @ share)
-        error = float(np.sqrt(((gain - mean) ** 2) @ share**2))
-        surely = mean > SURE * error
-        unit = plain if plain > 0.0 else 1.0
-        return cls(kernel, surely, plain - surely * mean, 1.0 - mean / unit, error / unit)
+    @property
+    def surely(self) -> bool:
+        """Whether relevances are certainly better than none."""
+        return self.gain.mean > SURE * self.gain.error
+
+    @property
+    def loss(self) -> float:
+        """Of other rows, with relevances only if they are certainly better."""
+        return self.gain.before - self.surely * self.gain.mean
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,327 @@
+"""Weights of several kernels: how much each counts in their sum.
+
+All kernels have the same variance in feature space to begin with. Weights of zero or more are learned on a sample
+of the rows, by one of three rules. Each of three parts of the sample is predicted under weights learned without
+it, and so are its leave-one-out outputs in the final fit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from mercer.gram import Budget
+from mercer.gram.blocks import gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.weighted_sum import WeightedSum
+from mercer.linalg.eigen import centered, eigen_psd
+from mercer.rows.progress import progress
+from mercer.rows.table import n_rows
+from mercer.scores.criteria import Criterion
+from mercer.solvers.root import Projected
+from mercer.tuning.compare import compare
+from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned
+from mercer.tuning.problem import ExactProblem, at_points
+from mercer.types import Array, Indices
+
+# Rows of the sample, fewer if the kernel matrices of all kernels do not fit.
+MOST_ROWS = 1000
+# Penalties of the sum of kernels of variance one, in units of the number of rows.
+PENALTIES = np.logspace(-5.0, 1.0, 10)
+STEPS = 30
+# Smaller shares are zero.
+LEAST = 1e-4
+# Matrices of all rows that a step holds, besides those of the kernels.
+MATRICES = 6
+
+
+@dataclass(frozen=True)
+class Weights(Learned):
+    """Shares (p,) of kernels in a sum of variance one, each of which has the variance ``unit`` (p,).
+
+    ``without`` are the shares learned without each part, empty if shares are equal; ``gain`` is what they gain
+    against equal ones, None: it is not known.
+    """
+
+    kernel: WeightedSum
+    settled: list[Kernel]
+    unit: Array
+    shares: Array
+    without: tuple[Array, ...] = ()
+    gain: Gain | None = None
+
+    @property
+    def is_new(self) -> bool:
+        return len(self.without) > 0
+
+    @property
+    def applied(self) -> Kernel:
+        return self._sum(self.shares)
+
+    def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
+        return [self._sum(shares) for shares in self.without]
+
+    @property
+    def words(self) -> str:
+        names = [name for name, _ in self.kernel.named]
+        order = np.argsort(-self.shares, kind="stable")[:5]
+        listed = ", ".join(f"{names[k]} {self.shares[k]:.2g}" for k in order if self.shares[k] > 0.0)
+        more = np.count_nonzero(self.shares) - len(order)
+        listed += f" and {more} others" if more > 0 else ""
+        change = "" if self.gain is None else f"; {self.gain.words} those of equal weights"
+        return f"weights of kernels: {listed}{change}"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        names = [name for name, _ in self.kernel.named]
+        return {"kernel_weights_": dict(zip(names, self.shares.tolist()))}
+
+    def _sum(self, shares: Array) -> Kernel:
+        return self.kernel.of(self.settled, shares / self.unit)
+
+
+def learn_weights(
+    kernel: WeightedSum, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+) -> Weights:
+    """Weights of the kernels, learned from at most ``most`` of the rows, or from what memory allows.
+
+    For p kernels and n <= 1000 rows, memory of 4 p n² bytes, and O(p n² + n³) for a step, of which there are up to
+    30 or so for all rows and for each two thirds of them.
+    """
+    p = len(kernel.named)
+    n = n_rows(evidence.X)
+    room = int((budget.n_bytes / (4.0 * p + 8.0 * MATRICES)) ** 0.5)
+    used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS, max(2 * FOLDS, room))])
+    some = evidence.some(used)
+    settled = [_settled(each, some, rng, budget) for _, each in kernel.named]
+    rows = _Kernels.of(settled, some, budget)
+    unit, rows = rows.units, rows.in_units
+    equal, every = _equal(rows), np.full(n, -1)
+    if some.too_few or kernel.rule == "equal":
+        return Weights(every, kernel, settled, unit, equal)
+    part = some.parts(rng)
+    with progress("weights of kernels", None, verbose=verbose, unit="fits") as advance:
+        taken = first = _Crossed.of(_equal, rows, part)
+        for rule in rules_of(kernel.rule):
+            crossed = _Crossed.of(rule, rows, part)
+            advance(FOLDS)
+            gain = Gain.of(taken.losses, crossed.losses, some.weight)
+            if kernel.rule != "auto" or gain.mean > gain.error:
+                taken = crossed
+        gain = Gain.of(first.losses, crossed.losses if taken is first else taken.losses, some.weight)
+        if taken is first:
+            return Weights(every, kernel, settled, unit, equal, gain=gain)
+        shares = taken.rule(rows)
+        advance(1)
+    every[used] = part
+    return Weights(every, kernel, settled, unit, shares, taken.without, gain)
+
+
+def _settled(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget) -> Kernel:
+    """A kernel with the parameters that are best for it alone, by the squared errors of small fits."""
+    candidates = kernel.candidates(evidence.X, evidence.weight)
+    if len(candidates) == 1:
+        return candidates[0]
+    weight, Y = evidence.weight, evidence.Y
+    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+
+    def criterion(rows: Indices) -> Criterion:
+        share = weight[rows] / weight[rows].sum()
+        return Criterion(lambda outputs: ((outputs - Y[rows]) ** 2).sum(axis=-1), share)
+
+    problem = ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
+    return compare(kernel, problem, rng, once=True).kernel
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Kernel matrices K (p, n, n) of rows with targets Y (n, q) and weights (n,)."""
+
+    K: Any
+    Y: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, kernels: list[Kernel], evidence: Evidence, budget: Budget) -> "_Kernels":
+        n = len(evidence.Y)
+        budget.require(4.0 * len(kernels) * n * n, f"the ({n}, {n}) matrices of {len(kernels)} kernels")
+        K = np.empty((len(kernels), n, n), dtype=np.float32)
+        for matrix, kernel in zip(K, kernels):
+            matrix[:] = gram(kernel, evidence.X, budget=budget, held=MATRICES)
+        return cls(K, evidence.Y, evidence.weight)
+
+    @property
+    def units(self) -> Array:
+        """The variance (p,) of each kernel in feature space, one for kernels without any."""
+        share = self.weight / self.weight.sum()
+        diagonal = np.einsum("kii,i->k", self.K, share)
+        variance = diagonal - (self.K @ share.astype(np.float32)) @ share
+        return np.where(variance > 1e-6 * np.abs(diagonal), variance, 1.0)
+
+    @property
+    def in_units(self) -> "_Kernels":
+        """With variances of one."""
+        for matrix, unit in zip(self.K, self.units):
+            matrix /= unit
+        return self
+
+    def some(self, rows: Indices) -> "_Kernels":
+        return _Kernels(self.K[:, rows[:, None], rows], self.Y[rows], self.weight[rows])
+
+    def sum(self, shares: Array) -> Array:
+        """sum_k shares_k K_k (n, n)."""
+        return np.tensordot(shares.astype(np.float32), self.K, 1).astype(np.float64)
+
+    def products(self, W: Array) -> Array:
+        """<W, K_k> (p,) for a matrix W (n, n)."""
+        return np.tensordot(self.K, W.astype(np.float32), 2).astype(np.float64)
+
+    def inverse(self, shares: Array, alpha: float) -> tuple[Array, Array]:
+        """P = (H S K S H + alpha)^-1 on the complement of the intercept (n, n), S roots of weights; and PSY."""
+        U = Projected.of(self.sum(shares), self.weight).root(alpha).vectors
+        SY = np.sqrt(self.weight)[:, None] * self.Y
+        return U @ U.T, U @ (U.T @ SY)
+
+    def press(self, shares: Array, alpha: float) -> float:
+        """The weighted sum of squared leave-one-out residuals."""
+        P, C = self.inverse(shares, alpha)
+        return float(np.sum((C / np.diag(P)[:, None]) ** 2))
+
+    def alpha(self, shares: Array) -> float:
+        """The penalty with the least PRESS."""
+        alphas = PENALTIES * len(self.Y)
+        return float(min(alphas, key=lambda alpha: self.press(shares, alpha)))
+
+    def losses(self, shares: Array, used: Indices, new: Indices) -> Array:
+        """Squared errors (b,) of new rows for the fit to those that are used."""
+        fitted = self.some(used)
+        _, C = fitted.inverse(shares, fitted.alpha(shares))
+        coef = np.sqrt(fitted.weight)[:, None] * C
+        share = fitted.weight / fitted.weight.sum()
+        intercept = share @ (fitted.Y - fitted.sum(shares) @ coef)
+        across = np.tensordot(shares.astype(np.float32), self.K[:, new[:, None], used], 1)
+        losses: Array = ((self.Y[new] - across @ coef - intercept) ** 2).sum(axis=1)
+        return losses
+
+
+Rule = Callable[[_Kernels], Array]
+
+
+def rules_of(rule: str | float) -> list[Rule]:
+    """From kernels of variance one to shares (p,) that sum to one: the rules that are tried."""
+    rules: dict[str | float, list[Rule]] = {
+        "auto": [_by_alignment, _by_press],
+        "loo": [_by_press],
+        "alignment": [_by_alignment],
+    }
+    return rules[rule] if rule in rules else [lambda rows: _by_norm(rows, float(rule))]
+
+
+@dataclass(frozen=True)
+class _Crossed:
+    """A rule, the shares it learns without each part of the rows, and the losses (n,) of the parts under these."""
+
+    rule: Rule
+    without: tuple[Array, ...]
+    losses: Array
+
+    @classmethod
+    def of(cls, rule: Rule, rows: _Kernels, part: Indices) -> "_Crossed":
+        losses, without = np.empty(len(part)), []
+        for f in range(FOLDS):
+            others, own = np.flatnonzero(part != f), np.flatnonzero(part == f)
+            without.append(rule(rows.some(others)))
+            losses[own] = rows.losses(without[-1], others, own)
+        return cls(rule, tuple(without), losses)
+
+
+def _equal(rows: _Kernels) -> Array:
+    return np.full(len(rows.K), 1.0 / len(rows.K))
+
+
+def _normalized(shares: Array) -> Array:
+    """Shares (p,) that sum to one, without the smallest."""
+    if not shares.any():
+        return np.full(len(shares), 1.0 / len(shares))
+    shares = np.where(shares < LEAST * shares.sum(), 0.0, shares)
+    scaled: Array = shares / shares.sum()
+    return scaled
+
+
+def _by_press(rows: _Kernels) -> Array:
+    """The least PRESS over weights of zero or more, whose scale takes the place of alpha."""
+    start = _equal(rows) * len(rows.K)
+    unit = _equal(rows) / rows.alpha(_equal(rows)) * len(rows.Y)
+
+    def value(factors: Array) -> tuple[float, Array]:
+        press, slope = _press_and_slope(rows, unit * factors)
+        return press, slope * unit
+
+    # Beyond, single precision cannot tell the sum from an indefinite matrix.
+    return _normalized(_minimized(value, start, 1.0 / (PENALTIES[0] * unit)))
+
+
+def _press_and_slope(rows: _Kernels, shares: Array) -> tuple[float, Array]:
+    """PRESS with alpha = n, in units of that of no fit at all, and its derivatives with respect to shares (p,).
+
+    With P the inverse and C = PSY, residuals are R = C / diag P; dP = -P dK P gives the derivative with respect to
+    the matrix, P diag(UR) P - PU C' with U = 2 R / diag P.
+    """
+    P, C = rows.inverse(shares, float(len(rows.Y)))
+    s, diagonal = np.sqrt(rows.weight), np.diag(P)[:, None]
+    R = C / diagonal
+    U = 2.0 * R / diagonal
+    W = (P * (U * R).sum(axis=1)) @ P - (P @ U) @ C.T
+    unit = float((rows.weight[:, None] * (rows.Y - np.average(rows.Y, axis=0, weights=rows.weight)) ** 2).sum())
+    unit = unit or 1.0
+    return float(np.sum(R**2)) / unit, rows.products(s[:, None] * W * s) / unit
+
+
+def _by_alignment(rows: _Kernels) -> Array:
+    """min v'Mv - 2 a'v over v >= 0, with M_kl = <K_k, K_l> and a_k = <K_k, YY'> of centered matrices."""
+    share = rows.weight / rows.weight.sum()
+    s = np.sqrt(share)[:, None]
+    flat = np.array([(s * centered(K, share.astype(K.dtype)) * s.T).ravel() for K in rows.K], dtype=np.float32)
+    SY = s * (rows.Y - share @ rows.Y)
+    a = flat @ (SY @ SY.T).ravel()
+    # The root of M, in the directions that single precision knows.
+    M = eigen_psd((flat @ flat.T).astype(np.float64), noise=float(np.finfo(np.float32).eps) * len(rows.Y))
+    known = M.values > 1e-5 * M.values[-1]
+    root, V = np.sqrt(M.values[known]), M.vectors[:, known]
+    return _normalized(scipy.optimize.nnls(root[:, None] * V.T, (V.T @ a) / root)[0])
+
+
+def _by_norm(rows: _Kernels, p: float) -> Array:
+    """min over v >= 0 of Y'(sum_k v_k K_k + alpha)^-1 Y + l sum_k v_k^p, which is convex and for p = 1 sparse.
+
+    alpha is the best one of equal weights, and l is such that the scale of these does not change the objective.
+    """
+    equal = _equal(rows)
+    alpha, s = rows.alpha(equal), np.sqrt(rows.weight)[:, None]
+
+    def fitted(shares: Array) -> tuple[float, Array]:
+        """Y'(...)^-1 Y and minus its derivatives (p,)."""
+        _, C = rows.inverse(shares, alpha)
+        return float(np.sum(s * rows.Y * C)), rows.products((s * C) @ (s * C).T)
+
+    unit = float(equal @ fitted(equal)[1]) / (p * float(np.sum(equal**p)))
+
+    def value(factors: Array) -> tuple[float, Array]:
+        shares = equal * factors
+        objective, slope = fitted(shares)
+        total = objective + unit * float(np.sum(shares**p))
+        return total, equal * (p * unit * shares ** (p - 1.0) - slope)
+
+    return _normalized(_minimized(value, np.ones(len(equal)), np.full(len(equal), np.inf)))
+
+
+def _minimized(value: Callable[[Array], tuple[float, Array]], start: Array, most: Array) -> Array:
+    """Where a function with its gradient is least, from ``start`` (p,), between zero and ``most`` (p,)."""
+    bounds = list(zip(np.zeros(len(start)), most))
+    found = scipy.optimize.minimize(
+        value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS, "maxfun": 2 * STEPS}
+    )
+    best: Array = found.x
+    return best
