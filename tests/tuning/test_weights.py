@@ -103,7 +103,7 @@ def test_kernels_that_matter_are_found(weights):
     assert max(value for name, value in found.items() if name[-1] not in "01") < 0.03
     equal = KernelRidgeRegressor(WeightedSum(single(1.0), "equal"), random_state=0).fit(X, y)
     new, truth = two_of(2000, 1)
-    assert 1.0 - model.score(new, truth) < 0.8 * (1.0 - equal.score(new, truth))
+    assert 1.0 - model.score(new, truth) < 0.9 * (1.0 - equal.score(new, truth))
     assert "weights of kernels: feature 1" in str(model.report_)
 
 
