@@ -15,7 +15,9 @@ from mercer.kernels import (
     Laplacian,
     Linear,
     Matern,
+    Nominal,
     Normalized,
+    OnColumns,
     Polynomial,
     RationalQuadratic,
     Sigmoid,
@@ -53,6 +55,12 @@ KERNELS = [
     (Linear() + RBF(gamma=0.3)) ** 3,
     Normalized(Polynomial(degree=2)),
     Normalized(2.0 * Linear()) * RBF(gamma=0.3),
+    Nominal(gamma=0.5),
+    Nominal(gamma=None, weights=[1.0, 0.0, 2.0, 1.0]),
+    OnColumns(RBF(gamma=0.3), [3, 0], lengths=[2.0, 0.5]),
+    OnColumns(RBF(gamma=0.3), [0, 2], lengths=None) * OnColumns(Nominal(gamma=1.0), [1, 3]) + Linear(),
+    OnColumns(FromCallable(linear_kernel, psd=True), [1, 2]),
+    OnColumns(OnColumns(Linear(), [1], lengths=None) + OnColumns(Nominal(gamma=None), [0]), [2, 3]),
 ]
 
 

@@ -1,6 +1,7 @@
 """Kernels on vectors, kernels from functions and matrices, and combinations of kernels."""
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
+from mercer.kernels.columns import Nominal, OnColumns
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
@@ -25,7 +26,9 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "Nominal",
     "Normalized",
+    "OnColumns",
     "Polynomial",
     "Power",
     "Precomputed",
