@@ -40,7 +40,12 @@ from mercer.files import TRUSTED_TYPES
 from mercer.kernels import (
     ANOVA,
     RBF,
+    AllSubsets,
+    Bilinear,
+    Constant,
+    Exp,
     FromCallable,
+    GaussianOf,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -74,6 +79,11 @@ MODELS = [
 ]
 VECTOR_KERNELS = [
     ANOVA(2),
+    AllSubsets(),
+    Bilinear(np.eye(2)),
+    Constant(1.0),
+    Exp(0.01 * Linear()),
+    GaussianOf(Linear(), gamma=0.5),
     InverseMultiquadric(gamma=0.5),
     Laplacian(gamma=0.5),
     Linear(),
@@ -298,7 +308,8 @@ def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three
 def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
     tried = {type(kernel) for kernel in VECTOR_KERNELS}
     kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
-    others = {kernels.Kernel, kernels.Precomputed, FromCallable}
+    of_functions = {FromCallable, kernels.After, kernels.Conformal}
+    others = {kernels.Kernel, kernels.Precomputed, *of_functions}
     assert {kind for kind in kinds if issubclass(kind, kernels.Kernel)} - others == tried
 
 

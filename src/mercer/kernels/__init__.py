@@ -8,6 +8,7 @@ from mercer.kernels.resolve import as_kernel
 from mercer.kernels.vector import (
     ANOVA,
     RBF,
+    AllSubsets,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -16,11 +17,19 @@ from mercer.kernels.vector import (
     RationalQuadratic,
     Sigmoid,
 )
+from mercer.kernels.wrap import After, Bilinear, Conformal, Constant, Exp, GaussianOf
 
 __all__ = [
     "ANOVA",
     "RBF",
+    "After",
+    "AllSubsets",
+    "Bilinear",
+    "Conformal",
+    "Constant",
+    "Exp",
     "FromCallable",
+    "GaussianOf",
     "InverseMultiquadric",
     "Kernel",
     "Laplacian",

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from mercer.errors import KernelError
 from mercer.gate import real
 from mercer.kernels.base import Grid, Kernel, Wrapped
-from mercer.kernels.pairs import Matrix, none_missing
+from mercer.kernels.pairs import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
 from mercer.kernels.spread import column_lengths, column_means, median_distance
 from mercer.kernels.takes import Takes
@@ -238,7 +238,7 @@ class Nominal(Kernel):
         columns = _values(X)
         self._profile(np.zeros((1, 1)))
         self._shares(len(columns))
-        return np.ones(len(columns[0]), _precision(X))
+        return np.ones(len(columns[0]), precision_of(X))
 
     def _at(self, codes: Codes, books: list[Book], X: Matrix, room: Floats | None = None) -> Floats:
         return self._profile(self._distances(X, codes, books))
@@ -251,7 +251,7 @@ class Nominal(Kernel):
                 f"X has {len(columns)} columns and Z has {len(books)}; they must have the same number"
             )
         own, _ = _coded(columns, books)
-        return _differing(own, codes, self._shares(len(books)).astype(_precision(X)))
+        return _differing(own, codes, self._shares(len(books)).astype(precision_of(X)))
 
     def _shares(self, d: int) -> Floats:
         """The weight of each column, as a share of all."""
@@ -321,12 +321,6 @@ def _settled(
     if value != word:
         raise KernelError(f'{name}="{value}" is not known; pass "{word}", None, or a number for each column')
     return of_columns(X, weight).tolist()
-
-
-def _precision(X: Matrix) -> Any:
-    """float32 for arrays of it, otherwise float64."""
-    single = not isinstance(X, NamedColumns | list | tuple) and X.dtype == np.float32
-    return np.float32 if single else np.float64
 
 
 def _values(X: Matrix) -> list[list[Any]]:

@@ -51,6 +51,12 @@ def as_matrix(X: Matrix) -> Matrix:
     return X.astype(dtype, copy=False) if is_sparse(X) else np.ascontiguousarray(X, dtype)
 
 
+def precision_of(X: Matrix) -> type[np.floating[Any]]:
+    """float32 for matrices of it, float64 for all other rows."""
+    numeric = is_sparse(X) or isinstance(X, np.ndarray)
+    return np.float32 if numeric and X.dtype == np.float32 else np.float64
+
+
 def none_missing(X: Floats, names: Sequence[Any]) -> Floats:
     """Columns of numbers (n, d) unchanged, if none of them is missing; ``names`` (d,) are for the error."""
     missing = np.isnan(X).sum(axis=0)
