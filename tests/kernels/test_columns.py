@@ -85,6 +85,16 @@ def test_kernel_sees_its_columns_only():
     assert_allclose(OnColumns(Linear(), [1, 0], lengths=[1e5, 20.0]).block(array, array), numbers @ numbers.T)
 
 
+def test_frames_are_read_where_a_kernel_is_called():
+    kernel = OnColumns(RBF("median"), "numbers") * OnColumns(Nominal("median"), "names")
+    (one,), (other,) = kernel.candidates(FRAME), kernel.candidates(ROWS)
+    assert repr(one) == repr(other)
+    assert_array_equal(one.block(FRAME, FRAME), other.block(ROWS, ROWS))
+    assert_allclose(one.block(FRAME, ROWS), other.block(ROWS, ROWS), rtol=1e-12)
+    assert_array_equal(Nominal(gamma=1.0).diag(FRAME), np.ones(4))
+    assert_array_equal(Nominal(gamma=1.0).block(FRAME, FRAME), Nominal(gamma=1.0).block(ROWS, ROWS))
+
+
 def test_lengths_are_settled_as_standard_deviations_of_weighted_rows():
     (kernel,) = OnColumns(RBF(gamma=1.0), ["age", "pay"]).candidates(ROWS, [1.0, 2.0, 1.0, 0.0])
     repeated = FRAME.iloc[[0, 1, 1, 2]][["age", "pay"]]

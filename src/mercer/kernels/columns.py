@@ -17,7 +17,7 @@ from mercer.kernels.parameters import nonnegative
 from mercer.kernels.spread import column_lengths, column_means, median_distance
 from mercer.kernels.takes import Takes
 from mercer.kernels.vector import GRID, Gamma, unknown_word, unsettled
-from mercer.rows.columns import NamedColumns, read_columns
+from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 
@@ -278,10 +278,10 @@ def _columns_for(columns: Any, X: Matrix) -> Any:
         return columns
     if columns not in WORDS:
         raise KernelError(f'columns="{columns}"; pass a list of names, ["{columns}"], or one of {WORDS}')
-    if not isinstance(X, NamedColumns):
-        names, numbers = list(range(X.shape[1])), list(range(X.shape[1]))
+    if has_columns(X):
+        names, numbers = list(read_columns(X).columns), read_columns(X).of_numbers()
     else:
-        names, numbers = list(X.columns), X.of_numbers()
+        names, numbers = list(range(X.shape[1])), list(range(X.shape[1]))
     found = numbers if columns == "numbers" else [name for name in names if name not in numbers]
     if not found:
         raise KernelError(f'columns="{columns}", but the rows have no such columns; leave this part out')
@@ -290,8 +290,8 @@ def _columns_for(columns: Any, X: Matrix) -> Any:
 
 def _part(X: Matrix, columns: Any) -> Matrix:
     """Some columns, by name or position."""
-    if isinstance(X, NamedColumns):
-        return X.only(columns)
+    if has_columns(X):
+        return read_columns(X, columns)
     X = X.tocsr() if is_sparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise KernelError(f"rows with columns are needed, got shape {X.shape}; pass a data frame or a 2-D array")
