@@ -4,6 +4,7 @@ ORDER = [
     "first_steps",
     "projection",
     "relevance",
+    "columns",
     "invariances",
     "components",
     "oriented",

@@ -32,6 +32,7 @@ from mercer.models.boosting import Ensemble
 from mercer.models.report import FitReport, MachineReport, SparseReport
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
+from mercer.rows.columns import NamedColumns
 from mercer.rows.draw import Labels
 from mercer.rows.virtual import Copies
 from mercer.scores import LeftOut, Posterior, Rule
@@ -70,7 +71,8 @@ _MODELS = (
 )
 _SPARSE = (SparseReport, SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
-_ROWS = (Block, Coordinates, Draw, Drawn, Labels, Moments, Precision, RankFactor, Tally, Transformation)
+_SUMS = (Coordinates, Moments, Precision, RankFactor, Transformation)
+_ROWS = (Block, Draw, Drawn, Labels, NamedColumns, Tally, *_SUMS)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
 _LEARNED = (Features, Relevance, Weights, Gain)
 _PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_LEARNED)

@@ -184,6 +184,14 @@ def test_first_fit_compares_four_models_on_five_folds(tmp_path, rng):
     assert len(lines) == 4
 
 
+def test_columns_compares_kernels_over_columns_with_pipelines(tmp_path, rng):
+    adult_archive(tmp_path, rng)
+    (lines,) = tables(run("columns.py", "--data", tmp_path, "--rows", 150, "--draws", 1)).values()
+    assert len(lines) == 6
+    # The class depends on a number and a name.
+    assert all(float(line[1]) < 20.0 for line in lines)
+
+
 def test_tuning_speed_searches_up_to_a_size():
     command = ("tuning_speed.py", "--sizes", 40, 50, "--search-rows", 40, "--repeats", 1, "--quick")
     (lines,) = tables(run(*command)).values()

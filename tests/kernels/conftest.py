@@ -10,17 +10,39 @@ from sklearn.metrics.pairwise import linear_kernel
 from mercer.kernels import (
     ANOVA,
     RBF,
+    After,
+    AllSubsets,
+    Bilinear,
+    Conformal,
+    Constant,
+    Exp,
     FromCallable,
+    GaussianOf,
     InverseMultiquadric,
     Laplacian,
     Linear,
     Matern,
+    Nominal,
     Normalized,
+    OnColumns,
     Polynomial,
     RationalQuadratic,
     Sigmoid,
     Wendland,
 )
+
+MIXED = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]]
+
+
+def half(X):
+    """A function of rows, dense or sparse."""
+    return 0.5 * X
+
+
+def loudness(X):
+    """One number for each row, dense or sparse."""
+    return 1.0 + np.abs(np.asarray(X.sum(axis=1)).ravel())
+
 
 STATIONARY = [
     RBF(gamma=0.3),
@@ -53,6 +75,21 @@ KERNELS = [
     (Linear() + RBF(gamma=0.3)) ** 3,
     Normalized(Polynomial(degree=2)),
     Normalized(2.0 * Linear()) * RBF(gamma=0.3),
+    AllSubsets(),
+    Constant(2.0) + Linear(),
+    Constant(0.5),
+    Exp(0.1 * Linear()),
+    GaussianOf(Linear(), gamma=0.3),
+    GaussianOf(Normalized(Polynomial(degree=2)), gamma=2.0),
+    Bilinear(MIXED),
+    After(RBF(gamma=0.3), half),
+    Conformal(RBF(gamma=0.3), loudness) + Linear(),
+    Nominal(gamma=0.5),
+    Nominal(gamma=None, weights=[1.0, 0.0, 2.0, 1.0]),
+    OnColumns(RBF(gamma=0.3), [3, 0], lengths=[2.0, 0.5]),
+    OnColumns(RBF(gamma=0.3), [0, 2], lengths=None) * OnColumns(Nominal(gamma=1.0), [1, 3]) + Linear(),
+    OnColumns(FromCallable(linear_kernel, psd=True), [1, 2]),
+    OnColumns(OnColumns(Linear(), [1], lengths=None) + OnColumns(Nominal(gamma=None), [0]), [2, 3]),
 ]
 
 

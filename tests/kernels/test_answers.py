@@ -9,7 +9,7 @@ from mercer import KernelFisherClassifier
 from mercer.centers import CandidateRows, ForwardSelection, KMeans
 from mercer.errors import KernelError
 from mercer.gram import Budget, gram
-from mercer.kernels import RBF, FromCallable, Linear, Normalized, Precomputed, Wendland
+from mercer.kernels import RBF, FromCallable, Linear, Nominal, Normalized, OnColumns, Precomputed, Wendland
 
 FUNCTION = FromCallable(linear_kernel, psd=True)
 
@@ -20,6 +20,8 @@ ANSWERS = [
     (FUNCTION, "objects", False, False),
     (Normalized(3.0 * FUNCTION) * FUNCTION, "objects", False, False),
     (RBF(gamma=0.3) + FUNCTION, "vectors", False, False),
+    (Nominal(), "columns", True, False),
+    (RBF(gamma=0.3) + OnColumns(Linear(), [0], lengths=None), "columns", True, False),
     (FUNCTION * (Linear() + 2.0 * FUNCTION), "vectors", False, False),
     (Precomputed(), "values", False, False),
     (2.0 * Precomputed() + Precomputed() ** 2, "values", False, False),

@@ -40,12 +40,19 @@ from mercer.files import TRUSTED_TYPES
 from mercer.kernels import (
     ANOVA,
     RBF,
+    AllSubsets,
+    Bilinear,
+    Constant,
+    Exp,
     FromCallable,
+    GaussianOf,
     InverseMultiquadric,
     Laplacian,
     Linear,
     Matern,
+    Nominal,
     Normalized,
+    OnColumns,
     OneOf,
     Polynomial,
     Power,
@@ -77,13 +84,20 @@ MODELS = [
 ]
 VECTOR_KERNELS = [
     ANOVA(2),
+    AllSubsets(),
+    Bilinear(np.eye(2)),
+    Constant(1.0),
+    Exp(0.01 * Linear()),
+    GaussianOf(Linear(), gamma=0.5),
     InverseMultiquadric(gamma=0.5),
     Laplacian(gamma=0.5),
     Linear(),
     Matern(gamma=0.5),
+    Nominal(gamma=0.5),
     Normalized(Linear()),
     OneOf([RBF(gamma=0.5), Laplacian(gamma=0.5)]),
     WeightedSum({"rbf": RBF(gamma=0.5), "linear": Linear()}),
+    OnColumns(RBF(gamma=0.5), [1], lengths=[2.0]),
     Polynomial(2),
     Power(Linear(), 2),
     Product([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
@@ -301,7 +315,8 @@ def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three
 def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
     tried = {type(kernel) for kernel in VECTOR_KERNELS}
     kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
-    others = {kernels.Kernel, kernels.Precomputed, FromCallable}
+    of_functions = {FromCallable, kernels.After, kernels.Conformal}
+    others = {kernels.Kernel, kernels.Precomputed, *of_functions}
     assert {kind for kind in kinds if issubclass(kind, kernels.Kernel)} - others == tried
 
 

@@ -12,6 +12,7 @@ from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
 from mercer.centers.uniform import Uniform
 from mercer.kernels import Kernel
+from mercer.rows.columns import NamedColumns, read_columns
 
 # centers="auto" makes every row a center for up to this many rows, and up to the second number if so many matter.
 EVERY_ROW, EXACT_ROWS = 2000, 5000
@@ -73,6 +74,8 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
         return centers, centers.n_centers or (None if chooses else auto_centers(n))
+    if isinstance(X, NamedColumns):
+        return Given(read_columns(centers, list(X.columns))), None
     given = as_selector(gate.unmasked("centers", centers))
     if isinstance(given, Given) and kernel.takes_vectors and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.

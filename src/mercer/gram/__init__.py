@@ -10,15 +10,19 @@ from mercer.gram.blocks import (
     self_similarity,
 )
 from mercer.gram.budget import Budget
+from mercer.gram.geometry import centered, check_psd, distances
 from mercer.gram.products import apply, apply_transposed, combine
 
 __all__ = [
     "Budget",
     "apply",
     "apply_transposed",
+    "centered",
+    "check_psd",
     "check_size",
     "combine",
     "cross",
+    "distances",
     "gram",
     "gram_bytes",
     "kernel_blocks",

@@ -2,12 +2,14 @@
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.choice import OneOf
+from mercer.kernels.columns import Nominal, OnColumns
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
 from mercer.kernels.vector import (
     ANOVA,
     RBF,
+    AllSubsets,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -17,17 +19,27 @@ from mercer.kernels.vector import (
     Sigmoid,
 )
 from mercer.kernels.weighted_sum import WeightedSum
+from mercer.kernels.wrap import After, Bilinear, Conformal, Constant, Exp, GaussianOf
 
 __all__ = [
     "ANOVA",
     "RBF",
+    "After",
+    "AllSubsets",
+    "Bilinear",
+    "Conformal",
+    "Constant",
+    "Exp",
     "FromCallable",
+    "GaussianOf",
     "InverseMultiquadric",
     "Kernel",
     "Laplacian",
     "Linear",
     "Matern",
+    "Nominal",
     "Normalized",
+    "OnColumns",
     "OneOf",
     "Polynomial",
     "Power",

@@ -22,6 +22,8 @@ from mercer.types import Floats
 Parts = list[tuple[str, "Kernel"]]
 # X -> block(X, Z) for the centers Z of one kernel or several.
 Evaluators = list[Callable[..., Floats]]
+# What a combination of kernels takes: the first of these that one of them needs.
+RANKED: tuple[Takes, ...] = ("columns", "vectors", "objects", "values")
 
 
 class Kernel(TakesRows, BaseEstimator, ABC):
@@ -191,15 +193,23 @@ class Composite(Kernel):
         return all(kernel.averages for kernel in self._kernels())
 
     @property
+    def reads(self) -> tuple[Any, ...] | None:
+        each = [kernel.reads for kernel in self._kernels()]
+        return None if None in each else tuple(dict.fromkeys(chain.from_iterable(filter(None, each))))
+
+    @property
     def takes(self) -> Takes:
-        """The rows that all components accept: vectors, if one needs vectors and others accept any objects."""
+        """The rows that all components accept: columns or vectors, if others accept any objects.
+
+        Named columns that are all numbers are vectors, too.
+        """
         kinds = {kernel.takes for kernel in self._kernels()}
         if "values" in kinds and len(kinds) > 1:
             raise KernelError(
                 f"{self} combines kernels for different rows, {', '.join(sorted(kinds))}; precompute the values "
                 "of all parts, or of none"
             )
-        return "vectors" if "vectors" in kinds else kinds.pop()
+        return next(kind for kind in RANKED if kind in kinds)
 
 
 def kind_of(kernel: Kernel) -> tuple[Any, ...]:

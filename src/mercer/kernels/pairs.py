@@ -1,5 +1,6 @@
 """Inner products and distances between the rows of two matrices, dense or CSR."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.errors import KernelError
+from mercer.rows.columns import NamedColumns
 from mercer.rows.table import is_sparse
 from mercer.types import Floats
 
@@ -36,6 +38,8 @@ def as_matrix(X: Matrix) -> Matrix:
     """Rows as a float32 or float64 array in C order, or as CSR; everything else becomes float64."""
     if is_sparse(X):
         X = X.tocsr()
+    elif isinstance(X, NamedColumns):
+        X = none_missing(X.numbers(), list(X.columns))
     else:
         X = np.asarray(X)
     if X.ndim != 2:
@@ -45,6 +49,24 @@ def as_matrix(X: Matrix) -> Matrix:
         )
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     return X.astype(dtype, copy=False) if is_sparse(X) else np.ascontiguousarray(X, dtype)
+
+
+def precision_of(X: Matrix) -> type[np.floating[Any]]:
+    """float32 for matrices of it, float64 for all other rows."""
+    numeric = is_sparse(X) or isinstance(X, np.ndarray)
+    return np.float32 if numeric and X.dtype == np.float32 else np.float64
+
+
+def none_missing(X: Floats, names: Sequence[Any]) -> Floats:
+    """Columns of numbers (n, d) unchanged, if none of them is missing; ``names`` (d,) are for the error."""
+    missing = np.isnan(X).sum(axis=0)
+    if missing.any():
+        j = int(missing.argmax())
+        raise KernelError(
+            f"column {names[j]!r} has {missing[j]} missing values in {len(X)} rows; fill them, drop their rows, "
+            'or give them a meaning: OnColumns(..., missing="mean")'
+        )
+    return X
 
 
 def as_matrices(X: Matrix, Z: Matrix) -> tuple[Matrix, Matrix]:

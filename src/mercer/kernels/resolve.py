@@ -12,6 +12,7 @@ from mercer.kernels.precomputed import FromCallable, Precomputed
 from mercer.kernels.vector import (
     ANOVA,
     RBF,
+    AllSubsets,
     InverseMultiquadric,
     Laplacian,
     Linear,
@@ -22,6 +23,7 @@ from mercer.kernels.vector import (
 )
 
 NAMES: dict[str, type[Kernel]] = {
+    "all_subsets": AllSubsets,
     "anova": ANOVA,
     "inverse_multiquadric": InverseMultiquadric,
     "laplacian": Laplacian,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import KernelError
 from mercer.kernels.pairs import Exponents, Matrix, as_matrix
 from mercer.rows.distinct import distinct_rows
-from mercer.rows.table import is_sparse
+from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 
 # Distances are computed between at most this many distinct rows.
@@ -46,6 +46,25 @@ def variance(X: Matrix, weight: ArrayLike | None) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         found = _variance(X, w)
     return 0.0 if X.max() == X.min() else _representable(found, X)
+
+
+def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
+    """Weighted standard deviation (d,) of each column, 1 where it is constant; NaN is left out."""
+    X, w = _weighted_rows(X, weight)
+    centered = np.square(dense(X) - column_means(X, w))
+    return np.array([np.sqrt(v) if LOST < v < np.inf else 1.0 for v in _means(centered, w)])
+
+
+def column_means(X: Matrix, weight: ArrayLike | None) -> Floats:
+    """Weighted mean (d,) of each column, 0 if nothing is known; NaN is left out."""
+    X, w = _weighted_rows(X, weight)
+    return _means(dense(X), w)
+
+
+def _means(X: Floats, w: NDArray[np.float64]) -> Floats:
+    known = ~np.isnan(X)
+    total = w @ known
+    return np.asarray(w @ np.where(known, X, 0.0) / np.where(total > 0, total, 1.0))
 
 
 def _variance(X: Matrix, w: NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """What kind of rows a kernel accepts, and what may be done with them."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.table import n_rows, take
 from mercer.types import Indices
 
-Takes = Literal["vectors", "objects", "values"]
+Takes = Literal["vectors", "columns", "objects", "values"]
 
 
 class TakesRows:
@@ -20,7 +20,10 @@ class TakesRows:
 
     @property
     def takes(self) -> Takes:
-        """What a row is: "vectors" of numbers, any "objects", or precomputed kernel "values"."""
+        """What a row is: "vectors" of numbers, named "columns", any "objects", or precomputed kernel "values".
+
+        Kernels on columns also accept vectors, whose columns have positions instead of names.
+        """
         return "vectors"
 
     @property
@@ -32,6 +35,11 @@ class TakesRows:
     def takes_values(self) -> bool:
         """Whether X holds kernel values: one row for each row, one column for each training row."""
         return self.takes == "values"
+
+    @property
+    def reads(self) -> tuple[Any, ...] | None:
+        """The names or positions of the columns that the kernel needs; None: all."""
+        return None
 
     @property
     def symmetric(self) -> bool:

@@ -43,7 +43,7 @@ GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
 # Inner products of rows whose squared mean exceeds this many variances lose digits.
 FAR = 100.0
 
-# ANOVA processes this many rows at a time, to stay in the cache.
+# ANOVA and AllSubsets process this many rows at a time, to stay in the cache.
 CACHED_ROWS = 32
 
 
@@ -148,7 +148,7 @@ class Affine(DotProduct):
         if not isinstance(self.gamma, str):
             return [self]
         if self.gamma != "scale":
-            raise _unknown_word(self, self.gamma, '"scale"')
+            raise unknown_word(self, self.gamma, '"scale"')
         return [clone(self).set_params(gamma=_scale_gamma(X, weight, 2))]
 
     def _profile(self, G: Floats) -> Floats:
@@ -162,7 +162,7 @@ class Affine(DotProduct):
     def _affine(self, G: Floats) -> Floats:
         """gamma G + coef0, in place."""
         if isinstance(self.gamma, str):
-            raise _unsettled(self, self.gamma)
+            raise unsettled(self, self.gamma)
         G *= nonnegative("gamma", self.gamma)
         G += finite("coef0", self.coef0)
         return G
@@ -325,7 +325,7 @@ class Stationary(Differentiable, Kernel):
         if self.gamma == "scale":
             return np.array([_scale_gamma(X, weight, self._length_power)])
         if self.gamma not in ("median", "loo"):
-            raise _unknown_word(self, self.gamma, '"median", "scale", "loo"')
+            raise unknown_word(self, self.gamma, '"median", "scale", "loo"')
         unit = 1.0 / median_distance(X, weight, self._exponents)
         return unit * (GRID if self.gamma == "loo" else np.ones(1))
 
@@ -556,16 +556,16 @@ class Weighted(Kernel):
         return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
-        raise _unsettled(self.kernel, str(self.kernel.gamma))
+        raise unsettled(self.kernel, str(self.kernel.gamma))
 
     def diag(self, X: Matrix) -> Floats:
-        raise _unsettled(self.kernel, str(self.kernel.gamma))
+        raise unsettled(self.kernel, str(self.kernel.gamma))
 
 
 class ANOVA(Kernel):
     """k(x, z) = sum over all sets of ``degree`` features of prod_j x_j z_j: products of different features.
 
-    Summed over all degrees 0..d it is prod_j (1 + x_j z_j). By recursion over features, O(n m d degree) for a
+    Summed over all degrees 0..d it is :class:`AllSubsets`. By recursion over features, O(n m d degree) for a
     block; CSR rows are made dense. Shawe-Taylor and Cristianini (2004), chapter 9.
 
     Parameters
@@ -600,6 +600,32 @@ class ANOVA(Kernel):
         if degree > X.shape[1]:
             raise KernelError(f"degree={degree}, but rows have {X.shape[1]} features; use degree <= {X.shape[1]}")
         return degree
+
+
+class AllSubsets(Kernel):
+    """k(x, z) = prod_j (1 + x_j z_j): the products of features over all sets of them, the empty one included.
+
+    The sum of ``ANOVA(degree)`` over all degrees; of rows of 0 and 1, 2 to the number of common ones. O(n m d) for
+    a block; CSR rows are made dense. Shawe-Taylor and Cristianini (2004), chapter 9.
+
+    Examples
+    --------
+    >>> AllSubsets().block([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[36.]])
+    """
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        X, Z = (dense(A) for A in as_matrices(X, Z))
+        K = np.ones((len(X), len(Z)), np.result_type(X, Z))
+        for i in range(0, len(X), CACHED_ROWS):
+            rows = slice(i, i + CACHED_ROWS)
+            for x, z in zip(X[rows].T, Z.T):
+                K[rows] *= 1.0 + np.outer(x, z)
+        return K
+
+    def diag(self, X: Matrix) -> Floats:
+        X = dense(as_matrix(X))
+        return np.asarray(np.prod(1.0 + np.square(X), axis=1))
 
 
 def _elementary(X: Floats, Z: Floats, degree: int) -> Floats:
@@ -647,7 +673,7 @@ def _scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> floa
 def _feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Floats:
     """gamma as one number, or one for each column of X, in the precision of X."""
     if isinstance(gamma, str):
-        raise _unsettled(kernel, gamma)
+        raise unsettled(kernel, gamma)
     values = np.asarray(nonnegative("gamma", gamma)) if np.ndim(gamma) == 0 else real("gamma", gamma)
     if values.ndim > 0 and values.shape != (X.shape[1],):
         raise KernelError(
@@ -672,12 +698,14 @@ def _in_precision(gamma: Floats, dtype: Any) -> Floats:
     return values
 
 
-def _unsettled(kernel: Kernel, word: str) -> KernelError:
+def unsettled(kernel: Kernel, word: str) -> KernelError:
+    """The error for a word where a number is needed."""
     return KernelError(
         f'gamma="{word}" of {type(kernel).__name__} is not a number yet; pass a number, or use one of '
         "kernel.candidates(X)"
     )
 
 
-def _unknown_word(kernel: Kernel, word: object, known: str) -> KernelError:
+def unknown_word(kernel: Kernel, word: object, known: str) -> KernelError:
+    """The error for a word that means nothing."""
     return KernelError(f'gamma="{word}" is not known to {type(kernel).__name__}; pass a number or {known}')

@@ -18,7 +18,8 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.takes import Takes
 from mercer.models.validation import check_stored
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
-from mercer.rows.table import holds_numbers
+from mercer.rows.columns import NamedColumns, has_columns, read_columns
+from mercer.rows.table import as_table, holds_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.fit import Settings
 from mercer.tuning.passes import Encoder, Look, look
@@ -124,9 +125,12 @@ class KernelModel(BaseEstimator):
         return as_kernel(self.kernel).takes
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        """Rows in memory in the form the kernel accepts: finite numbers, or any objects."""
+        """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
         takes = self._takes
         X = gate.unmasked("X", X)
+        X = as_table(X) if takes == "columns" else X
+        if takes == "columns" and (has_columns(X) or not holds_numbers(X)):
+            return self._read_columns(X, reset=reset)
         if takes == "objects" and not holds_numbers(X):
             return X.to_numpy() if hasattr(X, "to_numpy") else X
         gate.not_dates("X", X)
@@ -137,10 +141,21 @@ class KernelModel(BaseEstimator):
                 reset=reset,
                 accept_sparse="csr" if takes != "values" else False,
                 dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if takes == "columns" else True,
             )
         if takes == "values" and reset:
             check_square(X)
         return X
+
+    def _read_columns(self, X: Any, *, reset: bool) -> NamedColumns:
+        """The columns that the kernel needs, found by name; None: those of the first rows."""
+        needed = as_kernel(self.kernel).reads
+        if reset:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        elif needed is None:
+            centers = vars(self).get("X_fit_")
+            needed = tuple(centers.columns) if isinstance(centers, NamedColumns) else None
+        return read_columns(X, needed)
 
     def _check_block(self) -> Columns | None:
         """Validation of rows in blocks: columns by position, not by name. None for objects."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.rows.columns import NamedColumns
 from mercer.rows.table import is_sparse
 
 Words = NDArray[np.uint64]
@@ -56,7 +57,9 @@ def _factors(numbers: Words, seed: int) -> Words:
 
 
 def _content(values: Any) -> Words:
-    """sum_j a_j g(v_ij) (b,) of every row; of several views the sum over all, with a factor for each name."""
+    """sum_j a_j g(v_ij) (b,) of every row; of views or columns the sum over all, with a factor for each name."""
+    if isinstance(values, NamedColumns):
+        values = values.columns
     if isinstance(values, dict):
         views = [_content(view) * np.uint64(_digest(name) | 1) for name, view in values.items()]
         return np.asarray(np.sum(views, axis=0), dtype=np.uint64)

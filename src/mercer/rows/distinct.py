@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.rows.columns import NamedColumns
 from mercer.rows.table import is_sparse
 from mercer.types import Indices
 
@@ -24,13 +25,15 @@ class Distinct:
 
 
 def distinct_rows(X: Any) -> Distinct:
-    """Distinct rows of a dense array, a CSR matrix, a list of objects, or several views of them.
+    """Distinct rows of a dense array, a CSR matrix, named columns, a list of objects, or several views of them.
 
     Copies share one kernel column, so merging them does not change the fitted function, and removes the exact
     singularities they would cause. Numeric rows are sorted by their bytes: a matrix of them does not depend, to
     the last digit, on how rows were ordered or repeated. Objects are kept in the order of first occurrence. Rows
-    with several views are equal if they are equal in every view. O(n (d + log n)).
+    with several views or named columns are equal if they are equal in each. O(n (d + log n)).
     """
+    if isinstance(X, NamedColumns):
+        return distinct_rows({name: _as_rows(column) for name, column in X.columns.items()})
     if isinstance(X, dict):
         return distinct_rows(np.column_stack([distinct_rows(view).point for view in X.values()]))
     if is_sparse(X):
@@ -43,6 +46,11 @@ def distinct_rows(X: Any) -> Distinct:
 def every_row(n: int) -> Distinct:
     """No merging: n rows, n points."""
     return Distinct(np.arange(n), np.arange(n))
+
+
+def _as_rows(column: NDArray[Any]) -> NDArray[Any]:
+    """A column (n,) of numbers as rows (n, 1); objects unchanged."""
+    return column[:, None] if column.dtype.kind in "fb" else column
 
 
 def _sorted(keys: NDArray[Any]) -> Distinct:
@@ -76,9 +84,15 @@ def _sparse_keys(X: Any) -> NDArray[Any]:
 
 
 def _object_key(row: Any) -> Hashable:
-    """The object itself, the content of an array, or the identity of an unhashable object."""
-    if isinstance(row, np.ndarray):
+    """The object itself, the content of an array, list, set or dict, or the identity of an unhashable object."""
+    if isinstance(row, np.ndarray) and not row.dtype.hasobject:
         return row.shape, row.dtype.str, row.tobytes()
+    if isinstance(row, list | tuple | np.ndarray):
+        return type(row), tuple(map(_object_key, row))
+    if isinstance(row, set | frozenset):
+        return frozenset(map(_object_key, row))
+    if isinstance(row, dict):
+        return dict, frozenset((key, _object_key(value)) for key, value in row.items())
     try:
         hash(row)
     except TypeError:

@@ -1,8 +1,8 @@
 """Tables of rows of any type: number of rows, subsets, concatenation, conversion to plain arrays.
 
-A table is an array, a sparse matrix, a data frame of pandas or polars, or a list of objects. A dict of tables
-holds several views of the same rows. pandas and polars are not imported: data frames are recognized by their
-methods.
+A table is an array, a sparse matrix, a data frame of pandas or polars, named columns, or a list of objects. A
+dict of tables holds several views of the same rows. pandas and polars are not imported: data frames are recognized
+by their methods.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.gate import labels, naming_text, not_dates, real, unmasked
+from mercer.rows.columns import NamedColumns, joined_columns
 from mercer.types import Array, Indices
 
 Table = Any
@@ -63,6 +64,8 @@ def join(name: str, tables: Sequence[Table]) -> Table:
         return None
     if isinstance(tables[0], dict):
         return _joined_views(name, tables)
+    if all(isinstance(part, NamedColumns) for part in tables):
+        return joined_columns(name, tables)
     shapes = sorted({shape_of(part.shape[1:]) for part in tables if hasattr(part, "shape")})
     if len(shapes) > 1:
         raise ValueError(
