@@ -42,9 +42,12 @@ from mercer.kernels import (
     RBF,
     FromCallable,
     InverseMultiquadric,
+    KmerSpectrum,
     Laplacian,
     Linear,
+    LocalAlignment,
     Matern,
+    Mismatch,
     Normalized,
     Polynomial,
     Power,
@@ -52,6 +55,8 @@ from mercer.kernels import (
     RationalQuadratic,
     Scaled,
     Sigmoid,
+    Subsequence,
+    Substrings,
     Sum,
     Wendland,
 )
@@ -86,6 +91,14 @@ VECTOR_KERNELS = [
     Sigmoid(gamma=0.01),
     Sum([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
     Wendland(gamma=0.01, dimension=2),
+]
+WORDS = ["kernel", "kettle", "kelp", "mango", "mandarin", "manioc"]
+OBJECT_KERNELS = [
+    (KmerSpectrum(2), WORDS),
+    (LocalAlignment(beta=0.1), WORDS),
+    (Mismatch(2), WORDS),
+    (Subsequence(2), WORDS),
+    (Substrings(), WORDS),
 ]
 PRECOMPUTED = KernelFisherClassifier("precomputed", alpha=1.0)
 FUNCTION = KernelFisherClassifier(FromCallable(linear_kernel, psd=True), alpha=1.0)
@@ -291,8 +304,17 @@ def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three
     assert_array_equal(getattr(loaded, answer)(kind(X)), getattr(fitted, answer)(kind(X)))
 
 
-def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
-    tried = {type(kernel) for kernel in VECTOR_KERNELS}
+@pytest.mark.parametrize(("kernel", "X"), OBJECT_KERNELS, ids=lambda case: str(case)[:40])
+@pytest.mark.parametrize("centers", ["all", 3])
+def test_models_on_objects_come_back_by_the_trusted_types(kernel, X, centers):
+    y = np.repeat([0.0, 1.0], 3)
+    fitted = KernelRidgeRegressor(kernel, alpha=1.0, centers=centers, random_state=0).fit(X, y)
+    for through in (through_pickle, through_joblib, through_skops):
+        assert_array_equal(through(fitted).predict(X), fitted.predict(X))
+
+
+def test_every_kernel_is_tried_on_its_rows():
+    tried = {type(kernel) for kernel in (*VECTOR_KERNELS, *(kernel for kernel, _ in OBJECT_KERNELS))}
     kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
     others = {kernels.Kernel, kernels.Precomputed, FromCallable}
     assert {kind for kind in kinds if issubclass(kind, kernels.Kernel)} - others == tried
