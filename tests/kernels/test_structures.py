@@ -11,7 +11,21 @@ from sklearn.base import clone
 import mercer.kernels as names
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.centers import Given
-from mercer.kernels import KmerSpectrum, LocalAlignment, Mismatch, Normalized, Subsequence, Substrings
+from mercer.kernels import (
+    RBF,
+    Intersection,
+    KmerSpectrum,
+    Linear,
+    LocalAlignment,
+    MeanMap,
+    Mismatch,
+    Normalized,
+    SharedSubsets,
+    Subsequence,
+    Substrings,
+    Subtrees,
+    Tanimoto,
+)
 
 
 def words(rng, n):
@@ -29,7 +43,33 @@ ON_STRINGS = [
     LocalAlignment(beta=0.3),
     Normalized(KmerSpectrum(k=2)) + 2.0 * Normalized(Subsequence(length=2)) * Substrings(),
 ]
-STRUCTURES = [(kernel, words) for kernel in ON_STRINGS]
+ON_SETS = [Intersection(), SharedSubsets(weight=0.5), Tanimoto(), Normalized(Intersection()) + Tanimoto()]
+
+
+def collections(rng, n):
+    return [frozenset(rng.choice(15, size, replace=False).tolist()) for size in rng.integers(0, 9, n)]
+
+
+def bags(rng, n):
+    return [rng.normal(size=(size, 2)).round(1) for size in rng.integers(0, 4, n)]
+
+
+def tree(rng, depth=3):
+    if depth == 0 or rng.random() < 0.3:
+        return str(rng.choice(list("xy")))
+    return (str(rng.choice(list("AB"))), *(tree(rng, depth - 1) for _ in range(rng.integers(1, 3))))
+
+
+def forest(rng, n):
+    return [tree(rng) for _ in range(n)]
+
+
+STRUCTURES = [
+    *((kernel, words) for kernel in ON_STRINGS),
+    *((kernel, collections) for kernel in ON_SETS),
+    *((kernel, bags) for kernel in (MeanMap(RBF(gamma=0.5)), Normalized(MeanMap(RBF(gamma=0.5) + Linear())))),
+    *((kernel, forest) for kernel in (Subtrees(0.5), Subtrees(rooted=True), Normalized(Subtrees()))),
+]
 
 
 @pytest.fixture(params=STRUCTURES, ids=lambda case: str(case[0]))
@@ -139,7 +179,8 @@ def targets(kernel, X):
 
 # Equal rows are held out together, as refitting without one of them would not do.
 def distinct(X):
-    return [x for i, x in enumerate(X) if x not in X[:i]]
+    seen = [x.tobytes() if isinstance(x, np.ndarray) else x for x in X]
+    return [x for i, x in enumerate(X) if seen[i] not in seen[:i]]
 
 
 def test_leave_one_out_equals_refitting(kernel, X):

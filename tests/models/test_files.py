@@ -41,12 +41,14 @@ from mercer.kernels import (
     ANOVA,
     RBF,
     FromCallable,
+    Intersection,
     InverseMultiquadric,
     KmerSpectrum,
     Laplacian,
     Linear,
     LocalAlignment,
     Matern,
+    MeanMap,
     Mismatch,
     Normalized,
     Polynomial,
@@ -54,10 +56,13 @@ from mercer.kernels import (
     Product,
     RationalQuadratic,
     Scaled,
+    SharedSubsets,
     Sigmoid,
     Subsequence,
     Substrings,
+    Subtrees,
     Sum,
+    Tanimoto,
     Wendland,
 )
 
@@ -93,7 +98,15 @@ VECTOR_KERNELS = [
     Wendland(gamma=0.01, dimension=2),
 ]
 WORDS = ["kernel", "kettle", "kelp", "mango", "mandarin", "manioc"]
+SETS = [tuple(word) for word in WORDS]
+BAGS = [np.arange(2.0 * n).reshape(n, 2) for n in range(1, 7)]
+TREES = [("S", ("A", word[0]), ("B", word[-1])) for word in WORDS]
 OBJECT_KERNELS = [
+    (Intersection(), SETS),
+    (SharedSubsets(), SETS),
+    (Tanimoto(), SETS),
+    (MeanMap(RBF(gamma=0.1)), BAGS),
+    (Subtrees(), TREES),
     (KmerSpectrum(2), WORDS),
     (LocalAlignment(beta=0.1), WORDS),
     (Mismatch(2), WORDS),

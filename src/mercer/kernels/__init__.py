@@ -4,8 +4,10 @@ from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
+from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
 from mercer.kernels.strings import KmerSpectrum, Mismatch
 from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
+from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
     ANOVA,
     RBF,
@@ -22,6 +24,7 @@ __all__ = [
     "ANOVA",
     "RBF",
     "FromCallable",
+    "Intersection",
     "InverseMultiquadric",
     "Kernel",
     "KmerSpectrum",
@@ -29,6 +32,7 @@ __all__ = [
     "Linear",
     "LocalAlignment",
     "Matern",
+    "MeanMap",
     "Mismatch",
     "Normalized",
     "Polynomial",
@@ -37,10 +41,13 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Scaled",
+    "SharedSubsets",
     "Sigmoid",
     "Subsequence",
     "Substrings",
+    "Subtrees",
     "Sum",
+    "Tanimoto",
     "Wendland",
     "as_kernel",
     "pairwise",

@@ -1,7 +1,7 @@
 """Kernels on objects, and those among them that are inner products of sparse features."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pairs import Matrix, inner_products, mirror, squared_norms
 from mercer.kernels.takes import Takes
 from mercer.rows.table import dense, is_sparse
-from mercer.types import Floats
+from mercer.types import Floats, Indices
 
 # A list of objects, or an array of them.
 Objects = Any
@@ -30,6 +30,18 @@ class Structured(Kernel):
     @property
     def symmetric(self) -> bool:
         return True
+
+    @property
+    def averages(self) -> bool:
+        return False
+
+    @abstractmethod
+    def at(self, Z: Objects) -> Callable[..., Floats]:
+        """(X, room=None) -> block(X, Z), with the centers prepared once; picklable."""
+
+    def block(self, X: Objects, Z: Objects) -> Floats:
+        K = self.at(Z)(X)
+        return mirror(K) if X is Z else K
 
 
 class Vocabulary(Protocol):
@@ -49,10 +61,6 @@ class Counting(Structured):
     @abstractmethod
     def _vocabulary(self, Z: Objects) -> Vocabulary:
         """The features of the centers."""
-
-    def block(self, X: Objects, Z: Objects) -> Floats:
-        K = self.at(Z)(X)
-        return mirror(K) if X is Z else K
 
     def at(self, Z: Objects) -> Callable[..., Floats]:
         vocabulary = self._vocabulary(Z)
@@ -78,7 +86,37 @@ def _product(F: Matrix, right: Matrix) -> Floats:
     return inner_products(F if is_sparse(right) else dense(F), right.T)
 
 
-def pointers(kept: NDArray[np.bool_], start: NDArray[np.intp]) -> NDArray[np.intp]:
+class Ragged:
+    """Objects of different sizes whose parts are stored one after the other; abstract.
+
+    ``start`` (n + 1,) are the positions of their first parts, and the number of all parts.
+    """
+
+    start: Indices
+
+    @property
+    def n_objects(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def sizes(self) -> Indices:
+        return np.diff(self.start)
+
+    def cuts(self, most: int) -> Iterator[slice]:
+        """Slices of objects with at most so many parts together, at least one object."""
+        first = 0
+        while first < self.n_objects:
+            last = int(np.searchsorted(self.start, self.start[first] + most, side="right")) - 1
+            yield slice(first, max(last, first + 1))
+            first = max(last, first + 1)
+
+
+def starts(sizes: list[int]) -> Indices:
+    """Where each object starts (n + 1,), from the sizes of n objects."""
+    return np.concatenate([np.zeros(1, np.intp), np.cumsum(np.array(sizes, np.intp))])
+
+
+def pointers(kept: NDArray[np.bool_], start: Indices) -> Indices:
     """How many entries are kept before each of the positions ``start``."""
     before = np.concatenate([np.zeros(1, np.intp), np.cumsum(kept)])
     return np.asarray(before[np.minimum(start, len(kept))])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.features import Counting, Objects, pointers
+from mercer.kernels.features import Counting, Objects, Ragged, pointers, starts
 from mercer.kernels.pairs import Matrix
 from mercer.kernels.parameters import integer, positive
 from mercer.types import Indices
@@ -32,30 +32,21 @@ AT_ONCE, MOST_NEIGHBORS = 2**22, 20_000
 
 
 @dataclass(frozen=True)
-class Letters:
+class Letters(Ragged):
     """Strings one after the other: code points (N,), and where each string starts (n + 1,)."""
 
-    code: NDArray[np.uint32]
+    code: NDArray[Any]
     start: Indices
 
     @classmethod
     def of(cls, X: Objects) -> "Letters":
         strings = _strings(X)
-        start = np.zeros(len(strings) + 1, np.intp)
-        np.cumsum([len(string) for string in strings], out=start[1:])
-        return cls(np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4"), start)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.start) - 1
-
-    @property
-    def lengths(self) -> Indices:
-        return np.diff(self.start)
+        code = np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
+        return cls(code, starts([len(string) for string in strings]))
 
     def left(self) -> Indices:
         """The number of characters (N,) from each to the end of its string."""
-        return np.repeat(self.start[1:], self.lengths) - np.arange(len(self.code))
+        return np.repeat(self.start[1:], self.sizes) - np.arange(len(self.code))
 
     def distinct(self) -> NDArray[np.uint32]:
         """The characters that occur, ascending; O(N)."""
@@ -63,9 +54,9 @@ class Letters:
 
     def padded(self, with_code: int) -> NDArray[np.int32]:
         """Code points (n, longest) with ``with_code`` after the end."""
-        lengths = self.lengths
-        table = np.full((self.n_rows, int(lengths.max(initial=0))), with_code, np.int32)
-        table[np.arange(table.shape[1]) < lengths[:, None]] = self.code
+        sizes = self.sizes
+        table = np.full((self.n_objects, int(sizes.max(initial=0))), with_code, np.int32)
+        table[np.arange(table.shape[1]) < sizes[:, None]] = self.code
         return table
 
 
@@ -171,7 +162,7 @@ def _counts(letters: Letters, code: Codes, kept: Mask, n_columns: int, value: fl
     """How often each code occurs in each string, times ``value``, CSR (n, n_columns)."""
     column = code[kept]
     F = sparse.csr_matrix(
-        (np.full(len(column), value), column, pointers(kept, letters.start)), shape=(letters.n_rows, n_columns)
+        (np.full(len(column), value), column, pointers(kept, letters.start)), shape=(letters.n_objects, n_columns)
     )
     F.sum_duplicates()
     return F
@@ -242,7 +233,7 @@ def lengths_to_try(kernel: Kernel, name: str, X: Objects, least: int, most: int)
         return [kernel]
     if value != "loo":
         raise KernelError(f'{name}="{value}" is not known; pass an integer or "loo"')
-    longest = int(Letters.of(X).lengths.max(initial=0))
+    longest = int(Letters.of(X).sizes.max(initial=0))
     tried = range(least, max(least, min(most, longest)) + 1)
     return [clone(kernel).set_params(**{name: length}) for length in tried]
 
@@ -288,12 +279,9 @@ class NeighborColumns:
         """k-mers of few strings at a time: pointers to the first of each string, their codes, and their bound."""
         *_, (code, kept, bound) = windows(letters, self.alphabet, self.k, lambda _, *codes: codes)
         pointer, code = pointers(kept, letters.start), code[kept]
-        step, first = max(AT_ONCE // self.n_neighbors, 1), 0
-        while first < letters.n_rows:
-            last = max(int(np.searchsorted(pointer, pointer[first] + step, side="right")) - 1, first + 1)
-            piece = pointer[first : last + 1]
+        for some in Letters(code, pointer).cuts(AT_ONCE // self.n_neighbors):
+            piece = pointer[some.start : some.stop + 1]
             yield piece - piece[0], code[piece[0] : piece[-1]], bound
-            first = last
 
     def _features(self, pointer: Indices, code: Codes, bound: int) -> Matrix:
         """Counts (n, u) of the u distinct k-mers of some strings, times their neighbors (u, v)."""

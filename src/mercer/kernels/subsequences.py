@@ -43,13 +43,16 @@ class PairwiseStrings(Structured):
     def _values(self, S: Codes, T: Codes) -> Array:
         """k (...) of strings S (length, ...) and T (length, ...), whose other axes are broadcast."""
 
-    def block(self, X: Objects, Z: Objects) -> Floats:
-        rows = Letters.of(X)
-        centers = rows if Z is X else Letters.of(Z)
-        i, j = (np.argsort(letters.lengths, kind="stable") for letters in (rows, centers))
+    def at(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(self._compared, Z)
+
+    def _compared(self, Z: Objects, X: Objects, room: Floats | None = None) -> Floats:
+        """All pairs, slab by slab; if X is Z, only those of the upper triangle."""
+        rows, centers = Letters.of(X), Letters.of(Z)
+        i, j = (np.argsort(letters.sizes, kind="stable") for letters in (rows, centers))
         K = np.zeros((len(i), len(j)))
         S, T = rows.padded(ROW_END)[i], centers.padded(CENTER_END)[j]
-        for part, others in _slabs(rows.lengths[i], centers.lengths[j], upper=Z is X):
+        for part, others in _slabs(rows.sizes[i], centers.sizes[j], upper=Z is X):
             s, t = _trimmed(S[part], ROW_END).T, _trimmed(T[others], CENTER_END).T
             K[part, others] = self._values(s[:, :, None], t[:, None, :])
         found = np.empty_like(K)
@@ -58,10 +61,10 @@ class PairwiseStrings(Structured):
 
     def diag(self, X: Objects) -> Floats:
         letters = Letters.of(X)
-        order = np.argsort(letters.lengths, kind="stable")
+        order = np.argsort(letters.sizes, kind="stable")
         S, T = (letters.padded(end)[order] for end in (ROW_END, CENTER_END))
         found = np.zeros(len(order))
-        for some in _cuts(letters.lengths[order], SLAB):
+        for some in _cuts(letters.sizes[order], SLAB):
             s, t = _trimmed(S[some], ROW_END).T, _trimmed(T[some], CENTER_END).T
             found[order[some]] = self._values(s, t)
         return found
@@ -132,17 +135,13 @@ class Subsequence(PairwiseStrings):
         """The kernel, or for length="loo" one for every length up to 5 that some string has."""
         return lengths_to_try(self, "length", X, 1, LONGEST)
 
-    def block(self, X: Objects, Z: Objects) -> Floats:
-        K = self.at(Z)(X)
-        return mirror(K) if Z is X else K
-
     def at(self, Z: Objects) -> Callable[..., Floats]:
         p, decay = settled_length("length", self.length), _share("decay", self.decay)
         letters = Letters.of(Z)
         alphabet = letters.distinct()
-        cells = max(p - 1, 1) * (len(letters.code) / max(letters.n_rows, 1)) ** 2
+        cells = max(p - 1, 1) * (len(letters.code) / max(letters.n_objects, 1)) ** 2
         if len(alphabet) ** p > max(FEATURES, min(FEATURES_PER_CELL * cells, MOST_FEATURES)):
-            return partial(_compared, self, Z)
+            return super().at(Z)
         return partial(_multiplied, GapFeatures(alphabet, p, decay).of(Z))
 
     def _values(self, S: Codes, T: Codes) -> Array:
@@ -170,11 +169,6 @@ class Subsequence(PairwiseStrings):
             else:
                 total += same.sum(axis=0)
         return np.asarray(decay * decay * total)
-
-
-def _compared(kernel: Subsequence, Z: Objects, X: Objects, room: Floats | None = None) -> Floats:
-    """The kernel by its recursion."""
-    return PairwiseStrings.block(kernel, X, Z)
 
 
 def _multiplied(centers: "GapFeatures", X: Objects, room: Floats | None = None) -> Floats:
