@@ -13,6 +13,7 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.centers import Given
 from mercer.kernels import (
     RBF,
+    BagOfWords,
     Intersection,
     KmerSpectrum,
     Linear,
@@ -64,7 +65,12 @@ def forest(rng, n):
     return [tree(rng) for _ in range(n)]
 
 
+def texts(rng, n):
+    return [" ".join(rng.choice(["to", "be", "or", "not", "that", "is"], size)) for size in rng.integers(0, 6, n)]
+
+
 STRUCTURES = [
+    *((kernel, texts) for kernel in (BagOfWords(idf=None), BagOfWords("char", (1, 3), sublinear=True, idf=None))),
     *((kernel, words) for kernel in ON_STRINGS),
     *((kernel, collections) for kernel in ON_SETS),
     *((kernel, bags) for kernel in (MeanMap(RBF(gamma=0.5)), Normalized(MeanMap(RBF(gamma=0.5) + Linear())))),

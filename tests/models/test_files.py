@@ -40,6 +40,7 @@ from mercer.files import TRUSTED_TYPES
 from mercer.kernels import (
     ANOVA,
     RBF,
+    BagOfWords,
     FromCallable,
     Intersection,
     InverseMultiquadric,
@@ -102,6 +103,7 @@ SETS = [tuple(word) for word in WORDS]
 BAGS = [np.arange(2.0 * n).reshape(n, 2) for n in range(1, 7)]
 TREES = [("S", ("A", word[0]), ("B", word[-1])) for word in WORDS]
 OBJECT_KERNELS = [
+    (BagOfWords("char", (1, 2)), WORDS),
     (Intersection(), SETS),
     (SharedSubsets(), SETS),
     (Tanimoto(), SETS),

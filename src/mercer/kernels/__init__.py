@@ -7,6 +7,7 @@ from mercer.kernels.resolve import as_kernel
 from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
 from mercer.kernels.strings import KmerSpectrum, Mismatch
 from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
+from mercer.kernels.text import BagOfWords, TermWeights
 from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
     ANOVA,
@@ -23,6 +24,7 @@ from mercer.kernels.vector import (
 __all__ = [
     "ANOVA",
     "RBF",
+    "BagOfWords",
     "FromCallable",
     "Intersection",
     "InverseMultiquadric",
@@ -48,6 +50,7 @@ __all__ = [
     "Subtrees",
     "Sum",
     "Tanimoto",
+    "TermWeights",
     "Wendland",
     "as_kernel",
     "pairwise",

@@ -40,9 +40,9 @@ class Letters(Ragged):
 
     @classmethod
     def of(cls, X: Objects) -> "Letters":
-        strings = _strings(X)
-        code = np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
-        return cls(code, starts([len(string) for string in strings]))
+        texts = strings(X)
+        code = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+        return cls(code, starts([len(text) for text in texts]))
 
     def left(self) -> Indices:
         """The number of characters (N,) from each to the end of its string."""
@@ -60,18 +60,18 @@ class Letters(Ragged):
         return table
 
 
-def _strings(X: Objects) -> list[str]:
+def strings(X: Objects) -> list[str]:
     """The rows as a list, if all are strings."""
     if isinstance(X, str):
         raise KernelError(f"X is one string, {X[:20]!r}; pass a list of strings")
-    strings = X if isinstance(X, list) else list(X)
-    for i, row in enumerate(strings):
+    texts = X if isinstance(X, list) else list(X)
+    for i, row in enumerate(texts):
         if not isinstance(row, str):
             raise KernelError(
                 f"row {i} is a {type(row).__name__}, but a kernel on strings compares str; convert the rows, or "
                 "use another kernel"
             )
-    return strings
+    return texts
 
 
 def digits(code: NDArray[np.uint32], alphabet: NDArray[np.uint32]) -> tuple[Codes, Mask]:
