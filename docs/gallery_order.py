@@ -23,6 +23,7 @@ ORDER = [
     "boosting",
     "novelty",
     "kernels",
+    "strings",
     "fisher_worst_case",
 ]
 
