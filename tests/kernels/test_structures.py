@@ -215,3 +215,15 @@ def test_batches_give_the_fit_of_all_rows(kernel, X):
     parts = KernelFisherClassifier(kernel, **settings).partial_fit(X[:30], y[:30], classes=[0, 1])
     parts.partial_fit(X[30:], y[30:])
     assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("container", [list, tuple, np.array, lambda rows: np.array(rows, dtype=object)])
+@pytest.mark.parametrize("kernel", [KmerSpectrum("loo"), Subsequence("loo"), Mismatch("loo", 1)], ids=str)
+def test_lengths_are_chosen_by_leave_one_out_of_strings(kernel, container):
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ab"), 8)) + ("aba" if i % 2 else "bab") for i in range(40)]
+    y = np.arange(40) % 2
+    model = KernelFisherClassifier(Normalized(kernel), random_state=0).fit(container(X), y)
+    assert model.kernel_.settled
+    by_hand = KernelFisherClassifier(model.kernel_, random_state=0).fit(X, y)
+    assert_allclose(model.decision_function(container(X)), by_hand.decision_function(X), rtol=1e-6, atol=1e-8)
