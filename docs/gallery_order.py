@@ -24,6 +24,7 @@ ORDER = [
     "boosting",
     "novelty",
     "kernels",
+    "strings",
     "fisher_worst_case",
 ]
 

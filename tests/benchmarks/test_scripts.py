@@ -1,5 +1,6 @@
 """The benchmark scripts run, on archives of the right form with next to nothing in them."""
 
+import gzip
 import importlib
 import json
 import re
@@ -258,3 +259,20 @@ def test_invariances_are_measured_with_and_without_copies(tmp_path):
     known = run("invariances.py", *common, "--known", 1, 5)
     assert "left-out log-loss" not in known
     assert "blur 1, Polynomial(coef0=0.5, degree=5)" in known
+
+
+def test_structured_prints_a_line_for_each_kind_of_rows(tmp_path, rng):
+    for name in ("promoters", "trec_qc", "news_pairs"):
+        (tmp_path / name).mkdir()
+    y = np.resize([0, 1], 60)
+    seq = ["".join(rng.choice(list("acgt" if label else "aacg"), 30)) for label in y]
+    np.savez(tmp_path / "promoters" / "promoters.npz", seq=seq, y=y)
+    words = [" ".join(rng.choice(["who", "what", "is", "was", "this"][label:], 6)) for label in y]
+    rows = [f"{'test' if i > 45 else 'train'}\tC{y[i]}\t{word}" for i, word in enumerate(words)]
+    table = "\n".join(["part\tcoarse\tquestion", *rows, ""])
+    (tmp_path / "trec_qc" / "trec_qc.tsv.gz").write_bytes(gzip.compress(table.encode()))
+    np.savez(tmp_path / "news_pairs" / "pcmac.npz", X=rng.integers(0, 3, (60, 8)) + y[:, None], y=y + 1)
+    sets = ["promoters", "trec_qc", "pcmac"]
+    lines = run("structured.py", "--data", tmp_path, "--folds", 2, "--sets", *sets).splitlines()
+    assert [line.split()[0] for line in lines[-3:]] == sets
+    assert all(0.0 <= float(line.split()[2]) <= 60.0 for line in lines[-3:])

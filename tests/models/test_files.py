@@ -41,15 +41,21 @@ from mercer.kernels import (
     ANOVA,
     RBF,
     AllSubsets,
+    BagOfWords,
     Bilinear,
     Constant,
     Exp,
     FromCallable,
     GaussianOf,
+    Intersection,
     InverseMultiquadric,
+    KmerSpectrum,
     Laplacian,
     Linear,
+    LocalAlignment,
     Matern,
+    MeanMap,
+    Mismatch,
     Nominal,
     Normalized,
     OnColumns,
@@ -59,8 +65,13 @@ from mercer.kernels import (
     Product,
     RationalQuadratic,
     Scaled,
+    SharedSubsets,
     Sigmoid,
+    Subsequence,
+    Substrings,
+    Subtrees,
     Sum,
+    Tanimoto,
     WeightedSum,
     Wendland,
 )
@@ -107,6 +118,23 @@ VECTOR_KERNELS = [
     Sigmoid(gamma=0.01),
     Sum([("rbf", RBF(gamma=0.5)), ("linear", Linear())]),
     Wendland(gamma=0.01, dimension=2),
+]
+WORDS = ["kernel", "kettle", "kelp", "mango", "mandarin", "manioc"]
+SETS = [tuple(word) for word in WORDS]
+BAGS = [np.arange(2.0 * n).reshape(n, 2) for n in range(1, 7)]
+TREES = [("S", ("A", word[0]), ("B", word[-1])) for word in WORDS]
+OBJECT_KERNELS = [
+    (BagOfWords("char", (1, 2)), WORDS),
+    (Intersection(), SETS),
+    (SharedSubsets(), SETS),
+    (Tanimoto(), SETS),
+    (MeanMap(RBF(gamma=0.1)), BAGS),
+    (Subtrees(), TREES),
+    (KmerSpectrum(2), WORDS),
+    (LocalAlignment(beta=0.1), WORDS),
+    (Mismatch(2), WORDS),
+    (Subsequence(2), WORDS),
+    (Substrings(), WORDS),
 ]
 PRECOMPUTED = KernelFisherClassifier("precomputed", alpha=1.0)
 FUNCTION = KernelFisherClassifier(FromCallable(linear_kernel, psd=True), alpha=1.0)
@@ -312,8 +340,17 @@ def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three
     assert_array_equal(getattr(loaded, answer)(kind(X)), getattr(fitted, answer)(kind(X)))
 
 
-def test_every_kernel_on_vectors_is_tried_on_sparse_rows():
-    tried = {type(kernel) for kernel in VECTOR_KERNELS}
+@pytest.mark.parametrize(("kernel", "X"), OBJECT_KERNELS, ids=lambda case: str(case)[:40])
+@pytest.mark.parametrize("centers", ["all", 3])
+def test_models_on_objects_come_back_by_the_trusted_types(kernel, X, centers):
+    y = np.repeat([0.0, 1.0], 3)
+    fitted = KernelRidgeRegressor(kernel, alpha=1.0, centers=centers, random_state=0).fit(X, y)
+    for through in (through_pickle, through_joblib, through_skops):
+        assert_array_equal(through(fitted).predict(X), fitted.predict(X))
+
+
+def test_every_kernel_is_tried_on_its_rows():
+    tried = {type(kernel) for kernel in (*VECTOR_KERNELS, *(kernel for kernel, _ in OBJECT_KERNELS))}
     kinds = {value for value in map(vars(kernels).get, kernels.__all__) if isinstance(value, type)}
     of_functions = {FromCallable, kernels.After, kernels.Conformal}
     others = {kernels.Kernel, kernels.Precomputed, *of_functions}

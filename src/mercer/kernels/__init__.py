@@ -1,4 +1,4 @@
-"""Kernels on vectors, kernels from functions and matrices, and combinations of kernels."""
+"""Kernels on vectors, strings, sets and trees, from functions and matrices, and combinations of kernels."""
 
 from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.choice import OneOf
@@ -6,6 +6,11 @@ from mercer.kernels.columns import Nominal, OnColumns
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
+from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
+from mercer.kernels.strings import KmerSpectrum, Mismatch
+from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
+from mercer.kernels.text import BagOfWords, TermWeights
+from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
     ANOVA,
     RBF,
@@ -26,17 +31,23 @@ __all__ = [
     "RBF",
     "After",
     "AllSubsets",
+    "BagOfWords",
     "Bilinear",
     "Conformal",
     "Constant",
     "Exp",
     "FromCallable",
     "GaussianOf",
+    "Intersection",
     "InverseMultiquadric",
     "Kernel",
+    "KmerSpectrum",
     "Laplacian",
     "Linear",
+    "LocalAlignment",
     "Matern",
+    "MeanMap",
+    "Mismatch",
     "Nominal",
     "Normalized",
     "OnColumns",
@@ -47,8 +58,14 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Scaled",
+    "SharedSubsets",
     "Sigmoid",
+    "Subsequence",
+    "Substrings",
+    "Subtrees",
     "Sum",
+    "Tanimoto",
+    "TermWeights",
     "WeightedSum",
     "Wendland",
     "as_kernel",
