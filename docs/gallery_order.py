@@ -5,6 +5,7 @@ ORDER = [
     "projection",
     "relevance",
     "columns",
+    "several_kernels",
     "invariances",
     "components",
     "oriented",
