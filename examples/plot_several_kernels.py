@@ -28,7 +28,7 @@ weights = models["weighted sum"].kernel_weights_
 errors = {name: 100 * np.mean(model.predict(new) != truth) for name, model in models.items()}
 
 # %%
-# The weights are zero, or nearly so, for views that say nothing about the class; the weighted sum is better than the equal one.
+# Weights of views that say nothing about the class are zero, and the weighted sum is better than the equal one.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 left.barh(list(weights), list(weights.values()), color="C0")
 left.axvline(1 / 6, color="k", linewidth=1.0, linestyle=":", label="equal")
