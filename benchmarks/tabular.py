@@ -170,7 +170,7 @@ class Scaled:
 
 
 class Press:
-    """Another way to relevances: one gamma for each feature by the gradient of PRESS, alpha that of the plain fit.
+    """Another way to find relevances: one gamma for each feature by the gradient of PRESS, alpha that of the plain fit.
 
     With A = K + alpha I, B its inverse and centered targets y, left-out residuals are r = By / diag B. The best
     gammas on the way down are those with the least squared error on a fifth of the rows that had no part in them.
@@ -187,9 +187,9 @@ class Press:
         order = np.random.default_rng(0).permutation(len(y))
         self.held, self.used = np.split(order, [len(y) // 5])
         start = np.full(X.shape[1], np.log(plain.gamma_))
-        self.best = (np.inf, start)
+        self.best = (np.inf, np.exp(start))
         scipy.optimize.minimize(self.press, start, jac=True, method="L-BFGS-B", options={"maxiter": 50})
-        return self.make(RBF(gamma=np.exp(self.best[1]).tolist()), random_state=0).fit(X, y)
+        return self.make(RBF(gamma=self.best[1].tolist()), random_state=0).fit(X, y)
 
     def press(self, logs: Array) -> tuple[float, Array]:
         """PRESS of the rows that are used, and its gradient with respect to log gamma (d,)."""
@@ -201,9 +201,7 @@ class Press:
         lengths = np.diag(B)[:, None]
         R = C / lengths
         new = RBF(gamma=gamma.tolist()).block(self.X[self.held], X) @ C
-        self.best = min(
-            self.best, (float(np.sum((self.Y[self.held] - new) ** 2)), logs.copy()), key=lambda b: b[0]
-        )
+        self.best = min(self.best, (float(np.sum((self.Y[self.held] - new) ** 2)), gamma), key=lambda b: b[0])
         U = 2.0 * R / lengths
         W = ((B * (U * R).sum(axis=1)) @ B - (B @ U) @ C.T) * K
         W = 0.5 * (W + W.T)
@@ -238,18 +236,19 @@ def measured(folder: Path, name: str, seed: int, rows: int, method: str) -> tupl
 
 
 class Store:
-    """Single figures, kept in a file if there is a path: (set, split, method) -> three numbers."""
+    """Single figures, kept in a file if there is a path: (set, --rows, split, method) -> three numbers."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.found: dict[tuple[str, int, str], list[float]] = {}
+        self.found: dict[tuple[str, int, int, str], list[float]] = {}
         if path is not None and path.exists():
             with path.open(newline="") as lines:
                 self.found = {
-                    (name, int(seed), how): list(map(float, v)) for name, seed, how, *v in csv.reader(lines)
+                    (name, int(rows), int(seed), how): list(map(float, v))
+                    for name, rows, seed, how, *v in csv.reader(lines)
                 }
 
-    def add(self, key: tuple[str, int, str], figures: tuple[float, float, float]) -> None:
+    def add(self, key: tuple[str, int, int, str], figures: tuple[float, float, float]) -> None:
         self.found[key] = list(figures)
         if self.path is not None:
             with self.path.open("a", newline="") as lines:
@@ -262,10 +261,10 @@ def compare(
     """A line for each set: the first figure of every method, then the second, then seconds."""
     lines, found = [], []
     for name in names:
-        tasks = [(name, seed, method) for method in methods for seed in range(splits)]
+        tasks = [(name, rows, seed, method) for method in methods for seed in range(splits)]
         missing = [task for task in tasks if task not in store.found]
         run = Parallel(jobs, return_as="generator")(
-            delayed(measured)(folder, name, seed, rows, method) for _, seed, method in missing
+            delayed(measured)(folder, name, seed, rows, method) for _, _, seed, method in missing
         )
         for task, values in zip(missing, run):
             store.add(task, values)

@@ -11,7 +11,19 @@ from mercer import (
     SparseFisherClassifier,
 )
 from mercer.errors import KernelError
-from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Matern, OneOf, Polynomial, Precomputed, as_kernel
+from mercer.kernels import (
+    RBF,
+    After,
+    FromCallable,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    OneOf,
+    Polynomial,
+    Precomputed,
+    as_kernel,
+)
 from mercer.kernels.base import kind_of
 from mercer.plots import LooPathDisplay
 
@@ -27,6 +39,8 @@ def test_a_list_is_a_choice():
     assert [type(kernel) for kernel in chosen.kernels] == [RBF, Matern]
     with pytest.raises(KernelError, match="a list of these"):
         as_kernel([])
+    with pytest.raises(KernelError, match="no kernels to choose from"):
+        KernelFisherClassifier(OneOf([])).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
@@ -48,6 +62,26 @@ def test_values_are_those_of_the_kernel_itself(X, centers):
     model = KernelFisherClassifier([Laplacian(), RBF()], centers=centers, random_state=0).fit(X, y)
     again = KernelFisherClassifier(type(model.kernel_)(), centers=centers, random_state=0).fit(X, y)
     assert str(model.kernel_) == str(again.kernel_)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        [OnColumns(RBF("median"), [0]), OnColumns(RBF("median"), [1])],
+        [After(RBF("median"), np.abs), RBF("median")],
+        [Polynomial(2), Polynomial(5)],
+        [RBF(gamma=[1.0, 0.0, 0.0, 0.0]), RBF()],
+    ],
+    ids=str,
+)
+def test_kernels_of_one_class_are_told_apart(X, kernels, turned):
+    y = np.sin(2.0 * X[:, 0])
+    model = KernelRidgeRegressor(kernels[::-1] if turned else kernels, random_state=0).fit(X, y)
+    best = max(
+        (KernelRidgeRegressor(k, random_state=0).fit(X, y) for k in kernels), key=lambda m: m.loo_best_score_
+    )
+    assert str(model.kernel_) == str(best.kernel_)
 
 
 def test_sums_may_have_a_choice_as_a_part(X):

@@ -46,7 +46,7 @@ def check_psd(kernel: Any, X: Any = None) -> Definiteness:
 
     Parameters
     ----------
-    kernel : Kernel, name, callable or array of shape (n, n)
+    kernel : Kernel with numbers as parameters, callable or array of shape (n, n)
         A kernel, or its matrix.
     X : rows, n of them
         None if the matrix is given.
@@ -59,10 +59,11 @@ def check_psd(kernel: Any, X: Any = None) -> Definiteness:
     (False, -1.2698)
     """
     matrix = _symmetric(kernel) if X is None else gram(as_kernel(kernel), X, budget=Budget.from_parameter(None))
+    precision = np.finfo(np.float32 if matrix.dtype == np.float32 else np.float64).eps
     K = np.asarray(matrix, dtype=np.float64)
     values = np.linalg.eigvalsh(K)
     size = np.abs(values)
-    rounding = float(len(K) * np.finfo(np.float64).eps * size.max())
+    rounding = float(len(K) * precision * size.max())
     negative = float(size[values < -rounding].sum() / size.sum()) if size.sum() > 0 else 0.0
     return Definiteness(float(values[0]), negative, rounding)
 

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import chain, repeat
 from math import prod
@@ -213,9 +213,24 @@ class Composite(Kernel):
 
 
 def kind_of(kernel: Kernel) -> tuple[Any, ...]:
-    """The classes of a kernel and of its components: equal for kernels that differ in numbers only."""
-    parts = kernel._kernels() if isinstance(kernel, Composite) else []
-    return type(kernel), *(kind_of(part) for part in parts)
+    """The class of a kernel and its parameters, but for a gamma that is one number: such kernels are relatives."""
+    params = kernel.get_params(deep=False).items()
+    return type(kernel), *(
+        _fixed(value) for name, value in params if name != "gamma" or not isinstance(value, Real)
+    )
+
+
+def _fixed(value: Any) -> Any:
+    """Something that can be hashed and is equal for equal parameters, or for the same one."""
+    if isinstance(value, Kernel):
+        return kind_of(value)
+    if isinstance(value, Mapping):
+        return tuple((name, _fixed(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_fixed(each) for each in value)
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    return value if isinstance(value, Hashable) else id(value)
 
 
 class Pointwise(Composite):
@@ -276,6 +291,13 @@ class Composition(Pointwise):
         """The parts without their names, after checking both."""
         check_names(type(self).__name__, [name for name, _ in self.parts])
         return [kernel for _, kernel in self.parts]
+
+
+def check_kernels(owner: str, kernels: Iterable[Any]) -> None:
+    """All are kernels, not names of them."""
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise KernelError(f"{owner} contains {kernel!r}; pass kernels, such as RBF()")
 
 
 def check_names(owner: str, names: list[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from mercer.errors import KernelError
-from mercer.kernels.base import Composite, Kernel
+from mercer.kernels.base import Composite, Kernel, check_kernels
 from mercer.kernels.pairs import Matrix
 from mercer.types import Floats
 
@@ -31,6 +31,9 @@ class OneOf(Composite):
         self.kernels = kernels
 
     def _kernels(self) -> list[Kernel]:
+        if not self.kernels:
+            raise KernelError("OneOf has no kernels to choose from; pass at least one")
+        check_kernels("OneOf", self.kernels)
         return list(self.kernels)
 
     @property

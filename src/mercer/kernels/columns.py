@@ -295,7 +295,7 @@ def _part(X: Matrix, columns: Any) -> Matrix:
     X = X.tocsr() if is_sparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise KernelError(f"rows with columns are needed, got shape {X.shape}; pass a data frame or a 2-D array")
-    wrong = [j for j in columns if not isinstance(j, Integral) or not -X.shape[1] <= j < X.shape[1]]
+    wrong = [j for j in columns if not isinstance(j, Integral) or not 0 <= int(j) < X.shape[1]]
     if wrong or not len(columns):
         raise KernelError(
             f"the rows have {X.shape[1]} columns without names, and columns={columns!r}; pass positions, or a "
@@ -364,7 +364,7 @@ def _place(value: Any) -> tuple[bool, float, str]:
 
 def _differing(A: Codes | Floats, B: Codes | Floats, shares: Floats) -> Floats:
     """sum_j shares_j [a_ij != b_kj] (n, m); columns of the same share are counted together, in small integers."""
-    size = np.int16 if B.max(initial=0) < SMALL else np.int32
+    size = np.int16 if max(A.max(initial=0), B.max(initial=0)) < SMALL else np.int32
     own, other = A.T.astype(size, order="C"), B.T.astype(size, order="C")
     groups = [(share, np.flatnonzero(shares == share)) for share in np.unique(shares)]
     D = np.empty((len(A), len(B)), dtype=shares.dtype)

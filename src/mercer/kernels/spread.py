@@ -16,6 +16,8 @@ from mercer.types import Floats
 MAX_ROWS = 1000
 # Smaller squares lose digits or underflow, and one over them may be infinite.
 LOST = 1e-290
+# Relative errors of means.
+ROUNDING = 1e-12
 
 
 def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -> float:
@@ -51,8 +53,11 @@ def variance(X: Matrix, weight: ArrayLike | None) -> float:
 def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
     """Weighted standard deviation (d,) of each column, 1 where it is constant; NaN is left out."""
     X, w = _weighted_rows(X, weight)
-    centered = np.square(dense(X) - column_means(X, w))
-    return np.array([np.sqrt(v) if LOST < v < np.inf else 1.0 for v in _means(centered, w)])
+    means = column_means(X, w)
+    # Beyond rounding errors of the mean.
+    least = np.maximum((ROUNDING * means) ** 2, LOST)
+    found = _means(np.square(dense(X) - means), w)
+    return np.array([np.sqrt(v) if low < v < np.inf else 1.0 for v, low in zip(found, least)])
 
 
 def column_means(X: Matrix, weight: ArrayLike | None) -> Floats:

@@ -353,5 +353,6 @@ class LocalAlignment(PairwiseStrings):
         if mismatch > match:
             raise KernelError(f"mismatch={mismatch} is more than match={match}; equal characters must score most")
         gap, extension = finite("gap", self.gap), finite("extension", self.extension)
-        beta = positive("beta", self.beta)
+        if min(gap, extension) < 0.0:
+            raise KernelError(f"gap={gap} and extension={extension} are costs; they must not be negative")
         return exp(beta * match), exp(beta * mismatch), exp(-beta * gap), exp(-beta * extension)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from mercer.errors import KernelError
 from mercer.gate import choice, number
-from mercer.kernels.base import Composite, Kernel, Sum, check_names
+from mercer.kernels.base import Composite, Kernel, Sum, check_kernels, check_names
 from mercer.kernels.pairs import Matrix
 from mercer.types import Floats
 
@@ -16,8 +16,8 @@ class WeightedSum(Composite):
 
     Weights are learned from at most 1000 rows, after all kernels have been scaled to the same variance in feature
     space; the fit is made with their sum. After it, ``kernel_weights_`` are the shares of the kernels in the
-    variance of the sum, and ``kernel_`` is that sum, without kernels of weight zero. Kernels with parameters to
-    be chosen get the best ones for themselves alone.
+    variance of the sum, and ``kernel_`` is that sum, without kernels of weight zero. Parameters of
+    kernels are chosen first, for each kernel alone.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class WeightedSum(Composite):
     weights : "auto", "alignment", "loo", "equal" or float, default="auto"
         "alignment": the sum of kernels that is most like the targets (Cortes, Mohri and Rostamizadeh 2012, JMLR
         13, Proposition 9); many weights are zero. "loo": the least sum of squared leave-one-out residuals (PRESS),
-        by its gradient. "equal": all the same. "auto": equal ones, unless rows that had no part in it are
-        predicted better, by more than a standard error, with those of alignment or of leave-one-out. A number p
+        by its gradient. "equal": all the same. "auto": equal weights, unless held-out rows are predicted
+        better, by more than two standard errors, with those of alignment or of leave-one-out. A number p
         >= 1: the norm of weights in the primal problem (Kloft, Brefeld, Sonnenburg and Zien 2011, JMLR 12): 1 is
         sparse, with large values weights are nearly equal.
 
@@ -53,6 +53,7 @@ class WeightedSum(Composite):
         """Names and kernels, checked."""
         parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
         check_names("WeightedSum", [name for name, _ in parts])
+        check_kernels("WeightedSum", [kernel for _, kernel in parts])
         return parts
 
     @property
@@ -83,6 +84,6 @@ class WeightedSum(Composite):
     @property
     def _not_learned(self) -> KernelError:
         return KernelError(
-            "the weights of WeightedSum are learned by KernelFisherClassifier and KernelRidgeRegressor; elsewhere "
-            "write the sum with weights, such as 2.0 * k + l"
+            "the weights of WeightedSum are learned by KernelFisherClassifier and KernelRidgeRegressor, if it is "
+            "the whole kernel and not a part of one; elsewhere write the sum with weights, such as 2.0 * k + l"
         )

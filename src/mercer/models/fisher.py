@@ -40,7 +40,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     ----------
     kernel : str, Kernel, callable or a list of these, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, a function k(X, Z) -> (n, m), or
-        "precomputed". "rbf" is ``RBF(gamma="loo")``. Of a list, leave-one-out chooses one.
+        "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses one.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by leave-one-out.
     centers : "auto", "all", int, selector or array, default="auto"

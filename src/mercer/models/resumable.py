@@ -13,7 +13,7 @@ from mercer import gate
 from mercer.centers import CenterSelector
 from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS
 from mercer.gram.moments import Moments
-from mercer.kernels import as_kernel
+from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels.vector import Stationary
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
 from mercer.models.base import KernelModel, check_names, read_blocks
@@ -385,6 +385,8 @@ def settings_of(model: ResumableModel) -> Settings:
 
 def _relevance_of(model: ResumableModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
+    if isinstance(as_kernel(model.kernel), WeightedSum) and model.penalty != "rkhs":
+        raise ValueError(f'weights of kernels are learned for penalty="rkhs", not {model.penalty!r}')
     if model.relevance is None:
         return None
     features = _features_of(model.relevance)

@@ -174,8 +174,8 @@ def _as_numbers(name: Any, column: NDArray[Any]) -> Array:
     if column.dtype.kind in "fb":
         return column.astype(np.float64, copy=False)
     there = [value for value in column.tolist() if value is not None]
-    if not there:
-        return np.full(len(column), np.nan)
+    if all(isinstance(value, bool) for value in there):
+        return np.array([np.nan if value is None else float(value) for value in column.tolist()])
     not_dates(f"column {name!r}", there)
     example = first_text(there)
     raise ValueError(

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from mercer.expansion import Expansion
+from mercer.gram import Budget
 from mercer.kernels.base import Kernel
 from mercer.rows.table import n_rows, take
+from mercer.scores.criteria import Criterion
+from mercer.tuning.problem import ExactProblem, at_points
 from mercer.types import Array, Indices
 
 # Parts of the rows that are predicted without them.
@@ -35,7 +38,7 @@ class Learned(ABC):
 
     @abstractmethod
     def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
-        """The chosen kernel as learned without each part, as wide for rows X; none if targets had no influence."""
+        """The chosen kernel as learned without each part, with the same width on X; none if it is not new."""
 
     @property
     @abstractmethod
@@ -76,7 +79,7 @@ class Evidence:
 
     @property
     def too_few(self) -> bool:
-        """Whether two thirds of the rows, or of their folds, are too few to learn from."""
+        """Whether there are fewer than ten rows, or folds."""
         n = len(self.Y) if self.fold is None else len(np.unique(self.fold))
         return n < LEAST_ROWS
 
@@ -86,6 +89,19 @@ class Evidence:
             return np.asarray(rng.permutation(n_rows(self.X)) % FOLDS)
         _, fold = np.unique(self.fold, return_inverse=True)
         return np.asarray((rng.permutation(fold.max() + 1) % FOLDS)[fold])
+
+
+def squared_problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
+    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
+    weight, q = evidence.weight, evidence.Y.shape[1]
+    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+
+    def criterion(rows: Indices) -> Criterion:
+        own = Y[rows, :q]
+        share = weight[rows] / weight[rows].sum()
+        return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
+
+    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
 
 
 def in_units(Y: Array, weight: Array) -> Array:
@@ -108,12 +124,15 @@ class Gain:
     error: float
 
     @classmethod
-    def of(cls, before: Array, after: Array, weight: Array) -> "Gain":
-        """From losses (n,) of the rows without and with what was learned."""
-        share = weight / weight.sum()
-        gain = before - after
-        mean = float(gain @ share)
-        return cls(float(before @ share), mean, float(np.sqrt(((gain - mean) ** 2) @ share**2)))
+    def of(cls, before: Array, after: Array, evidence: Evidence) -> "Gain":
+        """From losses (n,) of the rows without and with what was learned; rows of a fold are not independent."""
+        share = evidence.weight / evidence.weight.sum()
+        gain = share * (before - after)
+        mean = float(gain.sum())
+        around = gain - share * mean
+        if evidence.fold is not None:
+            around = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], around)
+        return cls(float(before @ share), mean, float(np.sqrt(around @ around)))
 
     @property
     def ratio(self) -> float:

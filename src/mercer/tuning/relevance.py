@@ -31,12 +31,11 @@ from mercer.linalg.threads import SMALL
 from mercer.rows.base import Block
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, is_sparse, n_rows
-from mercer.scores.criteria import Criterion
 from mercer.tuning.compare import Compared, compare
-from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned
+from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
 from mercer.tuning.exact import MOST_TO_CLIMB, fit_compared
 from mercer.tuning.memory import MOST_ROWS
-from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
 # At most so many rounds, fewer if so many have not improved the predictions of other rows.
@@ -147,10 +146,10 @@ def learn_relevance(
                 advance(1)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
-        tried = [_Tried(first, Gain.of(losses[0], losses[best], some.weight))]
+        tried = [_Tried(first, Gain.of(losses[0], losses[best], some))]
         for other in others:
             before, after = (learner.crossed(other, paths, held, part, r) for r in (0, best))
-            tried.append(_Tried(other, Gain.of(before, after, some.weight)))
+            tried.append(_Tried(other, Gain.of(before, after, some)))
             advance(2 * FOLDS)
         taken = min(tried, key=lambda each: each.loss)
         whole = _Rounds.of(some)
@@ -226,7 +225,7 @@ class _Learner:
         evidence, shares = path.evidence, path.shares[-1]
         n, q = evidence.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
-        problem = _problem(self.kernel, evidence, np.column_stack([evidence.Y, signs]), self.budget)
+        problem = squared_problem(self.kernel, evidence, np.column_stack([evidence.Y, signs]), self.budget)
         # Relevances change the best width by little.
         kernel = self.kernel.weighted(shares, path.widths[-1] if path.widths else None)
         compared = _compared(kernel, problem, self.rng)
@@ -245,23 +244,10 @@ class _Learner:
         """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
         losses = np.empty(len(part))
         for f, (path, other) in enumerate(zip(paths, held)):
-            problem = _problem(kernel, path.evidence, path.evidence.Y, self.budget)
+            problem = squared_problem(kernel, path.evidence, path.evidence.Y, self.budget)
             tuned = fit_compared(_compared(kernel.weighted(path.shares[rounds]), problem, self.rng), problem)
             losses[part == f] = other.losses(Expansion(tuned.kernel, problem.X, tuned.coef, tuned.intercept))
         return losses
-
-
-def _problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
-    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
-    weight, q = evidence.weight, evidence.Y.shape[1]
-    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
-
-    def criterion(rows: Indices) -> Criterion:
-        own = Y[rows, :q]
-        share = weight[rows] / weight[rows].sum()
-        return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
-
-    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
 
 
 def _compared(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Compared:

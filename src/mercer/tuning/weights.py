@@ -2,7 +2,7 @@
 
 All kernels have the same variance in feature space to begin with. Weights of zero or more are learned on a sample
 of the rows, by one of three rules. Each of three parts of the sample is predicted under weights learned without
-it, and so are its leave-one-out outputs in the final fit.
+it, and leave-one-out outputs of the final fit use these weights, too.
 """
 
 from collections.abc import Callable
@@ -12,29 +12,34 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from mercer.errors import KernelError
 from mercer.gram import Budget
 from mercer.gram.blocks import gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.weighted_sum import WeightedSum
+from mercer.linalg.cholesky import factor_spd
 from mercer.linalg.eigen import centered, eigen_psd
 from mercer.rows.progress import progress
 from mercer.rows.table import n_rows
-from mercer.scores.criteria import Criterion
 from mercer.solvers.root import Projected
 from mercer.tuning.compare import compare
-from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned
-from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
 from mercer.types import Array, Indices
 
 # Rows of the sample, fewer if the kernel matrices of all kernels do not fit.
 MOST_ROWS = 1000
+# A kernel that varies by less, relative to its values, is constant.
+CONSTANT = 1e-10
 # Penalties of the sum of kernels of variance one, in units of the number of rows.
 PENALTIES = np.logspace(-5.0, 1.0, 10)
 STEPS = 30
 # Smaller shares are zero.
 LEAST = 1e-4
-# Matrices of all rows that a step holds, besides those of the kernels.
+# Matrices of all rows that a step holds, besides those of the kernels, of which there are up to three copies.
 MATRICES = 6
+COPIES = 3
+# Standard errors by which weights of another rule must be better; fewer rules are tried than rounds of relevances.
+SURE = 2.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,10 @@ class Weights(Learned):
         listed = ", ".join(f"{names[k]} {self.shares[k]:.2g}" for k in order if self.shares[k] > 0.0)
         more = np.count_nonzero(self.shares) - len(order)
         listed += f" and {more} others" if more > 0 else ""
-        change = "" if self.gain is None else f"; {self.gain.words} those of equal weights"
-        return f"weights of kernels: {listed}{change}"
+        change = "" if self.gain is None else f"{self.gain.words} those of equal weights"
+        if not self.is_new:
+            return f"weights of kernels: all equal{': at best, ' if change else ''}{change}"
+        return f"weights of kernels: {listed}; {change}"
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -87,32 +94,34 @@ def learn_weights(
 ) -> Weights:
     """Weights of the kernels, learned from at most ``most`` of the rows, or from what memory allows.
 
-    For p kernels and n <= 1000 rows, memory of 4 p n² bytes, and O(p n² + n³) for a step, of which there are up to
-    30 or so for all rows and for each two thirds of them.
+    For p kernels and n <= 1000 rows: memory of 12 p n² bytes, and O(p n² + n³) for a step, of which there are
+    about 30 for all rows and for each two thirds of them.
     """
     p = len(kernel.named)
     n = n_rows(evidence.X)
-    room = int((budget.n_bytes / (4.0 * p + 8.0 * MATRICES)) ** 0.5)
+    room = int((budget.n_bytes / (4.0 * COPIES * p + 8.0 * MATRICES)) ** 0.5)
     used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS, max(2 * FOLDS, room))])
     some = evidence.some(used)
+    _check_semidefinite(kernel)
     settled = [_settled(each, some, rng, budget) for _, each in kernel.named]
-    rows = _Kernels.of(settled, some, budget)
-    unit, rows = rows.units, rows.in_units
+    rows, unit = _Kernels.of(settled, some, budget)
     equal, every = _equal(rows), np.full(n, -1)
     if some.too_few or kernel.rule == "equal":
         return Weights(every, kernel, settled, unit, equal)
     part = some.parts(rng)
     with progress("weights of kernels", None, verbose=verbose, unit="fits") as advance:
         taken = first = _Crossed.of(_equal, rows, part)
+        tried: list[Gain] = []
         for rule in rules_of(kernel.rule):
             crossed = _Crossed.of(rule, rows, part)
             advance(FOLDS)
-            gain = Gain.of(taken.losses, crossed.losses, some.weight)
-            if kernel.rule != "auto" or gain.mean > gain.error:
-                taken = crossed
-        gain = Gain.of(first.losses, crossed.losses if taken is first else taken.losses, some.weight)
+            tried.append(Gain.of(first.losses, crossed.losses, some))
+            more = Gain.of(taken.losses, crossed.losses, some)
+            if kernel.rule != "auto" or more.mean > SURE * more.error:
+                taken, gain = crossed, tried[-1]
         if taken is first:
-            return Weights(every, kernel, settled, unit, equal, gain=gain)
+            best = max(tried, key=lambda each: each.mean)
+            return Weights(every, kernel, settled, unit, equal, gain=best)
         shares = taken.rule(rows)
         advance(1)
     every[used] = part
@@ -124,51 +133,50 @@ def _settled(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budge
     candidates = kernel.candidates(evidence.X, evidence.weight)
     if len(candidates) == 1:
         return candidates[0]
-    weight, Y = evidence.weight, evidence.Y
-    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
-
-    def criterion(rows: Indices) -> Criterion:
-        share = weight[rows] / weight[rows].sum()
-        return Criterion(lambda outputs: ((outputs - Y[rows]) ** 2).sum(axis=-1), share)
-
-    problem = ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
+    problem = squared_problem(kernel, evidence, evidence.Y, budget)
     return compare(kernel, problem, rng, once=True).kernel
+
+
+def _check_semidefinite(kernel: WeightedSum) -> None:
+    """Matrices plus alpha must have Cholesky factors."""
+    for name, part in kernel.named:
+        if not part.positive_semidefinite:
+            raise KernelError(
+                f'the kernel "{name}" of WeightedSum, {part}, may be indefinite; leave it out, or add it to the '
+                "others with given weights, such as k + 0.1 * l"
+            )
 
 
 @dataclass(frozen=True)
 class _Kernels:
-    """Kernel matrices K (p, n, n) of rows with targets Y (n, q) and weights (n,)."""
+    """Kernel matrices K (p, n, n) of rows with targets Y (n, q), weights (n,) and folds (n,) or None."""
 
     K: Any
     Y: Array
     weight: Array
+    fold: Indices | None = None
 
     @classmethod
-    def of(cls, kernels: list[Kernel], evidence: Evidence, budget: Budget) -> "_Kernels":
-        n = len(evidence.Y)
+    def of(cls, kernels: list[Kernel], evidence: Evidence, budget: Budget) -> "tuple[_Kernels, Array]":
+        """Matrices around the mean of the rows, in units of their variance, and these units (p,).
+
+        Around the mean, matrices have the digits that single precision keeps; the intercept takes the rest.
+        """
+        n, share = len(evidence.Y), evidence.weight / evidence.weight.sum()
         budget.require(4.0 * len(kernels) * n * n, f"the ({n}, {n}) matrices of {len(kernels)} kernels")
-        K = np.empty((len(kernels), n, n), dtype=np.float32)
-        for matrix, kernel in zip(K, kernels):
-            matrix[:] = gram(kernel, evidence.X, budget=budget, held=MATRICES)
-        return cls(K, evidence.Y, evidence.weight)
-
-    @property
-    def units(self) -> Array:
-        """The variance (p,) of each kernel in feature space, one for kernels without any."""
-        share = self.weight / self.weight.sum()
-        diagonal = np.einsum("kii,i->k", self.K, share)
-        variance = diagonal - (self.K @ share.astype(np.float32)) @ share
-        return np.where(variance > 1e-6 * np.abs(diagonal), variance, 1.0)
-
-    @property
-    def in_units(self) -> "_Kernels":
-        """With variances of one."""
-        for matrix, unit in zip(self.K, self.units):
-            matrix /= unit
-        return self
+        matrices, units = np.empty((len(kernels), n, n), dtype=np.float32), np.ones(len(kernels))
+        for k, kernel in enumerate(kernels):
+            K = np.asarray(gram(kernel, evidence.X, budget=budget, held=MATRICES), dtype=np.float64)
+            size = float(np.diag(K) @ share)
+            K = centered(K, share)
+            variance = float(np.diag(K) @ share)
+            units[k] = variance if variance > CONSTANT * size else 1.0
+            matrices[k] = K / units[k]
+        return cls(matrices, evidence.Y, evidence.weight, evidence.fold), units
 
     def some(self, rows: Indices) -> "_Kernels":
-        return _Kernels(self.K[:, rows[:, None], rows], self.Y[rows], self.weight[rows])
+        fold = None if self.fold is None else self.fold[rows]
+        return _Kernels(self.K[:, rows[:, None], rows], self.Y[rows], self.weight[rows], fold)
 
     def sum(self, shares: Array) -> Array:
         """sum_k shares_k K_k (n, n)."""
@@ -184,10 +192,19 @@ class _Kernels:
         SY = np.sqrt(self.weight)[:, None] * self.Y
         return U @ U.T, U @ (U.T @ SY)
 
+    def solved(self, P: Array, B: Array) -> Array:
+        """P_FF^-1 B_F for every fold F of rows, or for single rows, B (n, q)."""
+        if self.fold is None:
+            return B / np.diag(P)[:, None]
+        found = np.empty_like(B)
+        for f in np.unique(self.fold):
+            rows = np.flatnonzero(self.fold == f)
+            found[rows] = factor_spd(P[np.ix_(rows, rows)]).solve(B[rows])
+        return found
+
     def press(self, shares: Array, alpha: float) -> float:
-        """The weighted sum of squared leave-one-out residuals."""
-        P, C = self.inverse(shares, alpha)
-        return float(np.sum((C / np.diag(P)[:, None]) ** 2))
+        """The weighted sum of squared residuals of rows held out, together with their fold."""
+        return float(np.sum(self.solved(*self.inverse(shares, alpha)) ** 2))
 
     def alpha(self, shares: Array) -> float:
         """The penalty with the least PRESS."""
@@ -252,7 +269,7 @@ def _normalized(shares: Array) -> Array:
 
 def _by_press(rows: _Kernels) -> Array:
     """The least PRESS over weights of zero or more, whose scale takes the place of alpha."""
-    start = _equal(rows) * len(rows.K)
+    start = np.ones(len(rows.K))
     unit = _equal(rows) / rows.alpha(_equal(rows)) * len(rows.Y)
 
     def value(factors: Array) -> tuple[float, Array]:
@@ -266,14 +283,18 @@ def _by_press(rows: _Kernels) -> Array:
 def _press_and_slope(rows: _Kernels, shares: Array) -> tuple[float, Array]:
     """PRESS with alpha = n, in units of that of no fit at all, and its derivatives with respect to shares (p,).
 
-    With P the inverse and C = PSY, residuals are R = C / diag P; dP = -P dK P gives the derivative with respect to
-    the matrix, P diag(UR) P - PU C' with U = 2 R / diag P.
+    With P the inverse and C = PSY, residuals of a fold F are R_F = P_FF^-1 C_F; dP = -P dK P gives the derivative
+    with respect to the matrix, PBP - PU C' with U_F = 2 P_FF^-1 R_F and B made of the blocks U_F R_F'.
     """
     P, C = rows.inverse(shares, float(len(rows.Y)))
-    s, diagonal = np.sqrt(rows.weight), np.diag(P)[:, None]
-    R = C / diagonal
-    U = 2.0 * R / diagonal
-    W = (P * (U * R).sum(axis=1)) @ P - (P @ U) @ C.T
+    s = np.sqrt(rows.weight)
+    R = rows.solved(P, C)
+    U = 2.0 * rows.solved(P, R)
+    if rows.fold is None:
+        PB = P * (U * R).sum(axis=1)
+    else:
+        PB = P @ np.where(rows.fold[:, None] == rows.fold, U @ R.T, 0.0)
+    W = PB @ P - (P @ U) @ C.T
     unit = float((rows.weight[:, None] * (rows.Y - np.average(rows.Y, axis=0, weights=rows.weight)) ** 2).sum())
     unit = unit or 1.0
     return float(np.sum(R**2)) / unit, rows.products(s[:, None] * W * s) / unit
@@ -283,9 +304,11 @@ def _by_alignment(rows: _Kernels) -> Array:
     """min v'Mv - 2 a'v over v >= 0, with M_kl = <K_k, K_l> and a_k = <K_k, YY'> of centered matrices."""
     share = rows.weight / rows.weight.sum()
     s = np.sqrt(share)[:, None]
-    flat = np.array([(s * centered(K, share.astype(K.dtype)) * s.T).ravel() for K in rows.K], dtype=np.float32)
+    flat = np.empty((len(rows.K), rows.K[0].size), dtype=np.float32)
+    for K, one in zip(rows.K, flat):
+        one[:] = (s * centered(K, share) * s.T).ravel()
     SY = s * (rows.Y - share @ rows.Y)
-    a = flat @ (SY @ SY.T).ravel()
+    a = (flat @ (SY @ SY.T).ravel().astype(np.float32)).astype(np.float64)
     # The root of M, in the directions that single precision knows.
     M = eigen_psd((flat @ flat.T).astype(np.float64), noise=float(np.finfo(np.float32).eps) * len(rows.Y))
     known = M.values > 1e-5 * M.values[-1]
