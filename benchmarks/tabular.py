@@ -170,7 +170,7 @@ class Scaled:
 
 
 class Press:
-    """Another way to find relevances: one gamma for each feature by the gradient of PRESS, alpha that of the plain fit.
+    """Another way to find relevances: a gamma for each feature by gradients of PRESS, alpha of a plain fit.
 
     With A = K + alpha I, B its inverse and centered targets y, left-out residuals are r = By / diag B. The best
     gammas on the way down are those with the least squared error on a fifth of the rows that had no part in them.
