@@ -38,7 +38,7 @@ def heading() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     machine = f"{platform.machine()}, Python {platform.python_version()}, {_processor()}"
     threads = f"BLAS threads: {blas_threads()}"
-    words = [shlex.quote(word if "/" not in word else word.rsplit("/", 1)[-1]) for word in sys.argv]
+    words = [shlex.quote(word.rsplit("/", 1)[-1] if word.startswith(("/", ".", "~")) else word) for word in sys.argv]
     return f"$ python benchmarks/{' '.join(words)}\n{versions}\n{machine}\n{threads}\n{date.today()}\n"
 
 

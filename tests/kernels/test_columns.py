@@ -205,3 +205,27 @@ def test_words_without_columns_are_errors():
 def test_rows_must_have_the_same_number_of_names():
     with pytest.raises(KernelError, match="X has 1 columns and Z has 2"):
         Nominal(gamma=1.0).block([["a"]], [["a", "b"]])
+
+
+def test_integers_that_float64_cannot_tell_apart_are_refused():
+    frame = pd.DataFrame({"id": [2**60, 2**60 + 1] * 3})
+    with pytest.raises(ValueError, match="integers beyond 2\\^53"):
+        read_columns(frame)
+    assert read_columns(frame.astype(str)).columns["id"][0] == str(2**60)
+
+
+def test_dates_in_an_array_are_no_numbers():
+    days = np.array([["2020-01-01"], ["2020-01-02"]], dtype="M8[ns]")
+    with pytest.raises(ValueError, match="date"):
+        read_columns(days)
+
+
+def test_truths_may_be_missing():
+    frame = pd.DataFrame({"b": [True, None, False]}, dtype=object)
+    assert_array_equal(read_columns(frame).numbers()[:, 0], [1.0, np.nan, 0.0])
+
+
+def test_a_constant_column_has_length_one_whatever_its_value(rng):
+    X = np.column_stack([np.full(30, 0.1), rng.normal(size=30)])
+    kernel = OnColumns(RBF(0.5), [0, 1]).candidates(X)[0]
+    assert kernel.lengths[0] == 1.0

@@ -121,8 +121,8 @@ def test_unknown_names_are_errors_that_list_the_names():
         as_kernel("gauss")
     with pytest.raises(KernelError, match=r"kernel is 3.*rbf"):
         as_kernel(3)
-    with pytest.raises(KernelError, match=r"kernel is \['rbf'\]"):
-        as_kernel(["rbf"])
+    with pytest.raises(KernelError, match=r"kernel is {'rbf'}"):
+        as_kernel({"rbf"})
     with pytest.raises(KernelError, match=r"RBF\(\)"):
         as_kernel(RBF)
 

@@ -121,3 +121,17 @@ def test_bags_are_tables_of_numbers(rows):
 def test_a_tree_has_a_root():
     with pytest.raises(KernelError, match="empty tuple"):
         Subtrees().block([()], [("A", "x")])
+
+
+def test_trees_may_be_deeper_than_calls():
+    tree = "x"
+    for _ in range(3000):
+        tree = ("a", tree)
+    K = Subtrees(decay=0.5).block([tree, "x"], [tree])
+    assert np.isfinite(K).all()
+    assert K[0, 0] > K[1, 0] == 0.0
+
+
+def test_a_node_may_have_many_children():
+    wide = ("r", *["x"] * 20_000)
+    assert Subtrees().block([wide], [wide, ("r", "x")]).tolist() == [[1.0, 0.0]]

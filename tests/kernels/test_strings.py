@@ -1,5 +1,6 @@
 """Kernels on strings equal the sums that define them."""
 
+import tracemalloc
 from collections import Counter
 from itertools import combinations, pairwise, product
 
@@ -213,3 +214,19 @@ def test_rows_that_are_not_strings_are_refused(kernel):
         kernel.block(["ab", 1.5], ["ab"])
     with pytest.raises(KernelError, match="pass a list"):
         kernel.block("ab", ["ab"])
+
+
+def test_one_long_string_does_not_pad_the_short_ones():
+    long = "ab" * 10_000
+    tracemalloc.start()
+    K = Substrings(decay=0.5).block([long, *["abc"] * 2000], ["abc", "b"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert_allclose(K[1:], np.repeat(Substrings(decay=0.5).block(["abc"], ["abc", "b"]), 2000, axis=0))
+    assert_allclose(K[0, 1], 10_000 * 0.25)
+
+
+def test_costs_of_gaps_are_not_negative():
+    with pytest.raises(KernelError, match="must not be negative"):
+        LocalAlignment(gap=-1.0).block(["ab"], ["ab"])

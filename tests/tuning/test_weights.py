@@ -10,7 +10,7 @@ from scipy import sparse
 from mercer import KernelFisherClassifier, KernelPCA, KernelRidgeRegressor
 from mercer.errors import KernelError
 from mercer.gram import Budget
-from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Sigmoid, WeightedSum, pairwise
+from mercer.kernels import RBF, Constant, FromCallable, Laplacian, Linear, Sigmoid, WeightedSum, pairwise
 from mercer.tuning.evidence import Evidence
 from mercer.tuning.weights import _by_alignment, _by_norm, _Kernels, _press_and_slope
 
@@ -165,6 +165,28 @@ def test_the_unit_of_a_kernel_does_not_matter():
     assert_allclose(values[0], values[1], atol=1e-3)
 
 
+@pytest.mark.parametrize("weights", ["equal", "alignment", "loo", 1.0])
+def test_a_kernel_that_does_not_vary_has_no_weight(weights):
+    X, y = two_of(80, 0)
+    parts = {"never": Constant(3.0), "smooth": RBF(gamma=0.3), "line": Linear()}
+    model = KernelRidgeRegressor(WeightedSum(parts, weights), random_state=0).fit(X, y)
+    assert model.kernel_weights_["never"] == 0.0
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e18])
+def test_rows_may_be_large_or_small(unit):
+    X, _ = two_of(80, 0)
+    kernel = WeightedSum({"line": Linear(), "smooth": RBF("median")}, "alignment")
+    one, other = (KernelRidgeRegressor(kernel, random_state=0).fit(u * X, X[:, 0]) for u in (1.0, unit))
+    assert_allclose(list(one.kernel_weights_.values()), list(other.kernel_weights_.values()), atol=1e-4)
+
+
+def test_large_norms_are_nearly_equal():
+    X, y = two_of(80, 0)
+    model = KernelRidgeRegressor(WeightedSum(single(1.0), 2000.0), random_state=0).fit(X, y)
+    assert_allclose(list(model.kernel_weights_.values()), 1.0 / D, rtol=0.1)
+
+
 def test_widths_are_chosen_for_each_kernel():
     X, y = two_of(100, 0)
     parts = [("smooth", RBF()), ("line", Linear())]
@@ -230,6 +252,7 @@ def test_rows_can_be_added():
         (WeightedSum({"a": Linear()}, 0.5), "a norm of at least 1"),
         (WeightedSum([("a", Linear()), ("a", RBF())]), "names must differ"),
         (WeightedSum({"a": "rbf"}), "pass kernels, such as RBF"),
+        (WeightedSum([RBF(), Linear()]), "kernels without names"),
         (WeightedSum({"a": Linear(), "b": Sigmoid(0.1)}), 'kernel "b" of WeightedSum'),
         (WeightedSum({"a": Linear()}) + RBF(), "not a part of one"),
     ],

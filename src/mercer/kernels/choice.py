@@ -23,6 +23,7 @@ class OneOf(Composite):
 
     Examples
     --------
+    >>> from mercer.kernels import RBF, Laplacian
     >>> OneOf([RBF(), Laplacian("median")]).candidates([[0.0], [2.0]])[-1]
     Laplacian(gamma=0.5)
     """

@@ -52,11 +52,15 @@ class Letters(Ragged):
         """The characters that occur, ascending; O(N)."""
         return np.flatnonzero(np.bincount(self.code)).astype(np.uint32)
 
-    def padded(self, with_code: int) -> NDArray[np.int32]:
-        """Code points (n, longest) with ``with_code`` after the end."""
-        sizes = self.sizes
-        table = np.full((self.n_objects, int(sizes.max(initial=0))), with_code, np.int32)
-        table[np.arange(table.shape[1]) < sizes[:, None]] = self.code
+    def padded(self, with_code: int, rows: Indices | None = None) -> NDArray[np.int32]:
+        """Code points (b, longest) of some strings, None: of all, with ``with_code`` after the end."""
+        sizes, start = self.sizes, self.start[:-1]
+        if rows is not None:
+            sizes, start = sizes[rows], start[rows]
+        place = np.arange(int(sizes.max(initial=0)))
+        there = place < sizes[:, None]
+        table = np.full(there.shape, with_code, np.int32)
+        table[there] = self.code[(start[:, None] + place)[there]]
         return table
 
 

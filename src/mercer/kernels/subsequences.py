@@ -29,6 +29,8 @@ FEATURES, MOST_FEATURES, FEATURES_PER_CELL = 4096, 2**17, 100
 SLAB, FEATURE_SLAB, KEPT = 2**16, 2**22, 2**24
 # Rows whose features are computed at a time.
 ROWS = 256
+# Characters of padding that cost nothing.
+FEW = 16
 # Codes after the end of strings: those of rows differ from those of centers.
 ROW_END, CENTER_END = -1, -2
 
@@ -51,9 +53,8 @@ class PairwiseStrings(Structured):
         rows, centers = Letters.of(X), Letters.of(Z)
         i, j = (np.argsort(letters.sizes, kind="stable") for letters in (rows, centers))
         K = np.zeros((len(i), len(j)))
-        S, T = rows.padded(ROW_END)[i], centers.padded(CENTER_END)[j]
         for part, others in _slabs(rows.sizes[i], centers.sizes[j], upper=Z is X):
-            s, t = _trimmed(S[part], ROW_END).T, _trimmed(T[others], CENTER_END).T
+            s, t = rows.padded(ROW_END, i[part]).T, centers.padded(CENTER_END, j[others]).T
             K[part, others] = self._values(s[:, :, None], t[:, None, :])
         found = np.empty_like(K)
         found[np.ix_(i, j)] = mirror(K) if Z is X else K
@@ -62,10 +63,9 @@ class PairwiseStrings(Structured):
     def diag(self, X: Objects) -> Floats:
         letters = Letters.of(X)
         order = np.argsort(letters.sizes, kind="stable")
-        S, T = (letters.padded(end)[order] for end in (ROW_END, CENTER_END))
         found = np.zeros(len(order))
         for some in _cuts(letters.sizes[order], SLAB):
-            s, t = _trimmed(S[some], ROW_END).T, _trimmed(T[some], CENTER_END).T
+            s, t = (letters.padded(end, order[some]).T for end in (ROW_END, CENTER_END))
             found[order[some]] = self._values(s, t)
         return found
 
@@ -74,9 +74,20 @@ def _slabs(rows: Indices, centers: Indices, *, upper: bool) -> Iterator[tuple[sl
     """Slices of rows and centers of ascending lengths; with ``upper``, those that meet the upper triangle."""
     for others in _cuts(centers, SLAB // 8):
         longest = max(int(centers[others].max(initial=0)), 1)
-        for part in _cuts(np.full(len(rows), longest * (others.stop - others.start)), SLAB):
-            if not upper or part.start < others.stop:
-                yield part, others
+        for some in _cuts(np.full(len(rows), longest * (others.stop - others.start)), SLAB):
+            for part in _alike(rows, some):
+                if not upper or part.start < others.stop:
+                    yield part, others
+
+
+def _alike(lengths: Indices, some: slice) -> Iterator[slice]:
+    """Slices of ascending lengths of which the longest is at most twice the shortest, and a few characters."""
+    start = some.start
+    while start < some.stop:
+        most = 2 * lengths[start] + FEW
+        stop = min(int(np.searchsorted(lengths, most, side="right")), some.stop)
+        yield slice(start, stop)
+        start = stop
 
 
 def _cuts(lengths: Indices, most: int) -> Iterator[slice]:
@@ -87,11 +98,6 @@ def _cuts(lengths: Indices, most: int) -> Iterator[slice]:
         stop = start + max(int(np.searchsorted(widths, most, side="right")), 1)
         yield slice(start, stop)
         start = stop
-
-
-def _trimmed(table: Codes, end: int) -> Codes:
-    """Without columns in which all strings have ended."""
-    return table[:, : int((table != end).sum(axis=1).max(initial=0))]
 
 
 def _equal(s: Codes, T: Codes) -> Array:

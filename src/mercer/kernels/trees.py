@@ -1,6 +1,6 @@
 """Kernels on ordered trees with labels."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import KernelError
-from mercer.kernels.features import Objects, Ragged, Structured
+from mercer.kernels.features import Objects, Ragged, Structured, starts
 from mercer.kernels.parameters import positive
 from mercer.types import Array, Floats, Indices
 
@@ -25,13 +25,14 @@ class Forest(Ragged):
     """The N nodes of n trees, children before parents and tree after tree.
 
     ``start`` (n + 1,) are the first nodes of the trees, whose roots are their last nodes. A node has a production,
-    numbered by ``numbers``, or -1 if it is a leaf or its production is unknown, a height, and as ``children``
-    (N, most) the positions of its children.
+    numbered by ``numbers``, or -1 if it is a leaf or its production is unknown, and a height. The positions of the
+    children of node i are ``children[first[i] : first[i + 1]]``.
     """
 
     start: Indices
     production: Indices
     height: Indices
+    first: Indices
     children: Indices
     numbers: dict[Production, int]
 
@@ -44,46 +45,56 @@ class Forest(Ragged):
         for tree in X:
             _add(tree, nodes, known, new=numbers is None)
             start.append(len(nodes))
-        most = max((len(children) for *_, children in nodes), default=0)
-        table = np.zeros((len(nodes), most), np.intp)
-        for row, (*_, children) in zip(table, nodes):
-            row[: len(children)] = children
+        first = starts([len(children) for *_, children in nodes])
+        below = np.array([position for *_, children in nodes for position in children], np.intp)
         production, height = (np.array([node[i] for node in nodes], np.intp) for i in (0, 1))
-        return cls(np.array(start), production, height, table, known)
+        return cls(np.array(start), production, height, first, below, known)
 
     def trees(self, some: slice) -> "Forest":
         """Some of the trees."""
         a, b = self.start[some.start], self.start[some.stop]
-        parts = (self.production[a:b], self.height[a:b], self.children[a:b] - a)
+        first = self.first[a : b + 1]
+        below = self.children[first[0] : first[-1]] - a
+        parts = (self.production[a:b], self.height[a:b], first - first[0], below)
         return Forest(self.start[some.start : some.stop + 1] - a, *parts, self.numbers)
+
+    def child(self, nodes: Indices, i: int) -> Indices:
+        """The positions of child i of some nodes."""
+        return self.children[self.first[nodes] + i]
 
     def arity(self) -> NDArray[np.intp]:
         """The number of children (n_productions,) of each production."""
         return np.array([len(production) - 1 for production in self.numbers], np.intp)
 
 
-def _add(
-    tree: Any, nodes: list[tuple[int, int, list[int]]], numbers: dict[Production, int], *, new: bool
-) -> tuple[int, Hashable]:
-    """Append the nodes of a tree, and return the position and the label of its root."""
-    label, children = _parsed(tree)
-    below = [_add(child, nodes, numbers, new=new) for child in children]
-    production: Production = (label, *(name for _, name in below))
-    number = -1
-    if below:
-        number = numbers.setdefault(production, len(numbers)) if new else numbers.get(production, -1)
-    height = max((nodes[position][1] + 1 for position, _ in below), default=0)
-    nodes.append((number, height, [position for position, _ in below]))
-    return len(nodes) - 1, label
+def _add(tree: Any, nodes: list[tuple[int, int, list[int]]], numbers: dict[Production, int], *, new: bool) -> None:
+    """Append the nodes of a tree, children before parents; trees may be deeper than calls."""
+    # From the root down: label, children to come, and positions and labels of children that are there.
+    path: list[tuple[Hashable, Iterator[Any], list[tuple[int, Hashable]]]] = [(*_parsed(tree), [])]
+    while path:
+        label, children, below = path[-1]
+        for child in children:
+            path.append((*_parsed(child), []))
+            break
+        else:
+            path.pop()
+            production: Production = (label, *(name for _, name in below))
+            number = -1
+            if below:
+                number = numbers.setdefault(production, len(numbers)) if new else numbers.get(production, -1)
+            height = max((nodes[position][1] + 1 for position, _ in below), default=0)
+            nodes.append((number, height, [position for position, _ in below]))
+            if path:
+                path[-1][2].append((len(nodes) - 1, label))
 
 
-def _parsed(tree: Any) -> tuple[Hashable, tuple[Any, ...]]:
+def _parsed(tree: Any) -> tuple[Hashable, Iterator[Any]]:
     """Label and children of the root: of a tuple, or of a leaf that is its label."""
     if not isinstance(tree, tuple | list):
-        return tree, ()
+        return tree, iter(())
     if len(tree) == 0:
         raise KernelError('a tree is an empty tuple; write ("label", child, child, ...), and a leaf as "label"')
-    return tree[0], tuple(tree[1:])
+    return tree[0], iter(tree[1:])
 
 
 class Subtrees(Structured):
@@ -150,7 +161,7 @@ def _common(rows: Forest, centers: Forest, decay: float) -> Array:
             s, t = _matches(nodes[arity[rows.production[nodes]] == n], rows, centers, order)
             value = np.full(len(s), decay)
             for i in range(n):
-                value *= 1.0 + C[rows.children[s, i], centers.children[t, i]]
+                value *= 1.0 + C[rows.child(s, i), centers.child(t, i)]
             C[s, t] = value
     return C
 

@@ -35,6 +35,7 @@ class WeightedSum(Composite):
     --------
     >>> import numpy as np
     >>> from mercer import KernelRidgeRegressor
+    >>> from mercer.kernels import RBF, Linear
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> kernel = WeightedSum({"smooth": RBF("median"), "line": Linear()})
     >>> model = KernelRidgeRegressor(kernel).fit(X, X[:, 0] - 2.0 * X[:, 1])
@@ -52,6 +53,8 @@ class WeightedSum(Composite):
     def named(self) -> list[tuple[str, Kernel]]:
         """Names and kernels, checked."""
         parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
+        if any(isinstance(part, Kernel) for part in parts):
+            raise KernelError("WeightedSum contains kernels without names; pass a dict, or pairs (name, kernel)")
         check_names("WeightedSum", [name for name, _ in parts])
         check_kernels("WeightedSum", [kernel for _, kernel in parts])
         return parts

@@ -16,6 +16,8 @@ from mercer.types import Array, Indices
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
+# Integers up to here are exact in float64.
+LARGEST = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,7 @@ def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
     if isinstance(X, NamedColumns):
         return X if names is None else X.only(names)
     if not has_columns(X):
+        not_dates("X", X)
         array = np.asarray(X, dtype=object)
         array = array[:, None] if array.ndim == 1 else array
         table = NamedColumns({j: _column(j, array[:, j]) for j in range(array.shape[1])})
@@ -129,6 +132,11 @@ def _column(name: Any, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "fiu":
         return array
     numbers = array.astype(np.float64)
+    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > LARGEST:
+        raise ValueError(
+            f"column {name!r} contains integers beyond 2^53, which float64 cannot tell apart; convert them to "
+            "strings if they are names"
+        )
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} contains infinity, or a value too large for float64; drop such rows")
     # One representation of NaN: equal rows are found by their bytes.

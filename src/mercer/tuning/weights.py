@@ -33,6 +33,8 @@ CONSTANT = 1e-10
 # Penalties of the sum of kernels of variance one, in units of the number of rows.
 PENALTIES = np.logspace(-5.0, 1.0, 10)
 STEPS = 30
+# With larger norms, weights are equal to three digits.
+MOST_NORM = 64.0
 # Smaller shares are zero.
 LEAST = 1e-4
 # Matrices of all rows that a step holds, besides those of the kernels, of which there are up to three copies.
@@ -170,7 +172,10 @@ class _Kernels:
             size = float(np.diag(K) @ share)
             K = centered(K, share)
             variance = float(np.diag(K) @ share)
-            units[k] = variance if variance > CONSTANT * size else 1.0
+            if variance > CONSTANT * size:
+                units[k] = variance
+            else:
+                K[:] = 0.0
             matrices[k] = K / units[k]
         return cls(matrices, evidence.Y, evidence.weight, evidence.fold), units
 
@@ -255,7 +260,9 @@ class _Crossed:
 
 
 def _equal(rows: _Kernels) -> Array:
-    return np.full(len(rows.K), 1.0 / len(rows.K))
+    """The same share for all kernels that are not constant."""
+    varies = np.array([K.any() for K in rows.K], dtype=np.float64)
+    return _normalized(varies)
 
 
 def _normalized(shares: Array) -> Array:
@@ -276,8 +283,9 @@ def _by_press(rows: _Kernels) -> Array:
         press, slope = _press_and_slope(rows, unit * factors)
         return press, slope * unit
 
-    # Beyond, single precision cannot tell the sum from an indefinite matrix.
-    return _normalized(_minimized(value, start, 1.0 / (PENALTIES[0] * unit)))
+    # Beyond, single precision cannot tell the sum from an indefinite matrix; constant kernels stay at zero.
+    most = np.divide(1.0, PENALTIES[0] * unit, out=np.zeros(len(unit)), where=unit > 0.0)
+    return _normalized(_minimized(value, np.minimum(start, most), most))
 
 
 def _press_and_slope(rows: _Kernels, shares: Array) -> tuple[float, Array]:
@@ -319,7 +327,7 @@ def _by_alignment(rows: _Kernels) -> Array:
 def _by_norm(rows: _Kernels, p: float) -> Array:
     """min over v >= 0 of Y'(sum_k v_k K_k + alpha)^-1 Y + l sum_k v_k^p, which is convex and for p = 1 sparse.
 
-    alpha is the best one of equal weights, and l is such that the scale of these does not change the objective.
+    v is in units of equal weights, alpha the best one of these, and l such that their scale is right.
     """
     equal = _equal(rows)
     alpha, s = rows.alpha(equal), np.sqrt(rows.weight)[:, None]
@@ -329,15 +337,16 @@ def _by_norm(rows: _Kernels, p: float) -> Array:
         _, C = rows.inverse(shares, alpha)
         return float(np.sum(s * rows.Y * C)), rows.products((s * C) @ (s * C).T)
 
-    unit = float(equal @ fitted(equal)[1]) / (p * float(np.sum(equal**p)))
+    p = min(p, MOST_NORM)
+    unit = float(equal @ fitted(equal)[1]) / (p * len(equal))
 
     def value(factors: Array) -> tuple[float, Array]:
-        shares = equal * factors
-        objective, slope = fitted(shares)
-        total = objective + unit * float(np.sum(shares**p))
-        return total, equal * (p * unit * shares ** (p - 1.0) - slope)
+        objective, slope = fitted(equal * factors)
+        total = objective + unit * float(np.sum(factors**p))
+        return total, p * unit * factors ** (p - 1.0) - equal * slope
 
-    return _normalized(_minimized(value, np.ones(len(equal)), np.full(len(equal), np.inf)))
+    varies = (equal > 0.0).astype(np.float64)
+    return _normalized(_minimized(value, varies, np.where(varies > 0.0, np.inf, 0.0)))
 
 
 def _minimized(value: Callable[[Array], tuple[float, Array]], start: Array, most: Array) -> Array:
