@@ -38,7 +38,8 @@ def heading() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     machine = f"{platform.machine()}, Python {platform.python_version()}, {_processor()}"
     threads = f"BLAS threads: {blas_threads()}"
-    words = [shlex.quote(word.rsplit("/", 1)[-1] if word.startswith(("/", ".", "~")) else word) for word in sys.argv]
+    names = [word.rsplit("/", 1)[-1] if word.startswith(("/", ".", "~")) else word for word in sys.argv[1:]]
+    words = [Path(sys.argv[0]).name, *map(shlex.quote, names)]
     return f"$ python benchmarks/{' '.join(words)}\n{versions}\n{machine}\n{threads}\n{date.today()}\n"
 
 
