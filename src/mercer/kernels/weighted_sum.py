@@ -35,12 +35,12 @@ class WeightedSum(Composite):
     --------
     >>> import numpy as np
     >>> from mercer import KernelRidgeRegressor
-    >>> from mercer.kernels import RBF, Linear
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> kernel = WeightedSum({"smooth": RBF("median"), "line": Linear()})
-    >>> model = KernelRidgeRegressor(kernel).fit(X, X[:, 0] - 2.0 * X[:, 1])
+    >>> from mercer.kernels import RBF
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> kernel = WeightedSum({"first": RBF(gamma=[1.0, 0.0]), "second": RBF(gamma=[0.0, 1.0])})
+    >>> model = KernelRidgeRegressor(kernel, random_state=0).fit(X, np.sin(2 * X[:, 0]))
     >>> max(model.kernel_weights_, key=model.kernel_weights_.get)
-    'line'
+    'first'
     """
 
     def __init__(
