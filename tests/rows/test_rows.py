@@ -48,7 +48,9 @@ def test_objects_that_are_equal_are_one_point(X):
 
 
 @pytest.mark.parametrize(
-    "row", [["a"], ["a", [1, {2}]], {"a", "b"}, {"a": [1.0]}, ("a", [1]), (np.ones(2),)], ids=str
+    "row",
+    [["a"], ["a", [1, {2}]], {"a", "b"}, {"a": [1.0]}, ("a", [1]), (np.ones(2),)],
+    ids=lambda row: type(row).__name__,
 )
 def test_objects_without_a_hash_are_compared_by_content(row):
     other = type(row)()
