@@ -119,7 +119,7 @@ def naive_enough(setting, trial):
         numbers.append(round(numbers[-1] / 2**0.5))
     for fewer in numbers[1:]:
         few = replace(setting, centers=setting.centers[:fewer])
-        K = few.values(trial.kernel)(trial.kernel)
+        K = few.values([trial.kernel])(trial.kernel)
         alphas = trial.alpha * 10.0 ** np.array([-0.75, 0.0, 0.75])
         losses = few.losses([few.nested(trial.kernel, K).first()], [alphas])[0]
         least = losses[(losses @ trial.share).argmin()]
