@@ -39,21 +39,14 @@ def rows():
     return _Kernels(found.K.astype(np.float64), found.Y, weight)
 
 
-def test_slopes_of_press_are_those_of_differences(rows):
+@pytest.mark.parametrize("fold", [None, np.arange(60) // 3], ids=["rows", "folds"])
+def test_slopes_of_press_are_those_of_differences(rows, fold):
+    rows = replace(rows, fold=fold)
     at = np.random.default_rng(0).random(D) * 5.0
     _, slope = _press_and_slope(rows, at)
     steps = 1e-3 * np.eye(D)
     numeric = [(_press_and_slope(rows, at + h)[0] - _press_and_slope(rows, at - h)[0]) / 2e-3 for h in steps]
     # Products are summed in single precision.
-    assert_allclose(slope, numeric, atol=1e-5)
-
-
-def test_slopes_with_folds_are_those_of_differences(rows):
-    folds = replace(rows, fold=np.arange(60) // 3)
-    at = np.random.default_rng(0).random(D) * 5.0
-    _, slope = _press_and_slope(folds, at)
-    steps = 1e-3 * np.eye(D)
-    numeric = [(_press_and_slope(folds, at + h)[0] - _press_and_slope(folds, at - h)[0]) / 2e-3 for h in steps]
     assert_allclose(slope, numeric, atol=1e-5)
 
 
@@ -171,6 +164,13 @@ def test_a_kernel_that_does_not_vary_has_no_weight(weights):
     parts = {"never": Constant(3.0), "smooth": RBF(gamma=0.3), "line": Linear()}
     model = KernelRidgeRegressor(WeightedSum(parts, weights), random_state=0).fit(X, y)
     assert model.kernel_weights_["never"] == 0.0
+
+
+def test_constant_kernels_alone_are_equal():
+    X, y = two_of(40, 0)
+    kernel = WeightedSum({"one": Constant(1.0), "two": Constant(2.0)})
+    model = KernelRidgeRegressor(kernel, random_state=0).fit(X, y)
+    assert list(model.kernel_weights_.values()) == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("unit", [1e-25, 1e18])

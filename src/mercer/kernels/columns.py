@@ -11,12 +11,13 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.gate import real
-from mercer.kernels.base import Grid, Kernel, Wrapped
+from mercer.kernels.base import Grid, Kernel
 from mercer.kernels.pairs import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
 from mercer.kernels.spread import column_lengths, column_means, median_distance
 from mercer.kernels.takes import Takes
-from mercer.kernels.vector import GRID, Gamma, unknown_word, unsettled
+from mercer.kernels.vector import Gamma, gammas_around, unsettled
+from mercer.kernels.wrap import Mapped
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
@@ -34,7 +35,7 @@ Codes = NDArray[Any]
 Book = dict[Any, int]
 
 
-class OnColumns(Wrapped):
+class OnColumns(Mapped):
     """k(x, z) = l(x_C, z_C): a kernel l that sees only the columns C of the rows.
 
     Columns of data frames (pandas, polars, pyarrow) have names, those of arrays positions. Sums and products of
@@ -91,10 +92,6 @@ class OnColumns(Wrapped):
         return None if isinstance(self.columns, str) else tuple(self.columns)
 
     @property
-    def averages(self) -> bool:
-        return False
-
-    @property
     def settled(self) -> bool:
         words = (self.columns, self.lengths, self.missing) if self.kernel.takes_vectors else (self.columns,)
         return self.kernel.settled and not any(isinstance(word, str) for word in words)
@@ -104,23 +101,6 @@ class OnColumns(Wrapped):
         same = self._for(X, weight)
         inner = self.kernel.candidates(same._seen(X), weight)
         return Grid([inner], lambda chosen: clone(same).set_params(kernel=chosen[0]))
-
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        left = self._seen(X)
-        return self.kernel.block(left, left if Z is X else self._seen(Z))
-
-    def diag(self, X: Matrix) -> Floats:
-        return self.kernel.diag(self._seen(X))
-
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, self.kernel.at(self._seen(Z)))
-
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        values = self.kernel.relatives(self._seen(X), self._seen(Z))
-        return lambda kernel: values(kernel.kernel)
-
-    def _at(self, at: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
-        return at(self._seen(X), room)
 
     def _for(self, X: Matrix, weight: ArrayLike | None) -> "OnColumns":
         """With columns, lengths and means of these rows in place of words."""
@@ -133,7 +113,6 @@ class OnColumns(Wrapped):
         return OnColumns(self.kernel, columns, lengths, missing)
 
     def _seen(self, X: Matrix) -> Matrix:
-        """The rows as the inner kernel takes them."""
         if isinstance(self.columns, str):
             raise KernelError(
                 f'columns="{self.columns}" are not known yet; name them, or use kernel.candidates(X)'
@@ -216,13 +195,14 @@ class Nominal(Kernel):
         """One kernel for "median", one for every number of the grid for "loo"."""
         if not isinstance(self.gamma, str):
             return [self]
-        if self.gamma not in ("median", "loo"):
-            raise unknown_word(self, self.gamma, 'None, "median", "loo"')
         codes, _ = _coded(_values(X))
         shares = self._shares(codes.shape[1])
-        unit = 1.0 / median_distance(codes, weight, lambda A, B, gamma: -gamma * _differing(A, B, shares))
-        grid = unit * (GRID if self.gamma == "loo" else np.ones(1))
-        return [clone(self).set_params(gamma=float(gamma)) for gamma in grid]
+
+        def median() -> float:
+            return median_distance(codes, weight, lambda A, B, gamma: -gamma * _differing(A, B, shares))
+
+        gammas = gammas_around(self, median, 'None, "median", "loo"')
+        return [clone(self).set_params(gamma=float(gamma)) for gamma in gammas]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         return self._profile(self._distances(X, *_coded(_values(Z))))

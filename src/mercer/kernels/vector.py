@@ -324,10 +324,7 @@ class Stationary(Differentiable, Kernel):
         """The numbers that the string stands for, ascending."""
         if self.gamma == "scale":
             return np.array([_scale_gamma(X, weight, self._length_power)])
-        if self.gamma not in ("median", "loo"):
-            raise unknown_word(self, self.gamma, '"median", "scale", "loo"')
-        unit = 1.0 / median_distance(X, weight, self._exponents)
-        return unit * (GRID if self.gamma == "loo" else np.ones(1))
+        return gammas_around(self, lambda: median_distance(X, weight, self._exponents), '"median", "scale", "loo"')
 
 
 class Exponential(Stationary):
@@ -506,6 +503,13 @@ class InverseMultiquadric(Stationary):
         W = self._profile(T)
         W *= 0.5 * W * W
         return W
+
+
+def gammas_around(kernel: Kernel, median: Callable[[], float], allowed: str) -> Floats:
+    """1 / the median distance for gamma="median", a grid of its multiples for "loo"; ``allowed`` are all words."""
+    if kernel.gamma not in ("median", "loo"):
+        raise unknown_word(kernel, kernel.gamma, allowed)
+    return (GRID if kernel.gamma == "loo" else np.ones(1)) / median()
 
 
 class Weighted(Kernel):

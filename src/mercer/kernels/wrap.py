@@ -1,5 +1,6 @@
 """Kernels made from others: constants, exponentials, Gaussians of distances in feature space, maps of the rows."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from mercer.kernels.pairs import Matrix, as_matrices, as_matrix, inner_products,
 from mercer.kernels.parameters import nonnegative
 from mercer.kernels.spread import median_distance
 from mercer.kernels.takes import Takes
-from mercer.kernels.vector import GRID, Gamma, unknown_word, unsettled
+from mercer.kernels.vector import Gamma, gammas_around, unsettled
 from mercer.rows.table import dense, n_rows, take
 from mercer.types import Array, Floats
 
@@ -125,11 +126,8 @@ class GaussianOf(Wrapped):
             raise KernelError(f"{self.kernel!r} stands for {len(inner)} kernels; set its parameters to numbers")
         if not isinstance(self.gamma, str):
             return [GaussianOf(inner[0], self.gamma)]
-        if self.gamma not in ("median", "loo"):
-            raise unknown_word(self, self.gamma, '"median", "loo"')
-        unit = 1.0 / _median_squared_distance(inner[0], X, weight)
-        grid = unit * (GRID if self.gamma == "loo" else np.ones(1))
-        return [GaussianOf(clone(inner[0]), float(gamma)) for gamma in grid]
+        gammas = gammas_around(self, lambda: _median_squared_distance(inner[0], X, weight), '"median", "loo"')
+        return [GaussianOf(clone(inner[0]), float(gamma)) for gamma in gammas]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         K = self._profile(squared_distances(self.kernel, X, Z))
@@ -208,7 +206,36 @@ class Bilinear(Kernel):
         return B.astype(X.dtype)
 
 
-class After(Wrapped):
+class Mapped(Wrapped):
+    """k(x, z) = l(f(x), f(z)): a kernel l that sees something else of the rows; abstract."""
+
+    @abstractmethod
+    def _seen(self, X: Matrix) -> Matrix:
+        """The rows as the inner kernel takes them."""
+
+    @property
+    def averages(self) -> bool:
+        return False
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        left = self._seen(X)
+        return self.kernel.block(left, left if Z is X else self._seen(Z))
+
+    def diag(self, X: Matrix) -> Floats:
+        return self.kernel.diag(self._seen(X))
+
+    def at(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._at, self.kernel.at(self._seen(Z)))
+
+    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        values = self.kernel.relatives(self._seen(X), self._seen(Z))
+        return lambda kernel: values(kernel.kernel)
+
+    def _at(self, at: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
+        return at(self._seen(X), room)
+
+
+class After(Mapped):
     """k(x, z) = l(f(x), f(z)): a kernel after a function of the rows.
 
     Parameters
@@ -217,7 +244,7 @@ class After(Wrapped):
         The kernel l.
     function : callable
         Takes n rows, as an array, list or columns, and returns n rows that l takes. It has no fitted state: the
-        same row must always become the same. Fitted models share it.
+        equal rows must give equal results. Fitted models share it.
 
     Examples
     --------
@@ -239,32 +266,11 @@ class After(Wrapped):
     def reads(self) -> tuple[Any, ...] | None:
         return None
 
-    @property
-    def averages(self) -> bool:
-        return False
-
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel after the function."""
-        return super().candidates(self._moved(X), weight)
+        return super().candidates(self._seen(X), weight)
 
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        moved = self._moved(X)
-        return self.kernel.block(moved, moved if Z is X else self._moved(Z))
-
-    def diag(self, X: Matrix) -> Floats:
-        return self.kernel.diag(self._moved(X))
-
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, self.kernel.at(self._moved(Z)))
-
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        values = self.kernel.relatives(self._moved(X), self._moved(Z))
-        return lambda kernel: values(kernel.kernel)
-
-    def _at(self, at: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
-        return at(self._moved(X), room)
-
-    def _moved(self, X: Matrix) -> Matrix:
+    def _seen(self, X: Matrix) -> Matrix:
         moved = self.function(X)
         if n_rows(moved) != n_rows(X):
             raise KernelError(f"the function made {n_rows(moved)} rows of {n_rows(X)}; return one for each row")

@@ -368,6 +368,7 @@ def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
 def settings_of(model: ResumableModel) -> Settings:
     """The parameters of a model, validated."""
     check_parameters(model)
+    _check_learned(model)
     return Settings(
         kernel=as_kernel(model.kernel).copy(),
         alpha=positive_or_loo("alpha", model.alpha),
@@ -383,10 +384,16 @@ def settings_of(model: ResumableModel) -> Settings:
     )
 
 
+def _check_learned(model: ResumableModel) -> None:
+    """What is learned before a fit is learned with the norm of the function as penalty."""
+    what = "relevance is" if model.relevance is not None else "weights of kernels are learned"
+    learned = model.relevance is not None or isinstance(as_kernel(model.kernel), WeightedSum)
+    if learned and model.penalty != "rkhs":
+        raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
+
+
 def _relevance_of(model: ResumableModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
-    if isinstance(as_kernel(model.kernel), WeightedSum) and model.penalty != "rkhs":
-        raise ValueError(f'weights of kernels are learned for penalty="rkhs", not {model.penalty!r}')
     if model.relevance is None:
         return None
     features = _features_of(model.relevance)
@@ -396,8 +403,6 @@ def _relevance_of(model: ResumableModel) -> Features | None:
             f"relevance chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, "
             'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'
         )
-    if model.penalty != "rkhs":
-        raise ValueError(f'relevance is for penalty="rkhs", not {model.penalty!r}')
     return features
 
 

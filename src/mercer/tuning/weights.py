@@ -33,10 +33,12 @@ CONSTANT = 1e-10
 # Penalties of the sum of kernels of variance one, in units of the number of rows.
 PENALTIES = np.logspace(-5.0, 1.0, 10)
 STEPS = 30
-# With larger norms, weights are equal to three digits.
+# Powers of larger norms would overflow, and weights are nearly equal already.
 MOST_NORM = 64.0
 # Smaller shares are zero.
 LEAST = 1e-4
+# Smaller eigenvalues, relative to the largest, of products of matrices in single precision are rounding errors.
+KNOWN = 1e-5
 # Matrices of all rows that a step holds, besides those of the kernels, of which there are up to three copies.
 MATRICES = 6
 COPIES = 3
@@ -46,14 +48,14 @@ SURE = 2.0
 
 @dataclass(frozen=True)
 class Weights(Learned):
-    """Shares (p,) of kernels in a sum of variance one, each of which has the variance ``unit`` (p,).
+    """Shares (p,) of ``kernels``, with numbers as parameters, in a sum of variance one; theirs are ``unit`` (p,).
 
     ``without`` are the shares learned without each part, empty if shares are equal; ``gain`` is what they gain
     against equal ones, None: it is not known.
     """
 
     kernel: WeightedSum
-    settled: list[Kernel]
+    kernels: list[Kernel]
     unit: Array
     shares: Array
     without: tuple[Array, ...] = ()
@@ -88,7 +90,7 @@ class Weights(Learned):
         return {"kernel_weights_": dict(zip(names, self.shares.tolist()))}
 
     def _sum(self, shares: Array) -> Kernel:
-        return self.kernel.of(self.settled, shares / self.unit)
+        return self.kernel.of(self.kernels, shares / self.unit)
 
 
 def learn_weights(
@@ -105,11 +107,11 @@ def learn_weights(
     used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS, max(2 * FOLDS, room))])
     some = evidence.some(used)
     _check_semidefinite(kernel)
-    settled = [_settled(each, some, rng, budget) for _, each in kernel.named]
-    rows, unit = _Kernels.of(settled, some, budget)
+    kernels = [_tuned(each, some, rng, budget) for _, each in kernel.named]
+    rows, unit = _Kernels.of(kernels, some, budget)
     equal, every = _equal(rows), np.full(n, -1)
-    if some.too_few or kernel.rule == "equal":
-        return Weights(every, kernel, settled, unit, equal)
+    if some.too_few or kernel.rule == "equal" or not rows.K.any():
+        return Weights(every, kernel, kernels, unit, equal)
     part = some.parts(rng)
     with progress("weights of kernels", None, verbose=verbose, unit="fits") as advance:
         taken = first = _Crossed.of(_equal, rows, part)
@@ -123,14 +125,14 @@ def learn_weights(
                 taken, gain = crossed, tried[-1]
         if taken is first:
             best = max(tried, key=lambda each: each.mean)
-            return Weights(every, kernel, settled, unit, equal, gain=best)
+            return Weights(every, kernel, kernels, unit, equal, gain=best)
         shares = taken.rule(rows)
         advance(1)
     every[used] = part
-    return Weights(every, kernel, settled, unit, shares, taken.without, gain)
+    return Weights(every, kernel, kernels, unit, shares, taken.without, gain)
 
 
-def _settled(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget) -> Kernel:
+def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget) -> Kernel:
     """A kernel with the parameters that are best for it alone, by the squared errors of small fits."""
     candidates = kernel.candidates(evidence.X, evidence.weight)
     if len(candidates) == 1:
@@ -228,12 +230,12 @@ class _Kernels:
         return losses
 
 
-Rule = Callable[[_Kernels], Array]
+Weigh = Callable[[_Kernels], Array]
 
 
-def rules_of(rule: str | float) -> list[Rule]:
+def rules_of(rule: str | float) -> list[Weigh]:
     """From kernels of variance one to shares (p,) that sum to one: the rules that are tried."""
-    rules: dict[str | float, list[Rule]] = {
+    rules: dict[str | float, list[Weigh]] = {
         "auto": [_by_alignment, _by_press],
         "loo": [_by_press],
         "alignment": [_by_alignment],
@@ -245,12 +247,12 @@ def rules_of(rule: str | float) -> list[Rule]:
 class _Crossed:
     """A rule, the shares it learns without each part of the rows, and the losses (n,) of the parts under these."""
 
-    rule: Rule
+    rule: Weigh
     without: tuple[Array, ...]
     losses: Array
 
     @classmethod
-    def of(cls, rule: Rule, rows: _Kernels, part: Indices) -> "_Crossed":
+    def of(cls, rule: Weigh, rows: _Kernels, part: Indices) -> "_Crossed":
         losses, without = np.empty(len(part)), []
         for f in range(FOLDS):
             others, own = np.flatnonzero(part != f), np.flatnonzero(part == f)
@@ -319,7 +321,7 @@ def _by_alignment(rows: _Kernels) -> Array:
     a = (flat @ (SY @ SY.T).ravel().astype(np.float32)).astype(np.float64)
     # The root of M, in the directions that single precision knows.
     M = eigen_psd((flat @ flat.T).astype(np.float64), noise=float(np.finfo(np.float32).eps) * len(rows.Y))
-    known = M.values > 1e-5 * M.values[-1]
+    known = M.values > KNOWN * M.values[-1]
     root, V = np.sqrt(M.values[known]), M.vectors[:, known]
     return _normalized(scipy.optimize.nnls(root[:, None] * V.T, (V.T @ a) / root)[0])
 
