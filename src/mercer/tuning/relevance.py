@@ -10,6 +10,7 @@ al. 2024, Science 383). Three things keep noise from being learned:
   differences are multiplied by the remaining share, their reliability (shrinkage toward equal features).
 * Each of three parts of the rows is predicted by fits whose relevances were learned without it. The round with the
   least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
+  The relevances are the means of those of its three fits: on eleven sets as good as those of a fit to all rows.
 
 Where there is a choice of kernels, relevances are those of the first one. The others are tried with them and
 without, and the parts decide again.
@@ -123,8 +124,8 @@ def learn_relevance(
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
-    O(rounds n³) for n rows: three fits to two thirds of them in each of three to seven rounds, six for each other
-    kernel, and one to all for each round that is taken.
+    O(rounds n³) for n rows: three fits to two thirds of them in each of three to seven rounds, and six for each
+    other kernel. What is taken is the mean of the shares learned without each part.
     """
     most = min(most, MOST_ROWS, max(2 * FOLDS, int((budget.n_bytes / (8.0 * MATRICES)) ** 0.5)))
     n = n_rows(evidence.X)
@@ -152,16 +153,12 @@ def learn_relevance(
             tried.append(_Tried(other, Gain.of(before, after, some)))
             advance(2 * FOLDS)
         taken = min(tried, key=lambda each: each.loss)
-        whole = _Rounds.of(some)
-        for _ in range(best if taken.surely else 0):
-            learner.extend(whole)
-            advance(1)
     every = np.full(n, -1)
     every[used] = part
-    rounds = len(whole.shares) - 1
+    rounds = best if taken.surely else 0
     without = tuple(path.shares[rounds] for path in paths)
     chosen = taken.kernel if taken.surely else kernel
-    return Relevance(every, chosen, whole.shares[-1], without, rounds, taken.gain)
+    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain)
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:
