@@ -2,8 +2,10 @@
 
 At most --rows training rows of each set, standardized, --splits random splits (of the IDA collection, partitions);
 test error and log-loss of classifiers, root mean squared error of regressors in units of the spread of the test
-targets; seconds. Then the mean rank of each method, and the mean ratio to the plain kernel.
+targets; seconds. Then the mean rank of each method, its mean ratio to the plain kernel, and its mean score between
+the worst method (0) and the best (1) of each set, with standard errors over sets.
 --store    keeps single figures in a file of comma-separated values, and goes on from those it has
+--picture  draws mean ranks into a file
 --million  what relevances add to the time of a fit to a million rows
 --honesty  labels without signal, and few relevant features: left-out scores of relevances against new rows
 """
@@ -16,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import scipy.linalg
 import scipy.optimize
@@ -27,7 +30,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
@@ -81,6 +85,9 @@ CLASSIFICATION = (*(f"ida/{name}" for name in IDA_NAMES), *TABLES, "adult")
 KINDS = ["rbf", "laplacian"]
 # gamma in units of 1 / (d Var X).
 GRID = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 1.0, 10.0]}
+OURS = ("plain", "choice", "relevance", "both", "press", "directions")
+# Other ways to relevances, measured if they are named.
+ALTERNATIVES = ("press", "directions")
 # A search of so many settings, by three folds.
 SETTINGS, FOLDS = 30, 3
 BOOSTING = {
@@ -133,6 +140,7 @@ def classifiers() -> dict[str, Any]:
         "relevance": KernelFisherClassifier(relevance="diagonal", random_state=0),
         "both": KernelFisherClassifier(KINDS, relevance="diagonal", random_state=0),
         "press": Press(KernelFisherClassifier),
+        "directions": Directions(KernelFisherClassifier),
         "boosting": boosted,
         "boosting, search": RandomizedSearchCV(
             boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, scoring="neg_log_loss", random_state=0
@@ -150,6 +158,7 @@ def regressors() -> dict[str, Any]:
         "relevance": KernelRidgeRegressor(relevance="diagonal", random_state=0),
         "both": KernelRidgeRegressor(KINDS, relevance="diagonal", random_state=0),
         "press": Press(KernelRidgeRegressor),
+        "directions": Directions(KernelRidgeRegressor),
         "boosting": boosted,
         "boosting, search": RandomizedSearchCV(boosted, BOOSTING, n_iter=SETTINGS, cv=FOLDS, random_state=0),
         "SVR, grid": Scaled(SVR(epsilon=0.05), GRID),
@@ -169,6 +178,44 @@ class Scaled:
         return GridSearchCV(self.model, grid, cv=FOLDS).fit(X, y)
 
 
+def centered_targets(model: Any, y: Array) -> Array:
+    """Indicators of the classes of a fitted classifier, or real targets (n, q), without their means."""
+    Y = np.eye(len(model.classes_))[np.searchsorted(model.classes_, y)] if hasattr(model, "classes_") else y
+    Y = np.reshape(Y, (len(y), -1)).astype(np.float64)
+    return Y - Y.mean(axis=0)
+
+
+def mapped(X: Array, A: Array) -> Array:
+    return X @ A
+
+
+class Directions:
+    """More than a gamma for each feature: rows are mapped by the root of the mean product of all derivatives.
+
+    As for single features, that of fits to random signs of the size of residuals is subtracted. One round.
+    """
+
+    DRAWS = 8
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def fit(self, X: Array, y: Array) -> Any:
+        plain = self.make(random_state=0).fit(X, y)
+        Y = centered_targets(plain, y)
+        K = RBF(gamma=plain.gamma_).block(X, X)
+        B = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K + plain.alpha_ * np.eye(len(K))), np.eye(len(K)))
+        size = np.mean((B @ Y / np.diag(B)[:, None]) ** 2, axis=0).sum()
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(Y), self.DRAWS))
+        slopes = [K * c @ X - (K @ c)[:, None] * X for c in (B @ np.column_stack([Y, signs])).T]
+        products = np.array([slope.T @ slope for slope in slopes])
+        q = Y.shape[1]
+        values, vectors = np.linalg.eigh(products[:q].sum(axis=0) - size * products[q:].mean(axis=0))
+        roots = np.sqrt(np.maximum(values, 0.0))
+        mapping = FunctionTransformer(mapped, kw_args={"A": vectors * (roots / roots.max())})
+        return make_pipeline(mapping, self.make(random_state=0)).fit(X, y)
+
+
 class Press:
     """Another way to find relevances: a gamma for each feature by gradients of PRESS, alpha of a plain fit.
 
@@ -181,9 +228,7 @@ class Press:
 
     def fit(self, X: Array, y: Array) -> Any:
         plain = self.make(random_state=0).fit(X, y)
-        Y = np.eye(len(plain.classes_))[np.searchsorted(plain.classes_, y)] if hasattr(plain, "classes_") else y
-        Y = np.reshape(Y, (len(y), -1)).astype(np.float64)
-        self.X, self.Y, self.alpha = X, Y - Y.mean(axis=0), plain.alpha_
+        self.X, self.Y, self.alpha = X, centered_targets(plain, y), plain.alpha_
         order = np.random.default_rng(0).permutation(len(y))
         self.held, self.used = np.split(order, [len(y) // 5])
         start = np.full(X.shape[1], np.log(plain.gamma_))
@@ -257,9 +302,9 @@ class Store:
 
 def compare(
     folder: Path, names: list[str], methods: list[str], rows: int, splits: int, jobs: int, store: Store
-) -> str:
-    """A line for each set: the first figure of every method, then the second, then seconds."""
-    lines, found = [], []
+) -> Array:
+    """Figures (sets, methods, splits, 3), those that are missing measured; prints a line for each set."""
+    found = []
     for name in names:
         tasks = [(name, rows, seed, method) for method in methods for seed in range(splits)]
         missing = [task for task in tasks if task not in store.found]
@@ -270,44 +315,60 @@ def compare(
             store.add(task, values)
         figures = np.array([store.found[task] for task in tasks]).reshape(len(methods), splits, 3)
         found.append(figures)
-        mean = figures.mean(axis=1)
-        digits = ".1f" if name in CLASSIFICATION else ".3f"
-        line = [
-            name,
-            *(f"{v:{digits}}" for v in mean[:, 0]),
-            *(f"{v:.3f}" for v in mean[:, 1]),
-            *(f"{v:.1f}" for v in mean[:, 2]),
-        ]
-        print("  " + " ".join(map(str, line)), flush=True)
-        lines.append(line)
-    units = ("error %", "log-loss", "s") if names[0] in CLASSIFICATION else ("RMSE", "1 - R²", "s")
-    header = ["set", *(f"{unit} {method}" for unit in units for method in methods)]
-    return table(lines, header) + "\n\n" + summary(np.array(found), methods, units)
+        print("  " + " ".join(line(name, figures)), flush=True)
+    return np.array(found)
+
+
+def line(name: str, figures: Array) -> list[str]:
+    """The first figure of every method, then the second, then seconds, as means over splits."""
+    mean = figures.mean(axis=1)
+    digits = ".1f" if name in CLASSIFICATION else ".3f"
+    formats = (digits, ".3f", ".1f")
+    return [name, *(f"{value:{form}}" for values, form in zip(mean.T, formats) for value in values)]
 
 
 def summary(found: Array, methods: list[str], units: tuple[str, ...]) -> str:
-    """Mean ranks, mean ratios to the first method, and on how many sets it is not beaten by a standard error."""
+    """Mean ranks, ratios and scores, and on how many sets a method is worse than the first by a standard error."""
     rows = []
     for k, unit in enumerate(units[:2]):
         mean = found[..., k].mean(axis=2)
-        rank = np.array([rankdata(values) for values in mean])
+        rank = ranks(found[..., k])
         ratio = np.log(np.maximum(mean, 1e-6) / np.maximum(mean[:, :1], 1e-6))
+        worst, best = mean.max(axis=1, keepdims=True), mean.min(axis=1, keepdims=True)
+        score = (worst - mean) / np.where(worst > best, worst - best, 1.0)
         error = found[..., k].std(axis=2, ddof=1) / found.shape[2] ** 0.5 if found.shape[2] > 1 else 0.0 * mean
         worse = mean > mean[:, :1] + np.maximum(error, error[:, :1])
         for j, method in enumerate(methods):
-            spread = rank[:, j].std(ddof=1) / len(rank) ** 0.5
-            rows.append(
-                [
-                    unit,
-                    method,
-                    f"{rank[:, j].mean():.2f} ± {spread:.2f}",
-                    f"{np.exp(ratio[:, j].mean()):.3f}",
-                    int(worse[:, j].sum()),
-                ]
-            )
-    return table(
-        rows, ["figure", "method", "mean rank", "mean ratio to plain", f"sets worse than plain, of {len(found)}"]
-    )
+            ratio_, score_ = np.exp(ratio[:, j].mean()), with_error(score[:, j])
+            rows.append([unit, method, with_error(rank[:, j]), f"{ratio_:.3f}", score_, int(worse[:, j].sum())])
+    of = f"sets worse than plain, of {len(found)}"
+    return table(rows, ["figure", "method", "mean rank", "mean ratio to plain", "mean score", of])
+
+
+def ranks(figures: Array) -> Array:
+    """Ranks (sets, methods) of means over splits of figures (sets, methods, splits)."""
+    return np.array([rankdata(values) for values in figures.mean(axis=2)])
+
+
+def with_error(values: Array) -> str:
+    """Mean and standard error over sets."""
+    spread = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return f"{values.mean():.2f} ± {spread:.2f}"
+
+
+def draw(panels: list[tuple[str, list[str], Array]], path: Path) -> None:
+    """A panel for each figure: mean ranks of methods with standard errors over sets, the best on top."""
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.4), layout="constrained")
+    for ax, (title, methods, rank) in zip(np.ravel(axes), panels):
+        mean, error = rank.mean(axis=0), rank.std(axis=0, ddof=1) / len(rank) ** 0.5
+        order = np.argsort(-mean)
+        ours = np.isin(np.array(methods)[order], OURS)
+        for y, (j, own) in enumerate(zip(order, ours)):
+            ax.errorbar(mean[j], y, xerr=error[j], fmt="o", capsize=3, color="C0" if own else "0.5")
+        ax.set_yticks(range(len(order)), np.array(methods)[order])
+        ax.set(title=title, xlabel=f"mean rank over {len(rank)} sets")
+        ax.grid(axis="x", alpha=0.3)
+    figure.savefig(path, dpi=110)
 
 
 def honesty(draws: int, jobs: int) -> str:
@@ -366,6 +427,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", help="some of them; default: all")
     parser.add_argument("--methods", nargs="+", help="some of them; default: all")
     parser.add_argument("--store", type=Path, help="file of single figures")
+    parser.add_argument("--picture", type=Path, help="file of a picture of mean ranks")
     parser.add_argument("--million", action="store_true")
     parser.add_argument("--honesty", action="store_true")
     parser.add_argument("--draws", type=int, default=30)
@@ -375,12 +437,24 @@ def main() -> None:
         print(honesty(args.draws, args.jobs), flush=True)
     if args.million:
         print(million(1_000_000, 1000), flush=True)
-    store = Store(args.store)
-    for every, models in ((CLASSIFICATION, classifiers()), (REGRESSION, regressors())):
+    store, panels = Store(args.store), []
+    for every, models, units in (
+        (CLASSIFICATION, classifiers(), ("error %", "log-loss", "s")),
+        (REGRESSION, regressors(), ("RMSE", "1 - R²", "s")),
+    ):
         names = [name for name in every if args.sets is None or name in args.sets]
-        methods = [method for method in models if args.methods is None or method in args.methods]
-        if args.data and names:
-            print(compare(args.data, names, methods, args.rows, args.splits, args.jobs, store) + "\n", flush=True)
+        usual = [method for method in models if method not in ALTERNATIVES]
+        methods = usual if args.methods is None else [method for method in models if method in args.methods]
+        if not args.data or not names:
+            continue
+        found = compare(args.data, names, methods, args.rows, args.splits, args.jobs, store)
+        header = ["set", *(f"{unit} {method}" for unit in units for method in methods)]
+        print(table([line(name, figures) for name, figures in zip(names, found)], header), end="\n\n")
+        print(summary(found, methods, units), end="\n\n", flush=True)
+        shown = units[:2] if every is CLASSIFICATION else units[:1]
+        panels += [(unit, methods, ranks(found[..., k])) for k, unit in enumerate(shown)]
+    if args.picture and panels:
+        draw(panels, args.picture)
 
 
 if __name__ == "__main__":

@@ -239,11 +239,13 @@ def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     (tmp_path / "regression").mkdir()
     X = rng.normal(size=(60, 3))
     np.savez(tmp_path / "regression" / "abalone.npz", X=X, y=X[:, 0] ** 2)
-    sets = ["--sets", "ida/heart", "abalone", "--splits", 2]
-    lines = run("tabular.py", "--data", tmp_path, *sets, "--methods", "plain", "relevance", "linear").splitlines()
+    some = ["--sets", "ida/heart", "abalone", "--splits", 2, "--methods", "plain", "relevance", "linear"]
+    picture = tmp_path / "ranks.png"
+    lines = run("tabular.py", "--data", tmp_path, *some, "--picture", picture).splitlines()
     assert sum(line.startswith(("ida/heart ", "abalone ")) for line in lines) == 2
     ranks = [line.split() for line in lines if line.startswith(("error %", "log-loss", "RMSE", "1 - R²"))]
     assert len(ranks) == 12
+    assert picture.stat().st_size > 0
 
 
 def test_invariances_are_measured_with_and_without_copies(tmp_path):
