@@ -69,8 +69,20 @@ def texts(rng, n):
     return [" ".join(rng.choice(["to", "be", "or", "not", "that", "is"], size)) for size in rng.integers(0, 6, n)]
 
 
+def learned(kernel, rows):
+    """The kernel as other rows set it."""
+    (kernel,) = kernel.candidates(rows(np.random.default_rng(7), 40))
+    return kernel
+
+
+ON_TEXTS = [
+    BagOfWords(idf=None),
+    BagOfWords("char", (1, 3), sublinear=True, idf=None),
+    learned(BagOfWords(topics="rows"), texts),
+    learned(Normalized(BagOfWords(topics=3)), texts),
+]
 STRUCTURES = [
-    *((kernel, texts) for kernel in (BagOfWords(idf=None), BagOfWords("char", (1, 3), sublinear=True, idf=None))),
+    *((kernel, texts) for kernel in ON_TEXTS),
     *((kernel, words) for kernel in ON_STRINGS),
     *((kernel, collections) for kernel in ON_SETS),
     *((kernel, bags) for kernel in (MeanMap(RBF(gamma=0.5)), Normalized(MeanMap(RBF(gamma=0.5) + Linear())))),
@@ -157,7 +169,9 @@ def test_rows_may_be_in_a_tuple_or_an_array(kernel, X, Z):
 
 def test_clone_pickle_and_expression_give_the_same_kernel(kernel, X, Z):
     K = kernel.block(X, Z)
-    for twin in (clone(kernel), pickle.loads(pickle.dumps(kernel)), eval(repr(kernel), vars(names))):
+    # What rows have set cannot be written.
+    written = [] if "<" in repr(kernel) else [eval(repr(kernel), vars(names))]
+    for twin in (clone(kernel), pickle.loads(pickle.dumps(kernel)), *written):
         assert repr(twin) == repr(kernel)
         assert_array_equal(twin.block(X, Z), K)
     assert type(kernel).__name__ in kernel._repr_html_()

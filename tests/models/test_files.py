@@ -125,6 +125,8 @@ BAGS = [np.arange(2.0 * n).reshape(n, 2) for n in range(1, 7)]
 TREES = [("S", ("A", word[0]), ("B", word[-1])) for word in WORDS]
 OBJECT_KERNELS = [
     (BagOfWords("char", (1, 2)), WORDS),
+    (BagOfWords("char", (1, 2), topics="rows"), WORDS),
+    (BagOfWords("char", (1, 2), topics=2), WORDS),
     (Intersection(), SETS),
     (SharedSubsets(), SETS),
     (Tanimoto(), SETS),

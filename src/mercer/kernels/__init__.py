@@ -9,7 +9,7 @@ from mercer.kernels.resolve import as_kernel
 from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
 from mercer.kernels.strings import KmerSpectrum, Mismatch
 from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
-from mercer.kernels.text import BagOfWords, TermWeights
+from mercer.kernels.text import BagOfWords, TermTopics, TermWeights
 from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
     ANOVA,
@@ -65,6 +65,7 @@ __all__ = [
     "Subtrees",
     "Sum",
     "Tanimoto",
+    "TermTopics",
     "TermWeights",
     "WeightedSum",
     "Wendland",
