@@ -14,10 +14,13 @@ from mercer.centers import Given
 from mercer.kernels import (
     RBF,
     BagOfWords,
+    FisherKernel,
+    HiddenMarkov,
     Intersection,
     KmerSpectrum,
     Linear,
     LocalAlignment,
+    MarginalizedKernel,
     MeanMap,
     Mismatch,
     Normalized,
@@ -34,7 +37,15 @@ def words(rng, n):
     return ["".join(rng.choice(list("acgt"), size)) for size in rng.integers(0, 12, n)]
 
 
+HIDDEN = HiddenMarkov([0.6, 0.4], [[0.7, 0.3], [0.2, 0.8]], [[0.3, 0.3, 0.2, 0.2], [0.1, 0.1, 0.7, 0.1]], "acgt")
 ON_STRINGS = [
+    FisherKernel(HIDDEN, whiten=None),
+    MarginalizedKernel(HIDDEN),
+    Normalized(MarginalizedKernel(HIDDEN)),
+    Normalized(LocalAlignment()),
+    Subsequence(length=20),
+    KmerSpectrum(k=20),
+    KmerSpectrum(k=1000, min_k=3, decay=0.5),
     KmerSpectrum(k=2),
     KmerSpectrum(k=4, min_k=2, decay=0.7),
     Mismatch(k=3, mismatches=1, alphabet="acgt"),
@@ -84,6 +95,7 @@ ON_TEXTS = [
 STRUCTURES = [
     *((kernel, texts) for kernel in ON_TEXTS),
     *((kernel, words) for kernel in ON_STRINGS),
+    (learned(FisherKernel("markov", size=2, whiten="full"), words), words),
     *((kernel, collections) for kernel in ON_SETS),
     *((kernel, bags) for kernel in (MeanMap(RBF(gamma=0.5)), Normalized(MeanMap(RBF(gamma=0.5) + Linear())))),
     *((kernel, forest) for kernel in (Subtrees(0.5), Subtrees(rooted=True), Normalized(Subtrees()))),

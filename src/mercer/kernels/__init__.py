@@ -4,6 +4,8 @@ from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.choice import OneOf
 from mercer.kernels.columns import Nominal, OnColumns
 from mercer.kernels.compact import Wendland
+from mercer.kernels.densities import HiddenMarkov, Mixture
+from mercer.kernels.generative import FisherKernel, MarginalizedKernel, Whitening
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
 from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
@@ -36,8 +38,10 @@ __all__ = [
     "Conformal",
     "Constant",
     "Exp",
+    "FisherKernel",
     "FromCallable",
     "GaussianOf",
+    "HiddenMarkov",
     "Intersection",
     "InverseMultiquadric",
     "Kernel",
@@ -45,9 +49,11 @@ __all__ = [
     "Laplacian",
     "Linear",
     "LocalAlignment",
+    "MarginalizedKernel",
     "Matern",
     "MeanMap",
     "Mismatch",
+    "Mixture",
     "Nominal",
     "Normalized",
     "OnColumns",
@@ -69,6 +75,7 @@ __all__ = [
     "TermWeights",
     "WeightedSum",
     "Wendland",
+    "Whitening",
     "as_kernel",
     "pairwise",
 ]
