@@ -16,12 +16,15 @@ from mercer.kernels import (
     Conformal,
     Constant,
     Exp,
+    FisherKernel,
     FromCallable,
     GaussianOf,
     InverseMultiquadric,
     Laplacian,
     Linear,
+    MarginalizedKernel,
     Matern,
+    Mixture,
     Nominal,
     Normalized,
     OnColumns,
@@ -32,6 +35,8 @@ from mercer.kernels import (
 )
 
 MIXED = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]]
+
+MIXTURE = Mixture([0.4, 0.6], [[0.0] * 4, [0.0, 1.0, -1.0, 0.5]], [[1.0] * 4, [0.5, 1.0, 2.0, 1.0]])
 
 
 def half(X):
@@ -89,6 +94,10 @@ KERNELS = [
     OnColumns(RBF(gamma=0.3), [3, 0], lengths=[2.0, 0.5]),
     OnColumns(RBF(gamma=0.3), [0, 2], lengths=None) * OnColumns(Nominal(gamma=1.0), [1, 3]) + Linear(),
     OnColumns(FromCallable(linear_kernel, psd=True), [1, 2]),
+    FisherKernel(MIXTURE, whiten=None),
+    Normalized(FisherKernel(MIXTURE, whiten=[0.5] * 18)),
+    MarginalizedKernel(MIXTURE),
+    Normalized(MarginalizedKernel(MIXTURE)) + Linear(),
     OnColumns(OnColumns(Linear(), [1], lengths=None) + OnColumns(Nominal(gamma=None), [0]), [2, 3]),
 ]
 

@@ -230,3 +230,30 @@ def test_one_long_string_does_not_pad_the_short_ones():
 def test_costs_of_gaps_are_not_negative():
     with pytest.raises(KernelError, match="must not be negative"):
         LocalAlignment(gap=-1.0).block(["ab"], ["ab"])
+
+
+def test_normalized_local_alignments_of_long_strings_are_finite():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("acgt"), size)) for size in (900, 1300, 40)]
+    assert np.isinf(LocalAlignment().diag(X)[1])
+    K = Normalized(LocalAlignment()).block(X, X)
+    assert_allclose(np.diag(K), 1.0, rtol=1e-10)
+    assert np.isfinite(K).all()
+    assert (K[~np.eye(3, dtype=bool)] < 0.01).all()
+
+
+def test_scaled_local_alignments_are_the_values_themselves():
+    X = ["acgtacgtacgtacgtacgtacgtacgtacgt" * 4, "acgtacct" * 9, "ttacg", ""]
+    kernel = LocalAlignment(beta=1.0)
+    # Sums are scaled at 1e60, long before they are too large.
+    assert kernel.diag(X)[0] > 1e80
+    norms = np.sqrt(kernel.diag(X))
+    K = kernel.block(X, X)
+    assert_allclose(Normalized(kernel).block(X, X), K / np.outer(norms, norms), rtol=1e-11)
+
+
+@pytest.mark.parametrize("kernel", [KmerSpectrum(10**6), Subsequence(10**6), Subsequence(1000)], ids=str)
+def test_lengths_beyond_all_strings_cost_nothing(kernel):
+    X = ["a" * 200, "ab" * 50, ""]
+    assert_array_equal(kernel.block(X, X), np.zeros((3, 3)))
+    assert_array_equal(kernel.diag(X), np.zeros(3))

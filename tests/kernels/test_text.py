@@ -84,3 +84,75 @@ def test_parameters_that_make_no_kernel_are_refused(kernel, words):
 def test_unknown_words_for_weights_are_refused():
     with pytest.raises(KernelError, match='pass "rows"'):
         BagOfWords(idf="best").candidates(TEXTS)
+
+
+def counted(**params):
+    """The kernel of TEXTS with these parameters, and that of their weighted words alone."""
+    (plain,) = BagOfWords().candidates(TEXTS)
+    (kernel,) = BagOfWords(idf=plain.idf, **params).candidates(TEXTS)
+    return kernel, plain
+
+
+def test_cooccurrence_kernel_of_training_rows_is_the_squared_matrix():
+    kernel, plain = counted(topics="rows")
+    new = ["a red cat", "mat zebra"]
+    K = plain.block(TEXTS, TEXTS)
+    assert_allclose(kernel.block(TEXTS, TEXTS), K @ K, rtol=1e-12, atol=1e-14)
+    assert_allclose(kernel.block(new, TEXTS), plain.block(new, TEXTS) @ K, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_latent_semantic_kernel_is_kernel_pca_without_centering(k):
+    kernel, plain = counted(topics=k)
+    new = ["a red cat", "mat zebra"]
+    values, V = np.linalg.eigh(plain.block(TEXTS, TEXTS))
+    V = V[:, -k:] / np.sqrt(values[-k:])
+    scores, fresh = (plain.block(rows, TEXTS) @ V for rows in (TEXTS, new))
+    assert_allclose(kernel.block(TEXTS, TEXTS), scores @ scores.T, rtol=1e-8, atol=1e-12)
+    assert_allclose(kernel.block(new, TEXTS), fresh @ scores.T, rtol=1e-8, atol=1e-12)
+
+
+def test_few_topics_of_many_texts_are_those_of_the_whole_decomposition():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice([f"w{i}" for i in range(60)], 8)) for _ in range(40)]
+    (few,) = BagOfWords(topics=3).candidates(texts)
+    (many,) = BagOfWords(topics=30).candidates(texts)
+    overlap = few.topics.S.T @ many.topics.S
+    assert_allclose(np.abs(overlap[:, :3]), np.eye(3), atol=1e-7)
+    assert_allclose(overlap[:, 3:], 0.0, atol=1e-7)
+
+
+def test_as_many_topics_as_directions_change_nothing_between_training_rows():
+    kernel, plain = counted(topics=100)
+    assert kernel.topics.S.shape[1] <= len(TEXTS)
+    assert_allclose(kernel.block(TEXTS, TEXTS), plain.block(TEXTS, TEXTS), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("topics", ["rows", 2])
+def test_weight_is_repetition_of_topics(topics):
+    weight = [1, 2, 0, 1, 3, 1]
+    (weighted,) = BagOfWords(topics=topics).candidates(TEXTS, weight)
+    (repeated,) = BagOfWords(topics=topics).candidates(np.repeat(np.array(TEXTS, dtype=object), weight))
+    assert_allclose(weighted.block(TEXTS, TEXTS), repeated.block(TEXTS, TEXTS), rtol=1e-10, atol=1e-12)
+
+
+def test_texts_without_words_have_no_topics():
+    (kernel,) = BagOfWords(topics=3).candidates(["", "!"])
+    assert_array_equal(kernel.block(["", "cat"], ["cat"]), np.zeros((2, 1)))
+
+
+def test_one_of_several_text_kernels_is_chosen():
+    texts = [f"{a} {b} {c}" for a in ("the", "one") for b in ("cat", "dog") for c in ("sat", "ran", "is red")]
+    model = KernelFisherClassifier([BagOfWords(), BagOfWords("char", (1, 2)), BagOfWords(topics=4)])
+    assert model.fit(texts, ["cat" in text for text in texts]).kernel_.settled
+
+
+@pytest.mark.parametrize(("topics", "words"), [("many", 'topics="many"'), (0, "topics=0"), (1.5, "topics=1.5")])
+def test_topics_that_cannot_be_are_refused(topics, words):
+    with pytest.raises(KernelError, match=words):
+        BagOfWords(topics=topics).candidates(TEXTS)
+
+
+def test_topics_need_rows():
+    with pytest.raises(KernelError, match="topics=3 are determined from data"):
+        BagOfWords(idf=None, topics=3).block(TEXTS, TEXTS)

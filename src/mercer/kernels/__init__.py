@@ -4,12 +4,14 @@ from mercer.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.choice import OneOf
 from mercer.kernels.columns import Nominal, OnColumns
 from mercer.kernels.compact import Wendland
+from mercer.kernels.densities import HiddenMarkov, Mixture
+from mercer.kernels.generative import FisherKernel, MarginalizedKernel, Whitening
 from mercer.kernels.precomputed import FromCallable, Precomputed, pairwise
 from mercer.kernels.resolve import as_kernel
 from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
 from mercer.kernels.strings import KmerSpectrum, Mismatch
 from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
-from mercer.kernels.text import BagOfWords, TermWeights
+from mercer.kernels.text import BagOfWords, TermTopics, TermWeights
 from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
     ANOVA,
@@ -36,8 +38,10 @@ __all__ = [
     "Conformal",
     "Constant",
     "Exp",
+    "FisherKernel",
     "FromCallable",
     "GaussianOf",
+    "HiddenMarkov",
     "Intersection",
     "InverseMultiquadric",
     "Kernel",
@@ -45,9 +49,11 @@ __all__ = [
     "Laplacian",
     "Linear",
     "LocalAlignment",
+    "MarginalizedKernel",
     "Matern",
     "MeanMap",
     "Mismatch",
+    "Mixture",
     "Nominal",
     "Normalized",
     "OnColumns",
@@ -65,9 +71,11 @@ __all__ = [
     "Subtrees",
     "Sum",
     "Tanimoto",
+    "TermTopics",
     "TermWeights",
     "WeightedSum",
     "Wendland",
+    "Whitening",
     "as_kernel",
     "pairwise",
 ]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Matrix, integer_power
+from mercer.kernels.pairs import Matrix, integer_power, mirror, precision_of
 from mercer.kernels.parameters import integer, nonnegative
 from mercer.kernels.takes import Takes, TakesRows
 from mercer.types import Floats
@@ -136,6 +136,18 @@ def gradient_of(kernel: Kernel, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
         raise KernelError(f"derivatives of {kernel} are not known; use a kernel on vectors, or a sum of them")
     slopes: Floats = kernel.gradient(X, Z, coef)
     return slopes
+
+
+class LogValued(ABC):
+    """A kernel whose values are not negative, but may be too large or small for floating point; abstract."""
+
+    @abstractmethod
+    def log_at(self, Z: Matrix) -> Callable[..., Floats]:
+        """X -> log k(x_i, z_j), (n, m), with work that depends only on Z done once; picklable."""
+
+    @abstractmethod
+    def log_diag(self, X: Matrix) -> Floats:
+        """log k(x_i, x_i), (n,)."""
 
 
 class Grid(Sequence[Kernel]):
@@ -470,11 +482,16 @@ class Normalized(Wrapped):
         self.kernel = kernel
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
+        if isinstance(self.kernel, LogValued):
+            K = self.at(Z)(X)
+            return mirror(K) if Z is X else K
         left = self._inverse_norms(X)
         right = left if Z is X else self._inverse_norms(Z)
         return _onto(np.multiply, self.kernel.block(X, Z), np.outer(left, right))
 
     def at(self, Z: Matrix) -> Callable[..., Floats]:
+        if isinstance(self.kernel, LogValued):
+            return partial(_from_logs, self.kernel, self.kernel.log_at(Z), self.kernel.log_diag(Z))
         return partial(self._normalized_at, self.kernel.at(Z), self._inverse_norms(Z))
 
     def _normalized_at(
@@ -483,6 +500,8 @@ class Normalized(Wrapped):
         return _onto(np.multiply, at(X, room), np.outer(self._inverse_norms(X), right))
 
     def diag(self, X: Matrix) -> Floats:
+        if isinstance(self.kernel, LogValued):
+            return np.asarray(np.isfinite(self.kernel.log_diag(X)), precision_of(X))
         norms = self._inverse_norms(X)
         return (norms > 0).astype(norms.dtype)
 
@@ -501,6 +520,15 @@ def _relative(kernel: Kernel, values: list[Callable[[Kernel], Floats]]) -> Float
     """The block of a pointwise kernel from those of its components."""
     assert isinstance(kernel, Pointwise)
     return kernel._combined(value(part) for value, part in zip(values, kernel._kernels()))
+
+
+def _from_logs(
+    kernel: LogValued, at: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
+) -> Floats:
+    """exp(log l(x, z) - (log l(x, x) + log l(z, z)) / 2), (n, m), where ``right`` (m,) is log l(z, z)."""
+    left = kernel.log_diag(X)
+    logs = at(X) - 0.5 * np.add.outer(*(np.where(np.isfinite(own), own, np.inf) for own in (left, right)))
+    return np.asarray(np.exp(logs), precision_of(X))
 
 
 def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:

@@ -48,11 +48,11 @@ class Vocabulary(Protocol):
     """The features that some centers have, one column for each."""
 
     def features(self, X: Objects) -> list[Matrix]:
-        """Features of the rows X in these columns, as CSR (n, v), in one or several parts."""
+        """Features (n, v) of the rows X in these columns, CSR or dense, in one or several parts."""
 
 
 class Counting(Structured):
-    """k(x, z) = phi(x)'phi(z) with sparse features phi; abstract.
+    """k(x, z) = phi(x)'phi(z) with features phi that can be listed, mostly sparse; abstract.
 
     Only features of the centers matter. They are found once, and a block costs the features of its rows and one
     product of sparse matrices, which pays for the features that two rows share and not for pairs of rows.
@@ -72,7 +72,7 @@ class Counting(Structured):
 
 def _transposed(F: Matrix) -> Matrix:
     """F' (v, m), dense if many of its entries are not zero."""
-    if F.nnz >= DENSE * F.shape[0] * F.shape[1]:
+    if not is_sparse(F) or F.nnz >= DENSE * F.shape[0] * F.shape[1]:
         return np.ascontiguousarray(dense(F).T)
     return F.T.tocsr()
 

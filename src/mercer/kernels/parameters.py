@@ -1,7 +1,16 @@
 """Validation of single parameters; done when a kernel is used, because constructors only store."""
 
+from typing import Any, Self
+
 from mercer import gate
 from mercer.errors import KernelError
+
+
+class SetByRows:
+    """A parameter that rows have set once, and that nobody changes: copies of a kernel share it; abstract."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 def integer(name: str, value: object, *, least: int) -> int:

@@ -220,7 +220,15 @@ class KmerSpectrum(Counting):
         shortest = k if self.min_k is None else integer("min_k", self.min_k, least=1)
         if shortest > k:
             raise KernelError(f"min_k={shortest} is more than k={k}; it must be at most k")
-        return KmerColumns.of(Z, shortest, k, positive("decay", self.decay))
+        decay, longest = positive("decay", self.decay), longest_of(Z)
+        if shortest > longest:
+            return KmerColumns(np.zeros(0, np.uint32), {}, 1, 1, decay)
+        return KmerColumns.of(Z, shortest, min(k, longest), decay)
+
+
+def longest_of(X: Objects) -> int:
+    """The number of characters of the longest string."""
+    return max(map(len, strings(X)), default=0)
 
 
 def settled_length(name: str, value: object) -> int:
@@ -237,8 +245,7 @@ def lengths_to_try(kernel: Kernel, name: str, X: Objects, least: int, most: int)
         return [kernel]
     if value != "loo":
         raise KernelError(f'{name}="{value}" is not known; pass an integer or "loo"')
-    longest = int(Letters.of(X).sizes.max(initial=0))
-    tried = range(least, max(least, min(most, longest)) + 1)
+    tried = range(least, max(least, min(most, longest_of(X))) + 1)
     return [clone(kernel).set_params(**{name: length}) for length in tried]
 
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.gate import number
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, LogValued
 from mercer.kernels.features import Objects, Structured
 from mercer.kernels.pairs import mirror
 from mercer.kernels.parameters import finite, positive
-from mercer.kernels.strings import Letters, digits, lengths_to_try, settled_length
+from mercer.kernels.strings import Letters, digits, lengths_to_try, longest_of, settled_length
 from mercer.types import Array, Floats, Indices
 
 Codes = NDArray[np.int32]
@@ -33,6 +33,8 @@ ROWS = 256
 FEW = 16
 # Codes after the end of strings: those of rows differ from those of centers.
 ROW_END, CENTER_END = -1, -2
+# After every so many characters, sums of alignments above this number are divided by it.
+EVERY, LARGE = 8, 1e60
 
 
 class PairwiseStrings(Structured):
@@ -46,27 +48,33 @@ class PairwiseStrings(Structured):
         """k (...) of strings S (length, ...) and T (length, ...), whose other axes are broadcast."""
 
     def at(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(self._compared, Z)
+        return partial(self._compared, self._values, Z)
 
-    def _compared(self, Z: Objects, X: Objects, room: Floats | None = None) -> Floats:
-        """All pairs, slab by slab; if X is Z, only those of the upper triangle."""
+    def _compared(
+        self, values: Callable[[Codes, Codes], Array], Z: Objects, X: Objects, room: Floats | None = None
+    ) -> Floats:
+        """A function of all pairs, slab by slab; if X is Z, only those of the upper triangle."""
         rows, centers = Letters.of(X), Letters.of(Z)
         i, j = (np.argsort(letters.sizes, kind="stable") for letters in (rows, centers))
         K = np.zeros((len(i), len(j)))
         for part, others in _slabs(rows.sizes[i], centers.sizes[j], upper=Z is X):
             s, t = rows.padded(ROW_END, i[part]).T, centers.padded(CENTER_END, j[others]).T
-            K[part, others] = self._values(s[:, :, None], t[:, None, :])
+            K[part, others] = values(s[:, :, None], t[:, None, :])
         found = np.empty_like(K)
         found[np.ix_(i, j)] = mirror(K) if Z is X else K
         return found
 
     def diag(self, X: Objects) -> Floats:
+        return self._with_itself(self._values, X)
+
+    def _with_itself(self, values: Callable[[Codes, Codes], Array], X: Objects) -> Floats:
+        """A function of each string and itself."""
         letters = Letters.of(X)
         order = np.argsort(letters.sizes, kind="stable")
         found = np.zeros(len(order))
         for some in _cuts(letters.sizes[order], SLAB):
             s, t = (letters.padded(end, order[some]).T for end in (ROW_END, CENTER_END))
-            found[order[some]] = self._values(s, t)
+            found[order[some]] = values(s, t)
         return found
 
 
@@ -146,7 +154,7 @@ class Subsequence(PairwiseStrings):
         letters = Letters.of(Z)
         alphabet = letters.distinct()
         cells = max(p - 1, 1) * (len(letters.code) / max(letters.n_objects, 1)) ** 2
-        if len(alphabet) ** p > max(FEATURES, min(FEATURES_PER_CELL * cells, MOST_FEATURES)):
+        if p > longest_of(Z) or len(alphabet) ** p > max(FEATURES, min(FEATURES_PER_CELL * cells, MOST_FEATURES)):
             return super().at(Z)
         return partial(_multiplied, GapFeatures(alphabet, p, decay).of(Z))
 
@@ -157,6 +165,8 @@ class Subsequence(PairwiseStrings):
         """
         p, decay = settled_length("length", self.length), _share("decay", self.decay)
         shape = np.broadcast_shapes(S.shape[1:], T.shape[1:])
+        if p > min(len(S), len(T)):
+            return np.zeros(shape)
         before = np.zeros((p - 1, len(T), *shape))
         total, running, room = np.zeros((3, *shape))
         for s in S:
@@ -289,13 +299,13 @@ class Substrings(PairwiseStrings):
         return np.asarray(total.sum(axis=0))
 
 
-class LocalAlignment(PairwiseStrings):
+class LocalAlignment(LogValued, PairwiseStrings):
     """k(s, t) = sum over local alignments of exp(beta score): the local alignment kernel.
 
     An alignment pairs characters of s and t in order; its score is ``match`` or ``mismatch`` for each pair, minus
     ``gap`` for each gap and ``extension`` for each further character of it. For large beta, log(k) / beta is the
-    Smith-Waterman score. Values grow exponentially with length: compare ``Normalized(LocalAlignment())``.
-    O(|s| |t|) for a pair of strings.
+    Smith-Waterman score. Values grow exponentially with length: compare ``Normalized(LocalAlignment())``, which is
+    computed from logarithms and works for every length. O(|s| |t|) for a pair of strings.
 
     Saigo, Vert, Ueda and Akutsu (2004), "Protein homology detection using string alignment kernels".
 
@@ -328,26 +338,47 @@ class LocalAlignment(PairwiseStrings):
         self.gap = gap
         self.extension = extension
 
+    def log_at(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(self._compared, self._log_values, Z)
+
+    def log_diag(self, X: Objects) -> Floats:
+        return self._with_itself(self._log_values, X)
+
     def _values(self, S: Codes, T: Codes) -> Array:
+        values, logs = self._scaled_values(S, T)
+        with np.errstate(over="ignore"):
+            return np.asarray(values * np.exp(logs))
+
+    def _log_values(self, S: Codes, T: Codes) -> Array:
+        values, logs = self._scaled_values(S, T)
+        return np.asarray(np.log(values) + logs)
+
+    def _scaled_values(self, S: Codes, T: Codes) -> tuple[Array, Array]:
         """M(i, j) = exp(beta score) (1 + M + U + V)(i - 1, j - 1), and the kernel is 1 + the sum of M.
 
         U(i, j) = g M(i - 1, j) + e U(i - 1, j) ends in a gap of t, V(i, j) = g (M + U)(i, j - 1) + e V(i, j - 1)
-        in one of s, with g and e the exponentials of -beta times the costs.
+        in one of s, with g and e the exponentials of -beta times the costs. Where sums become large, they and the
+        1 are divided by a number, whose logarithm is the second result.
         """
         equal, other, g, e = self._weights()
         shape = np.broadcast_shapes(S.shape[1:], T.shape[1:])
         M, U, V = np.zeros((3, len(T) + 1, *shape))
-        total = np.zeros((len(T), *shape))
+        total, one, logs = np.zeros((len(T), *shape)), np.ones(shape), np.zeros(shape)
         inside = (T != CENTER_END).astype(np.float64)
-        for s in S:
-            before = 1.0 + M[:-1] + U[:-1] + V[:-1]
+        for i, s in enumerate(S):
+            before = one + M[:-1] + U[:-1] + V[:-1]
             U *= e
             U += g * M
             M[1:] = before * (other + (equal - other) * _equal(s, T)) * (inside * (s != ROW_END))
             total += M[1:]
             for j in range(1, len(T) + 1):
                 V[j] = g * (M[j - 1] + U[j - 1]) + e * V[j - 1]
-        return 1.0 + np.asarray(total.sum(axis=0))
+            if i % EVERY == EVERY - 1 and (largest := total.max(axis=0, initial=0.0)).max(initial=0.0) > LARGE:
+                factor = np.where(largest > LARGE, largest, 1.0)
+                for table in (M, U, V, total, one):
+                    table /= factor
+                logs += np.log(factor)
+        return one + np.asarray(total.sum(axis=0)), logs
 
     def _weights(self) -> tuple[float, float, float, float]:
         """Factors of a match, a mismatch, a gap and its extension."""
