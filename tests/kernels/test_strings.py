@@ -94,6 +94,24 @@ def test_spectrum_is_exact_where_the_number_of_substrings_exceeds_all_integers(r
     assert_array_equal(kernel.block(rows, rows), inner(lambda s: substrings(s, [20]), rows, rows))
 
 
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 3), (2, 2), (1, 40)])
+def test_aligned_substrings_count_where_they_start_at_the_same_place(rng, shortest, longest):
+    rows = ["".join(rng.choice(list("AC"), size)) for size in rng.integers(0, 45, 12)]
+    centers = [*rows[:5], "G" + rows[6], rows[7][:20]]
+    kernel = KmerSpectrum(k=longest, min_k=shortest, decay=0.9, aligned=True)
+
+    def naive(s, t):
+        return sum(
+            0.81**size * (s[i : i + size] == t[i : i + size])
+            for size in range(shortest, longest + 1)
+            for i in range(min(len(s), len(t)) - size + 1)
+        )
+
+    expected = [[naive(s, t) for t in centers] for s in rows]
+    assert_allclose(kernel.block(rows, centers), expected, rtol=1e-12)
+    assert_allclose(kernel.diag(rows), [naive(s, s) for s in rows], rtol=1e-12)
+
+
 @pytest.mark.parametrize("direct", [0, counted.DIRECT])
 @pytest.mark.parametrize(("k", "m"), [(1, 0), (2, 1), (3, 1), (3, 2)])
 def test_mismatch_kernel_equals_sum_over_all_kmers(monkeypatch, rng, direct, k, m):

@@ -47,6 +47,7 @@ ON_STRINGS = [
     KmerSpectrum(k=20),
     KmerSpectrum(k=1000, min_k=3, decay=0.5),
     KmerSpectrum(k=2),
+    KmerSpectrum(k=3, min_k=1, aligned=True),
     KmerSpectrum(k=4, min_k=2, decay=0.7),
     Mismatch(k=3, mismatches=1, alphabet="acgt"),
     Subsequence(length=2, decay=0.6),
