@@ -27,7 +27,8 @@ class WeightedSum(Composite):
         "alignment": the sum of kernels that is most like the targets (Cortes, Mohri and Rostamizadeh 2012, JMLR
         13, Proposition 9); many weights are zero. "loo": the least sum of squared leave-one-out residuals (PRESS),
         by its gradient. "equal": all the same. "auto": equal weights, unless held-out rows are predicted
-        better, by more than two standard errors, with those of alignment or of leave-one-out. A number p
+        better, by more than two standard errors, with those of alignment or of leave-one-out; then the better
+        of the two. A number p
         >= 1: the norm of weights in the primal problem (Kloft, Brefeld, Sonnenburg and Zien 2011, JMLR 12): 1 is
         sparse, with large values weights are nearly equal.
 

@@ -31,7 +31,7 @@ MOST_ROWS = 1000
 # A kernel that varies by less, relative to its values, is constant.
 CONSTANT = 1e-10
 # Penalties of the sum of kernels of variance one, in units of the number of rows.
-PENALTIES = np.logspace(-5.0, 1.0, 10)
+PENALTIES = np.logspace(-7.0, 1.0, 13)
 STEPS = 30
 # Powers of larger norms would overflow, and weights are nearly equal already.
 MOST_NORM = 64.0
@@ -114,22 +114,24 @@ def learn_weights(
         return Weights(every, kernel, kernels, unit, equal)
     part = some.parts(rng)
     with progress("weights of kernels", None, verbose=verbose, unit="fits") as advance:
-        taken = first = _Crossed.of(_equal, rows, part)
-        tried: list[Gain] = []
+        first = _Crossed.of(_equal, rows, part)
+        tried: list[tuple[_Crossed, Gain]] = []
         for rule in rules_of(kernel.rule):
             crossed = _Crossed.of(rule, rows, part)
             advance(FOLDS)
-            tried.append(Gain.of(first.losses, crossed.losses, some))
-            more = Gain.of(taken.losses, crossed.losses, some)
-            if kernel.rule != "auto" or more.mean > SURE * more.error:
-                taken, gain = crossed, tried[-1]
-        if taken is first:
-            best = max(tried, key=lambda each: each.mean)
-            return Weights(every, kernel, kernels, unit, equal, gain=best)
+            tried.append((crossed, Gain.of(first.losses, crossed.losses, some)))
+        taken, gain = max(tried, key=lambda each: _certain(each[1], kernel.rule))
+        if not _certain(gain, kernel.rule)[0]:
+            return Weights(every, kernel, kernels, unit, equal, gain=gain)
         shares = taken.rule(rows)
         advance(1)
     every[used] = part
     return Weights(every, kernel, kernels, unit, shares, taken.without, gain)
+
+
+def _certain(gain: Gain, rule: str | float) -> tuple[bool, float]:
+    """Whether weights are certainly better than equal ones, or were asked for; and by how much."""
+    return rule != "auto" or gain.mean > SURE * gain.error, gain.mean
 
 
 def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget) -> Kernel:
