@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from mercer import (
     KernelFisherClassifier,
@@ -22,6 +24,7 @@ from mercer.kernels import (
     OneOf,
     Polynomial,
     Precomputed,
+    WeightedSum,
     as_kernel,
 )
 from mercer.kernels.base import kind_of
@@ -122,3 +125,38 @@ def test_kinds_do_not_depend_on_numbers():
     assert kind_of(RBF(1.0) + Linear()) == kind_of(RBF(2.0) + Linear())
     assert kind_of(RBF(1.0) + Linear()) != kind_of(Laplacian(1.0) + Linear())
     assert kind_of(FromCallable(np.dot)) != kind_of(RBF())
+
+
+@pytest.mark.parametrize("container", [dict, list])
+def test_parameters_of_parts_have_names(container):
+    kernel = WeightedSum(container({"wide": RBF(gamma=0.1), "all": RBF() + Linear()}.items()), "equal")
+    assert kernel.get_params()["wide__gamma"] == 0.1
+    assert set(kernel.get_params(deep=False)) == {"parts", "weights"}
+    twin = clone(kernel).set_params(wide__gamma=2.0, all__rbf__gamma=3.0, weights="loo")
+    assert isinstance(twin.parts, container)
+    assert dict(twin.named)["wide"].gamma == 2.0
+    assert dict(twin.named)["all"].parts[0][1].gamma == 3.0
+    assert twin.weights == "loo"
+    assert kernel.get_params()["wide__gamma"] == 0.1
+    twin.set_params(wide=Laplacian(gamma=1.0))
+    assert dict(twin.named)["wide"].gamma == 1.0
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        twin.set_params(narrow__gamma=1.0)
+    with pytest.raises(KernelError, match='not be "parts" or "weights"'):
+        WeightedSum({"weights": RBF()}).named
+
+
+def test_kernels_of_a_choice_are_named_after_their_classes():
+    choice = OneOf([RBF(gamma=1.0), Laplacian(), 2.0 * RBF()]).set_params(rbf_2__scale=3.0, laplacian=Linear())
+    expected = ["RBF(gamma=1.0)", "Linear()", "Scaled(kernel=RBF(), scale=3.0)"]
+    assert [str(kernel) for kernel in choice.kernels] == expected
+    assert choice.get_params()["rbf__gamma"] == 1.0
+
+
+def test_grid_search_reaches_the_parts(X):
+    y = np.sin(6.0 * X[:, 0])
+    kernel = WeightedSum({"a": RBF(gamma=[1.0, 0.0, 0.0, 0.0]), "b": Linear()}, "equal")
+    for model, name in ((kernel, "kernel__a"), (OneOf([RBF(gamma=0.01)]), "kernel__rbf")):
+        gammas = [[0.001, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]]
+        search = GridSearchCV(KernelRidgeRegressor(model, alpha=0.1), {f"{name}__gamma": gammas}, cv=3).fit(X, y)
+        assert search.best_params_ == {f"{name}__gamma": gammas[1]}

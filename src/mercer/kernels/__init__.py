@@ -11,6 +11,7 @@ from mercer.kernels.resolve import as_kernel
 from mercer.kernels.sets import Intersection, MeanMap, SharedSubsets, Tanimoto
 from mercer.kernels.strings import KmerSpectrum, Mismatch
 from mercer.kernels.subsequences import LocalAlignment, Subsequence, Substrings
+from mercer.kernels.telling import feature_weights
 from mercer.kernels.text import BagOfWords, TermTopics, TermWeights
 from mercer.kernels.trees import Subtrees
 from mercer.kernels.vector import (
@@ -77,5 +78,6 @@ __all__ = [
     "Wendland",
     "Whitening",
     "as_kernel",
+    "feature_weights",
     "pairwise",
 ]

@@ -138,12 +138,12 @@ def gradient_of(kernel: Kernel, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
     return slopes
 
 
-class LogValued(ABC):
-    """A kernel whose values are not negative, but may be too large or small for floating point; abstract."""
+class Normable(ABC):
+    """A kernel whose values may be too large or small for floating point, unless normalized; abstract."""
 
     @abstractmethod
-    def log_at(self, Z: Matrix) -> Callable[..., Floats]:
-        """X -> log k(x_i, z_j), (n, m), with work that depends only on Z done once; picklable."""
+    def cosines_at(self, Z: Matrix) -> Callable[..., Floats]:
+        """(X, room=None) -> k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), or 0 if a root is 0; picklable."""
 
     @abstractmethod
     def log_diag(self, X: Matrix) -> Floats:
@@ -271,7 +271,37 @@ class Pointwise(Composite):
         return self._combined(at(X, space) for at, space in zip(values, rooms))
 
 
-class Composition(Pointwise):
+class Parted(Composite):
+    """A kernel of several kernels with names, by which their parameters can be set and searched; abstract."""
+
+    @abstractmethod
+    def _named(self) -> Parts:
+        """Names and kernels."""
+
+    @abstractmethod
+    def _rename(self, parts: Parts) -> None:
+        """Store these kernels, under the same names, in place of the own ones."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The own parameters; if deep also every part by its name and its parameters as ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        for name, kernel in self._named() if deep else []:
+            inner = kernel.get_params(deep=True).items()
+            params |= {name: kernel, **{f"{name}__{key}": value for key, value in inner}}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set own parameters, a part by its name, or a parameter of a part as ``name__parameter``."""
+        for key in super().get_params(deep=False):
+            setattr(self, key, params.pop(key, getattr(self, key)))
+        named = self._named()
+        if any(name in params for name, _ in named):
+            self._rename([(name, params.pop(name, kernel)) for name, kernel in named])
+        super().set_params(**params)
+        return self
+
+
+class Composition(Parted, Pointwise):
     """A kernel made of named parts; abstract."""
 
     def __init__(self, parts: Parts) -> None:
@@ -283,21 +313,11 @@ class Composition(Pointwise):
         choices = [kernel.candidates(X, weight) for _, kernel in self.parts]
         return Grid(choices, lambda chosen: type(self)(list(zip(names, chosen))))
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """``parts``; if deep also every part by its name and every parameter as ``name__parameter``."""
-        params: dict[str, Any] = {"parts": self.parts}
-        if deep:
-            for name, kernel in self.parts:
-                params[name] = kernel
-                params |= {f"{name}__{key}": value for key, value in kernel.get_params(deep=True).items()}
-        return params
+    def _named(self) -> Parts:
+        return self.parts
 
-    def set_params(self, **params: Any) -> Self:
-        """Set ``parts``, a part by its name, or a parameter as ``name__parameter``."""
-        self.parts = params.pop("parts", self.parts)
-        self.parts = [(name, params.pop(name, kernel)) for name, kernel in self.parts]
-        super().set_params(**params)
-        return self
+    def _rename(self, parts: Parts) -> None:
+        self.parts = parts
 
     def _kernels(self) -> list[Kernel]:
         """The parts without their names, after checking both."""
@@ -312,13 +332,14 @@ def check_kernels(owner: str, kernels: Iterable[Any]) -> None:
             raise KernelError(f"{owner} contains {kernel!r}; pass kernels, such as RBF()")
 
 
-def check_names(owner: str, names: list[str]) -> None:
+def check_names(owner: str, names: list[str], parameters: Iterable[str] = ("parts",)) -> None:
     """Names of parts differ, and can be told from those of parameters."""
     if not names:
         raise KernelError(f"{owner} has no parts; pass at least one (name, kernel)")
     for name in names:
-        if name == "parts" or "__" in name or names.count(name) > 1:
-            raise KernelError(f'a part is named "{name}"; names must differ, contain no "__", and not be "parts"')
+        if name in parameters or "__" in name or names.count(name) > 1:
+            others = " or ".join(f'"{each}"' for each in parameters)
+            raise KernelError(f'a part is named "{name}"; names must differ, contain no "__", and not be {others}')
 
 
 class Sum(Differentiable, Composition):
@@ -482,7 +503,7 @@ class Normalized(Wrapped):
         self.kernel = kernel
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
-        if isinstance(self.kernel, LogValued):
+        if isinstance(self.kernel, Normable):
             K = self.at(Z)(X)
             return mirror(K) if Z is X else K
         left = self._inverse_norms(X)
@@ -490,8 +511,9 @@ class Normalized(Wrapped):
         return _onto(np.multiply, self.kernel.block(X, Z), np.outer(left, right))
 
     def at(self, Z: Matrix) -> Callable[..., Floats]:
-        if isinstance(self.kernel, LogValued):
-            return partial(_from_logs, self.kernel, self.kernel.log_at(Z), self.kernel.log_diag(Z))
+        if isinstance(self.kernel, Normable):
+            cosines: Callable[..., Floats] = self.kernel.cosines_at(Z)
+            return cosines
         return partial(self._normalized_at, self.kernel.at(Z), self._inverse_norms(Z))
 
     def _normalized_at(
@@ -500,7 +522,7 @@ class Normalized(Wrapped):
         return _onto(np.multiply, at(X, room), np.outer(self._inverse_norms(X), right))
 
     def diag(self, X: Matrix) -> Floats:
-        if isinstance(self.kernel, LogValued):
+        if isinstance(self.kernel, Normable):
             return np.asarray(np.isfinite(self.kernel.log_diag(X)), precision_of(X))
         norms = self._inverse_norms(X)
         return (norms > 0).astype(norms.dtype)
@@ -522,13 +544,10 @@ def _relative(kernel: Kernel, values: list[Callable[[Kernel], Floats]]) -> Float
     return kernel._combined(value(part) for value, part in zip(values, kernel._kernels()))
 
 
-def _from_logs(
-    kernel: LogValued, at: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
-) -> Floats:
-    """exp(log l(x, z) - (log l(x, x) + log l(z, z)) / 2), (n, m), where ``right`` (m,) is log l(z, z)."""
-    left = kernel.log_diag(X)
-    logs = at(X) - 0.5 * np.add.outer(*(np.where(np.isfinite(own), own, np.inf) for own in (left, right)))
-    return np.asarray(np.exp(logs), precision_of(X))
+def cosines_from_logs(logs: Floats, left: Floats, right: Floats) -> Floats:
+    """exp(log k(x, z) - (log k(x, x) + log k(z, z)) / 2), (n, m), from these logarithms (n, m), (n,) and (m,)."""
+    norms = np.add.outer(*(np.where(np.isfinite(own), 0.5 * own, np.inf) for own in (left, right)))
+    return np.asarray(np.exp(logs - norms))
 
 
 def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
@@ -550,21 +569,25 @@ def _scaled(kernel: Kernel, scale: float) -> Scaled:
 
 def named_parts(kernel: Kernel, kind: type[Composition]) -> Parts:
     """The parts of a sum or a product; any other kernel is its own only part."""
-    return kernel.parts if isinstance(kernel, kind) else [(_name(kernel), kernel)]
+    return kernel.parts if isinstance(kernel, kind) else [(name_of(kernel), kernel)]
 
 
 def _joined(kind: type[Composition], *kernels: Kernel) -> Parts:
     """The parts of all kernels under distinct names; a composition of the same kind is flattened."""
+    return distinctly_named([part for kernel in kernels for part in named_parts(kernel, kind)])
+
+
+def distinctly_named(pairs: Parts) -> Parts:
+    """The same kernels, where a name that occurs again has a number."""
     parts: dict[str, Kernel] = {}
-    for kernel in kernels:
-        for name, part in named_parts(kernel, kind):
-            parts[_free_name(name, parts)] = part
+    for name, kernel in pairs:
+        parts[_free_name(name, parts)] = kernel
     return list(parts.items())
 
 
-def _name(kernel: Kernel) -> str:
+def name_of(kernel: Kernel) -> str:
     """The class name in lower case; for a multiple, power or normalized kernel that of the inner kernel."""
-    return _name(kernel.kernel) if isinstance(kernel, Wrapped) else type(kernel).__name__.lower()
+    return name_of(kernel.kernel) if isinstance(kernel, Wrapped) else type(kernel).__name__.lower()
 
 
 def _free_name(name: str, taken: dict[str, Kernel]) -> str:

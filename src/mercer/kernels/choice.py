@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from mercer.errors import KernelError
-from mercer.kernels.base import Composite, Kernel, check_kernels
+from mercer.kernels.base import Kernel, Parted, Parts, check_kernels, distinctly_named, name_of
 from mercer.kernels.pairs import Matrix
 from mercer.types import Floats
 
 
-class OneOf(Composite):
+class OneOf(Parted):
     """One of several kernels, chosen together with its parameters.
 
     Its candidates are those of all of them; after a fit, ``kernel_`` is the chosen one. A list of kernels or names
-    as the ``kernel`` of a model means the same.
+    as the ``kernel`` of a model means the same. Kernels are named after their classes, as in sums:
+    ``rbf__gamma`` or ``rbf_2__gamma`` can be set and searched.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ class OneOf(Composite):
     >>> from mercer.kernels import RBF, Laplacian
     >>> OneOf([RBF(), Laplacian("median")]).candidates([[0.0], [2.0]])[-1]
     Laplacian(gamma=0.5)
+    >>> OneOf([RBF(), Laplacian()]).set_params(rbf__gamma=2.0).kernels[0]
+    RBF(gamma=2.0)
     """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -36,6 +39,12 @@ class OneOf(Composite):
             raise KernelError("OneOf has no kernels to choose from; pass at least one")
         check_kernels("OneOf", self.kernels)
         return list(self.kernels)
+
+    def _named(self) -> Parts:
+        return distinctly_named([(name_of(each), each) for each in self.kernels if isinstance(each, Kernel)])
+
+    def _rename(self, parts: Parts) -> None:
+        self.kernels = [kernel for _, kernel in parts]
 
     @property
     def settled(self) -> bool:

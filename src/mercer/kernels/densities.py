@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 
 from mercer.errors import KernelError
+from mercer.kernels.base import cosines_from_logs
 from mercer.kernels.features import Objects
 from mercer.kernels.pairs import as_matrix
 from mercer.kernels.parameters import SetByRows
@@ -51,8 +52,12 @@ class Generative(SetByRows, ABC):
         """Derivatives (n, p) of log P(x_i) with respect to all parameters, as if they were free of constraints."""
 
     @abstractmethod
-    def log_marginal(self, Z: Any, X: Any) -> Array:
-        """log sum_h P(x_i | h) P(z_j | h) P(h) over hidden states h, (n, m)."""
+    def marginal(self, Z: Any, X: Any) -> Array:
+        """k(x_i, z_j) = sum_h P(x_i | h) P(z_j | h) P(h) over hidden states h, (n, m)."""
+
+    @abstractmethod
+    def cosines(self, Z: Any, X: Any) -> Array:
+        """k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), (n, m), also where k is too large or small."""
 
     @abstractmethod
     def log_marginal_diag(self, X: Any) -> Array:
@@ -156,13 +161,19 @@ class Mixture(Generative):
         parts = ratio, share * z, share * (z * z - 1.0)
         return np.concatenate([part.reshape(len(z), np.prod(part.shape[1:], dtype=int)) for part in parts], axis=1)
 
-    def log_marginal(self, Z: Any, X: Any) -> Array:
-        """log sum_c w_c P(x_i | c) P(z_j | c), (n, m), O(n m k)."""
-        left, right = self._log_densities(X), self._log_densities(Z)
-        tops = [logs.max(axis=1, initial=-np.inf)[:, None] for logs in (left, right)]
-        product = (np.exp(left - tops[0]) * self._arrays()[0]) @ np.exp(right - tops[1]).T
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(product) + tops[0] + tops[1].T)
+    def marginal(self, Z: Any, X: Any) -> Array:
+        """sum_c w_c P(x_i | c) P(z_j | c), (n, m), O(n m k)."""
+        with np.errstate(over="ignore"):
+            return self._roots(X, 0.0) @ self._roots(Z, 0.0).T
+
+    def cosines(self, Z: Any, X: Any) -> Array:
+        """The same, of rows divided by their norms."""
+        left, right = (self._roots(rows, 0.5 * self.log_marginal_diag(rows)[:, None]) for rows in (X, Z))
+        return np.asarray(left @ right.T)
+
+    def _roots(self, X: Any, norm: Array | float) -> Array:
+        """sqrt(w_c) P(x_i | c) / exp(norm), (n, k)."""
+        return np.asarray(np.exp(self._log_densities(X) - norm) * np.sqrt(self._arrays()[0]))
 
     def log_marginal_diag(self, X: Any) -> Array:
         """log sum_c w_c P(x_i | c)², (n,)."""
@@ -277,7 +288,16 @@ class HiddenMarkov(Generative):
             found[some] = passes.scores()
         return found
 
-    def log_marginal(self, Z: Any, X: Any) -> Array:
+    def marginal(self, Z: Any, X: Any) -> Array:
+        """k of strings of the same length, 0 for others; O(k² length) for a pair."""
+        return np.exp(self._log_marginal(Z, X))
+
+    def cosines(self, Z: Any, X: Any) -> Array:
+        """From logarithms."""
+        diagonals = self.log_marginal_diag(X), self.log_marginal_diag(Z)
+        return np.asarray(cosines_from_logs(self._log_marginal(Z, X), *diagonals))
+
+    def _log_marginal(self, Z: Any, X: Any) -> Array:
         """Of all hidden states of strings of the same length; log 0 for others; O(k² length) for a pair."""
         rows, centers = Letters.of(X), Letters.of(Z)
         found = np.full((rows.n_objects, centers.n_objects), -np.inf)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from mercer.errors import KernelError
-from mercer.kernels.base import Kernel, LogValued
+from mercer.kernels.base import Kernel, Normable
 from mercer.kernels.densities import Generative, HiddenMarkov, Mixture, some_rows
 from mercer.kernels.features import Counting, Structured
 from mercer.kernels.pairs import Matrix, precision_of
@@ -173,13 +173,13 @@ class FisherKernel(FromModel, Counting):
         )
 
 
-class MarginalizedKernel(LogValued, FromModel):
+class MarginalizedKernel(Normable, FromModel):
     """k(x, z) = sum_h P(x | h) P(z | h) P(h): the probability that a hidden h makes both rows, independently.
 
     h is the component of a mixture of Gaussians, or all hidden states of a string; strings of different length
     have nothing in common. O(k) for a pair of vectors and a mixture of k components, O(k² L) for a pair of strings
     of length L and k states. Densities may be too small or large for floating point: use
-    ``Normalized(MarginalizedKernel())``, which is computed from logarithms.
+    ``Normalized(MarginalizedKernel())``, which is computed without them.
 
     Watkins (2000), "Dynamic alignment kernels"; Shawe-Taylor and Cristianini (2004), section 12.1.
 
@@ -205,20 +205,19 @@ class MarginalizedKernel(LogValued, FromModel):
         """The kernel, with a model of the rows X."""
         return [self] if self.settled else [clone(self).set_params(model=self._learned(X, weight))]
 
-    def log_at(self, Z: Any) -> Callable[..., Floats]:
-        return partial(self._settled_model().log_marginal, Z)
+    def cosines_at(self, Z: Any) -> Callable[..., Floats]:
+        return partial(_in_precision, partial(self._settled_model().cosines, Z))
 
     def log_diag(self, X: Any) -> Floats:
         return self._settled_model().log_marginal_diag(X)
 
     def at(self, Z: Any) -> Callable[..., Floats]:
-        return partial(_exponentials, self.log_at(Z))
+        return partial(_in_precision, partial(self._settled_model().marginal, Z))
 
     def diag(self, X: Any) -> Floats:
-        return _exponentials(self.log_diag, X)
+        return np.exp(_in_precision(self.log_diag, X))
 
 
-def _exponentials(logs: Callable[..., Floats], X: Any, room: Floats | None = None) -> Floats:
-    """exp(logs(X)), in the precision of X."""
-    with np.errstate(over="ignore"):
-        return np.exp(logs(X)).astype(precision_of(X), copy=False)
+def _in_precision(values: Callable[..., Floats], X: Any, room: Floats | None = None) -> Floats:
+    """values(X), in the precision of X."""
+    return values(X).astype(precision_of(X), copy=False)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.gate import number
-from mercer.kernels.base import Kernel, LogValued
+from mercer.kernels.base import Kernel, Normable, cosines_from_logs
 from mercer.kernels.features import Objects, Structured
 from mercer.kernels.pairs import mirror
 from mercer.kernels.parameters import finite, positive
@@ -299,7 +299,7 @@ class Substrings(PairwiseStrings):
         return np.asarray(total.sum(axis=0))
 
 
-class LocalAlignment(LogValued, PairwiseStrings):
+class LocalAlignment(Normable, PairwiseStrings):
     """k(s, t) = sum over local alignments of exp(beta score): the local alignment kernel.
 
     An alignment pairs characters of s and t in order; its score is ``match`` or ``mismatch`` for each pair, minus
@@ -338,8 +338,11 @@ class LocalAlignment(LogValued, PairwiseStrings):
         self.gap = gap
         self.extension = extension
 
-    def log_at(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(self._compared, self._log_values, Z)
+    def cosines_at(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(self._cosines, Z, self.log_diag(Z))
+
+    def _cosines(self, Z: Objects, right: Floats, X: Objects, room: Floats | None = None) -> Floats:
+        return cosines_from_logs(self._compared(self._log_values, Z, X), self.log_diag(X), right)
 
     def log_diag(self, X: Objects) -> Floats:
         return self._with_itself(self._log_values, X)

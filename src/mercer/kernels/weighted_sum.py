@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from mercer.errors import KernelError
 from mercer.gate import choice, number
-from mercer.kernels.base import Composite, Kernel, Sum, check_kernels, check_names
+from mercer.kernels.base import Kernel, Parted, Parts, Sum, check_kernels, check_names
 from mercer.kernels.pairs import Matrix
 from mercer.types import Floats
 
 RULES = ("auto", "alignment", "loo", "equal")
 
 
-class WeightedSum(Composite):
+class WeightedSum(Parted):
     """k(x, z) = sum_p w_p k_p(x, z) with weights w_p >= 0 that a fit learns (multiple kernel learning, MKL).
 
     Weights are learned from at most 1000 rows, after all kernels have been scaled to the same variance in feature
@@ -22,7 +22,7 @@ class WeightedSum(Composite):
     Parameters
     ----------
     parts : dict, or list of (str, Kernel)
-        Names and kernels.
+        Names and kernels; parameters of a kernel can be set and searched as ``name__parameter``.
     weights : "auto", "alignment", "loo", "equal" or float, default="auto"
         "alignment": the sum of kernels that is most like the targets (Cortes, Mohri and Rostamizadeh 2012, JMLR
         13, Proposition 9); many weights are zero. "loo": the least sum of squared leave-one-out residuals (PRESS),
@@ -53,10 +53,10 @@ class WeightedSum(Composite):
     @property
     def named(self) -> list[tuple[str, Kernel]]:
         """Names and kernels, checked."""
-        parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
-        if any(isinstance(part, Kernel) for part in parts):
+        parts = self._named()
+        if not parts and len(self.parts):
             raise KernelError("WeightedSum contains kernels without names; pass a dict, or pairs (name, kernel)")
-        check_names("WeightedSum", [name for name, _ in parts])
+        check_names("WeightedSum", [name for name, _ in parts], ("parts", "weights"))
         check_kernels("WeightedSum", [kernel for _, kernel in parts])
         return parts
 
@@ -71,6 +71,13 @@ class WeightedSum(Composite):
         """The sum with these kernels and weights (p,), without those of weight zero."""
         parts = zip(self.named, kernels, weights)
         return Sum([(name, kernel * float(weight)) for (name, _), kernel, weight in parts if weight > 0.0])
+
+    def _named(self) -> Parts:
+        parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
+        return parts if not any(isinstance(part, Kernel) for part in parts) else []
+
+    def _rename(self, parts: Parts) -> None:
+        self.parts = dict(parts) if isinstance(self.parts, Mapping) else parts
 
     def _kernels(self) -> list[Kernel]:
         return [kernel for _, kernel in self.named]

@@ -19,6 +19,7 @@ from mercer.kernels.takes import Takes
 from mercer.models.validation import check_stored
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
+from mercer.rows.source import parquet_rows
 from mercer.rows.table import as_table, holds_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.fit import Settings
@@ -54,11 +55,21 @@ def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None, *, first:
 
     Column names of the ``first`` rows are stored; later, other columns raise an error before anything is read.
     """
-    names = getattr(model, "feature_names_in_", None)
-    if y is None and isinstance(X, str | Path) and names is not None:
-        return ParquetRows(X, columns=list(names), weight=weight)
+    if isinstance(X, str | Path):
+        X, y, weight = _files(model, X, y, weight), None, None
     (keep_names if first else check_names)(model, feature_names(X, y, weight))
     return as_rows(X, y, weight)
+
+
+def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
+    """Rows of Parquet files as the kernel takes them; columns by name if it has names for them."""
+    kernel, known = getattr(model, "kernel", None), getattr(model, "feature_names_in_", None)
+    form, columns = "array", None if y is not None or known is None else list(known)
+    if isinstance(kernel, Kernel):
+        named = kernel.takes == "columns" and any(isinstance(name, str) for name in kernel.reads or ())
+        form = "columns" if named else "list" if kernel.takes == "objects" else "array"
+        columns = list(kernel.reads or ()) if named else columns
+    return parquet_rows(path, y, weight, columns=columns, form=form)
 
 
 def check_names(model: Any, names: tuple[Any, ...] | None) -> None:

@@ -8,18 +8,21 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
+from mercer.rows.columns import read_columns
 from mercer.types import Indices
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
 # Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
+# What X of a block may be.
+FORMS = ("array", "columns", "list")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class ParquetRows(LocalRows):
         blocks start at the first of them.
     block_rows : int
         Number of rows per block; the last block may be smaller.
+    form : {"array", "columns", "list"}
+        What X of a block is: an array of numbers (b, d); named columns of numbers and names, for kernels
+        :class:`~mercer.kernels.OnColumns`; or a list of the values of one column, such as strings.
     """
 
     path: str | Path
@@ -69,9 +75,12 @@ class ParquetRows(LocalRows):
     columns: Sequence[str] | None = None
     rows: tuple[int, int] | None = None
     block_rows: int = BLOCK_ROWS
+    form: Literal["array", "columns", "list"] = "array"
 
     def __post_init__(self) -> None:
         check_block_rows(self.block_rows)
+        if self.form not in FORMS:
+            raise ValueError(f'form={self.form!r}; it must be "array", "columns" or "list"')
         start, stop = self._range
         if not 0 <= start <= stop <= sum(self._layout.counts):
             raise ValueError(
@@ -114,7 +123,10 @@ class ParquetRows(LocalRows):
         _check_alike(files, [_restricted(schema, names) for schema in schemas])
         kinds = {name: schemas[0][name] for name in used}
         _check_labels(self._targets, self.weight, kinds)
-        return _Layout(files, counts, features, _common_type(features, kinds), kinds)
+        if self.form == "list":
+            _check_one(features)
+        dtype = _common_type(features, kinds) if self.form == "array" else np.float64
+        return _Layout(files, counts, features, dtype, kinds)
 
     @property
     def _targets(self) -> tuple[str, ...]:
@@ -154,12 +166,21 @@ class ParquetRows(LocalRows):
 
     def _block(self, batch: Any, first: int) -> Block:
         """X, y and weight of a pyarrow table."""
-        X = np.empty((batch.num_rows, len(self._layout.features)), dtype=self._layout.dtype)
-        for j, name in enumerate(self._layout.features):
-            X[:, j] = self._values(batch, name, first)
         y = [self._values(batch, name, first) for name in self._targets]
         weight = None if self.weight is None else self._values(batch, self.weight, first).astype(np.float64)
-        return Block(X, self._target_of(y), weight, first)
+        return Block(self._features_of(batch, first), self._target_of(y), weight, first)
+
+    def _features_of(self, batch: Any, first: int) -> Any:
+        """X of a pyarrow table: an array, named columns, or a list."""
+        features = self._layout.features
+        if self.form == "columns":
+            return read_columns(batch, features)
+        if self.form == "list":
+            return _without_nulls(self.path, batch, features[0], first).to_pylist()
+        X = np.empty((batch.num_rows, len(features)), dtype=self._layout.dtype)
+        for j, name in enumerate(features):
+            X[:, j] = self._values(batch, name, first)
+        return X
 
     def _target_of(self, y: list[NDArray[Any]]) -> NDArray[Any] | None:
         if self.target is None:
@@ -167,16 +188,22 @@ class ParquetRows(LocalRows):
         return y[0] if isinstance(self.target, str) else np.column_stack(y)
 
     def _values(self, batch: Any, name: str, first: int) -> NDArray[Any]:
-        column = batch.column(name)
-        if column.null_count:
-            last = first + batch.num_rows - 1
-            raise ValueError(
-                f"column {name!r} of {self.path} has {column.null_count} nulls in rows {first} to {last}; fill "
-                "them or drop those rows"
-            )
+        column = _without_nulls(self.path, batch, name, first)
         with _naming(f"column {name!r} of {self.path}"):
             array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return array
+
+
+def _without_nulls(path: str | Path, batch: Any, name: str, first: int) -> Any:
+    """A column of a pyarrow table, whose first row has the number ``first``."""
+    column = batch.column(name)
+    if column.null_count:
+        last = first + batch.num_rows - 1
+        raise ValueError(
+            f"column {name!r} of {path} has {column.null_count} nulls in rows {first} to {last}; fill "
+            "them or drop those rows"
+        )
+    return column
 
 
 def _parquet() -> Any:
@@ -307,6 +334,15 @@ def _check_labels(targets: Sequence[str], weight: str | None, schema: dict[str, 
         raise ValueError(f"column {weight!r} is of type {schema[weight]}, which is not numeric; cast it")
 
 
+def _check_one(features: tuple[str, ...]) -> None:
+    """Rows that are objects are in one column."""
+    if len(features) != 1:
+        raise ValueError(
+            f"a row is one object, but X has {len(features)} columns, {', '.join(features)}; name one of them: "
+            'ParquetRows(path, columns=[...], target=..., form="list"), or use kernels OnColumns'
+        )
+
+
 def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.floating[Any]]:
     """float32 if all columns are, float64 for all other numeric types."""
     if not features:
@@ -315,7 +351,7 @@ def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.f
         if not _is_number(schema[name]):
             raise ValueError(
                 f"column {name!r} is of type {schema[name]}, which is not numeric; cast it to float64, or exclude "
-                "it with columns=[...]"
+                "it with columns=[...]; only kernels on strings and on named columns take it as it is"
             )
     return np.float32 if {schema[name] for name in features} == {"float"} else np.float64
 

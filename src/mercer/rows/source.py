@@ -38,8 +38,7 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     2
     """
     if isinstance(X, str | Path):
-        _refuse_values(y, weight)
-        return _where_files_are_read(ParquetRows(X, target=y, weight=weight, block_rows=block_rows))
+        return _where_files_are_read(parquet_rows(X, y, weight, block_rows=block_rows))
     engine = _engine_of(X)
     if engine is not None:
         return ENGINES[engine](X, y, weight, block_rows=block_rows)
@@ -49,6 +48,12 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     if is_table(X):
         return MemoryRows(as_table(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows cannot be read from {type(X).__name__}; pass {ACCEPTED}")
+
+
+def parquet_rows(path: str | Path, y: Any = None, weight: Any = None, **options: Any) -> ParquetRows:
+    """Rows of a Parquet path, whose ``y`` and ``weight`` must be names of columns."""
+    _refuse_values(y, weight)
+    return ParquetRows(path, target=y, weight=weight, **options)
 
 
 def outside_memory(X: Any) -> bool:

@@ -1,0 +1,108 @@
+"""Models of strings and of named columns, fitted to Parquet files in passes over blocks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.centers import Given
+from mercer.kernels import RBF, Intersection, KmerSpectrum, Nominal, Normalized, OnColumns
+from mercer.rows import ParquetRows
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet files here")
+pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: no Parquet files here")
+
+
+@pytest.fixture
+def columns():
+    rng = np.random.default_rng(0)
+    strings = ["".join(rng.choice(list("acgt"), size)) for size in rng.integers(3, 12, 120)]
+    size, color = rng.normal(size=120), rng.choice(["red", "blue"], 120).tolist()
+    label = ["yes" if s.count("a") > s.count("c") else "no" for s in strings]
+    value = np.sin(2.0 * size) + np.array([name == "red" for name in color])
+    return {"sequence": strings, "size": size, "color": color, "label": label, "value": value}
+
+
+@pytest.fixture
+def folder(columns, tmp_path):
+    table = pa.table(columns)
+    for i, start in enumerate(range(0, 120, 50)):
+        pq.write_table(table.slice(start, 50), tmp_path / f"{i}.parquet", row_group_size=17)
+    return tmp_path
+
+
+def only(folder, *names):
+    """The folder again, with some of the columns."""
+    path = folder / "some"
+    path.mkdir()
+    for file in sorted(folder.glob("*.parquet")):
+        pq.write_table(pq.read_table(file, columns=list(names)), path / file.name)
+    return path
+
+
+def test_strings_of_files_give_the_model_of_strings_in_memory(columns, folder):
+    X, y, path = columns["sequence"], columns["label"], only(folder, "sequence", "label")
+    settings = {"alpha": 0.1, "centers": Given(X[:15])}
+    inside = KernelFisherClassifier(Normalized(KmerSpectrum(k=2, min_k=1)), **settings).fit(X, y)
+    outside = KernelFisherClassifier(Normalized(KmerSpectrum(k=2, min_k=1)), **settings).fit(path, "label")
+    assert outside.feature_names_in_.tolist() == ["sequence"]
+    assert_allclose(outside.decision_function(X), inside.decision_function(X), rtol=1e-8, atol=1e-10)
+    # The folder also holds columns that the model has not seen.
+    assert_array_equal(outside.predict(folder), outside.predict(X))
+
+
+def test_centers_and_lengths_are_chosen_among_strings_of_files(columns, folder):
+    rows = ParquetRows(folder, columns=["sequence"], target="label", form="list", block_rows=32)
+    block = next(rows.blocks())
+    assert columns["sequence"][:32] == block.X
+    model = KernelFisherClassifier(Normalized(KmerSpectrum(k="loo")), centers=40, random_state=0).fit(rows)
+    assert len(model.X_fit_) <= 40
+    assert set(model.X_fit_) <= set(columns["sequence"])
+    assert model.score(columns["sequence"], columns["label"]) > 0.8
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        OnColumns(RBF(gamma=1.0), ["size"], lengths=None) + OnColumns(Nominal(gamma=1.0), ["color"]),
+        OnColumns(RBF(gamma=1.0), ["size"], lengths=None) * OnColumns(Normalized(KmerSpectrum(1)), ["sequence"]),
+    ],
+    ids=["names", "strings"],
+)
+def test_named_columns_of_files_give_the_model_of_a_frame(kernel, columns, folder):
+    frame = pytest.importorskip("pandas", reason="pandas is not installed: no frames here").DataFrame(columns)
+    settings = {"alpha": 0.1, "centers": Given(frame[list(kernel.reads)][:20])}
+    inside = KernelRidgeRegressor(kernel, **settings).fit(frame[list(kernel.reads)], frame["value"])
+    outside = KernelRidgeRegressor(kernel, **settings).fit(folder, "value")
+    assert outside.feature_names_in_.tolist() == list(kernel.reads)
+    expected = inside.predict(frame[list(kernel.reads)])
+    assert_allclose(outside.predict(frame), expected, rtol=1e-8, atol=1e-10)
+    assert_allclose(outside.predict(folder), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_centers_are_chosen_among_named_columns_of_files(columns, folder):
+    kernel = OnColumns(RBF(gamma=1.0), ["size"]) + OnColumns(Nominal(gamma=1.0), ["color"])
+    model = KernelRidgeRegressor(kernel, centers=30, random_state=0).fit(folder, "value")
+    assert model.score(folder, columns["value"]) > 0.95
+
+
+def test_lists_of_files_are_sets(tmp_path):
+    sets = [["a", "b"], ["a"], ["c", "b"], []]
+    pq.write_table(pa.table({"tags": sets}), tmp_path / "t.parquet")
+    block = next(ParquetRows(tmp_path / "t.parquet", form="list").blocks())
+    assert_array_equal(Intersection().block(block.X, sets), Intersection().block(sets, sets))
+
+
+def test_objects_are_in_one_column_without_nulls(folder, tmp_path):
+    with pytest.raises(ValueError, match="X has 4 columns, sequence, size, color, value; name one"):
+        KernelFisherClassifier(KmerSpectrum()).fit(folder, "label")
+    with pytest.raises(ValueError, match="form='rows'"):
+        ParquetRows(folder, form="rows")
+    pq.write_table(pa.table({"s": ["a", None]}), tmp_path / "nulls.parquet")
+    with pytest.raises(ValueError, match=r"column 's' .* has 1 nulls"):
+        next(ParquetRows(tmp_path / "nulls.parquet", form="list").blocks())
+
+
+def test_strings_are_not_numbers(folder):
+    with pytest.raises(ValueError, match=r"'sequence' is of type string, .*not numeric.*kernels on strings"):
+        KernelFisherClassifier().fit(folder, "label")
