@@ -20,7 +20,7 @@ from mercer import KernelFisherClassifier, PairwiseClassifier, SparseFisherClass
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, hmm
+from mercer.sequences import HiddenMarkovClassifier, hmm, read_sequences
 from mercer.sequences.emissions import Mixtures, stacked
 from mercer.sequences.training import best_slope, drawn
 
@@ -278,3 +278,42 @@ def test_without_hmmlearn_the_error_names_the_extra(monkeypatch, words):
     hmm._classes.cache_clear()
     with pytest.raises(ImportError, match=r"pip install mercer\[sequences\]"):
         model_of().fit(*words)
+
+
+def as_table(words, order=None):
+    X, y = words
+    lengths = [len(x) for x in X]
+    columns = {
+        "a": np.concatenate(X)[:, 0],
+        "n": np.repeat(np.arange(len(X)), lengths),
+        "b": np.concatenate(X)[:, 1],
+    }
+    columns["word"] = np.repeat(y, lengths)
+    return {name: values if order is None else values[order] for name, values in columns.items()}
+
+
+def written(path, table):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(table), path)
+    return path
+
+
+def test_frames_in_files_become_the_same_sequences(words, tmp_path):
+    path = written(tmp_path / "frames.parquet", as_table(words))
+    X, y = read_sequences(path, "word", sequence="n")
+    assert_array_equal(y, words[1])
+    for found, expected in zip(X, words[0], strict=True):
+        assert_array_equal(found, expected)
+
+
+def test_frames_in_files_that_are_no_sequences_are_refused(words, tmp_path):
+    table = as_table(words)
+    path = written(tmp_path / "frames.parquet", table)
+    with pytest.raises(ValueError, match="no column 'm'"):
+        read_sequences(path, "word", sequence="m")
+    apart = written(tmp_path / "apart.parquet", as_table(words, np.r_[5 : len(table["a"]), :5]))
+    with pytest.raises(ValueError, match="sort the rows by 'n'"):
+        read_sequences(apart, "word", sequence="n")
+    mixed = written(tmp_path / "mixed.parquet", table | {"word": np.r_[["other"], table["word"][1:]]})
+    with pytest.raises(ValueError, match="sequence 0 has several labels"):
+        read_sequences(mixed, "word", sequence="n")

@@ -3,6 +3,7 @@
 from mercer.sequences.accuracy import WordErrors, word_errors
 from mercer.sequences.decoding import bigrams
 from mercer.sequences.frontend import differences, mel_cepstra, mel_powers, speech_frames, standardize
+from mercer.sequences.reading import read_sequences
 from mercer.sequences.recognizer import HiddenMarkovClassifier
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "differences",
     "mel_cepstra",
     "mel_powers",
+    "read_sequences",
     "speech_frames",
     "standardize",
     "word_errors",

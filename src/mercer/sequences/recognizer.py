@@ -17,7 +17,7 @@ from mercer.sequences.alignment import States, mixture_models
 from mercer.sequences.chains import TOPOLOGIES
 from mercer.sequences.decoding import Grammar, follow, network, words_along
 from mercer.sequences.hmm import best_path
-from mercer.sequences.reading import read_groups, read_sequences
+from mercer.sequences.reading import checked_sequences, read_groups
 from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
 from mercer.types import Array, Indices
 
@@ -147,7 +147,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             Sequences that are held out together, such as those of one speaker; None: each by itself.
         """
         self._check_parameters()
-        sequences = read_sequences(X)
+        sequences = checked_sequences(X)
         labels = class_labels(y)
         if len(labels) != len(sequences):
             raise ValueError(f"X has {len(sequences)} sequences and y {len(labels)} labels; pass one for each")
@@ -275,7 +275,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 
     def _read(self, X: Any) -> list[Array]:
-        return read_sequences(X, width=self.n_features_in_)
+        return checked_sequences(X, width=self.n_features_in_)
 
     def _number(self, word: Any) -> int:
         found = np.flatnonzero(self.classes_ == word)
