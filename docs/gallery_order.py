@@ -26,6 +26,7 @@ ORDER = [
     "novelty",
     "kernels",
     "strings",
+    "sequences",
     "fisher_worst_case",
 ]
 

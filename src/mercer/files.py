@@ -100,13 +100,24 @@ _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstanc
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
 _MATRICES = (csr_matrix, csr_array)
+# The parts beside this one, which must not be imported here.
+_SEQUENCES = (
+    "alignment.States",
+    "alignment.WordModels",
+    "chains.Chain",
+    "emissions.DiscriminantEmissions",
+    "emissions.MixtureEmissions",
+    "emissions.Mixtures",
+    "recognizer.HiddenMarkovClassifier",
+)
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``. Loading one of these stores attributes and runs nothing else:
 # models, dataclasses, kernels and selectors are made without their constructor, and CSR matrices are read without
 # pickle. Models check the indices of their CSR rows. The list contains no functions: for a kernel that is your own
 # function, add the name of that function.
 TRUSTED_TYPES = sorted(
-    f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS, *_MATRICES)
+    [f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS, *_MATRICES)]
+    + [f"mercer.sequences.{name}" for name in _SEQUENCES]
 )
 
 __all__ = ["TRUSTED_TYPES"]

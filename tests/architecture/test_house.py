@@ -22,7 +22,7 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # The hard dependencies, and the two packages scikit-learn cannot be without.
 CORE = {"mercer", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # An optional package and the one folder that may import it.
-HOMES = {"matplotlib": "plots", "pyarrow": "rows", "tqdm": "rows"} | dict.fromkeys(
+HOMES = {"matplotlib": "plots", "pyarrow": "rows", "tqdm": "rows", "hmmlearn": "sequences"} | dict.fromkeys(
     ("dask", "distributed", "cloudpickle", "ray", "pyspark"), "rows"
 )
 

@@ -278,3 +278,34 @@ def test_structured_prints_a_line_for_each_kind_of_rows(tmp_path, rng):
     lines = run("structured.py", "--data", tmp_path, "--folds", 2, "--sets", *sets).splitlines()
     assert [line.split()[0] for line in lines[-3:]] == sets
     assert all(0.0 <= float(line.split()[2]) <= 60.0 for line in lines[-3:])
+
+
+def test_speech_prints_errors_and_keeps_them(tmp_path, rng):
+    (tmp_path / "fsdd").mkdir()
+    (tmp_path / "japanese_vowels").mkdir()
+    speaker, digit, index = (part.ravel() for part in np.meshgrid(range(2), range(2), [0, 9]))
+    length = np.full(len(digit), 2400)
+    tones = [np.sin((0.2 + d) * np.arange(2400)) + 0.01 * rng.normal(size=2400) for d in digit]
+    arrays = {"speaker": speaker, "digit": digit, "index": index, "length": length}
+    np.savez(tmp_path / "fsdd" / "fsdd_pcm.npz", pcm=(1000 * np.concatenate(tones)).astype(np.int16), **arrays)
+    y, length = np.tile([1, 2], 6), np.full(12, 8)
+    frames = rng.normal(size=(96, 2)) + 5.0 * np.repeat(y, 8)[:, None]
+    vowels = {"frames": frames, "length": length, "y": y, "n_train": 8}
+    np.savez(tmp_path / "japanese_vowels" / "japanese_vowels.npz", **vowels)
+    store = tmp_path / "results.json"
+    models = ["mixtures 1", "SVM on summaries"]
+    command = [
+        "speech.py",
+        "--data",
+        tmp_path,
+        "--parts",
+        "official",
+        "vowels",
+        "--models",
+        *models,
+        "--store",
+        store,
+    ]
+    lines = run(*command).splitlines()
+    assert [line.split()[-4] for line in lines if line.startswith("mixtures 1")] == ["0.00", "0.00"]
+    assert len(json.loads(store.read_text())) == 4

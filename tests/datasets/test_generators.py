@@ -281,3 +281,13 @@ def test_scikit_learn_finds_the_same_bad_direction():
 def test_an_error_names_the_argument_and_its_value(make, choices, message):
     with pytest.raises(ValueError, match=message):
         make(**choices)
+
+
+def test_words_have_their_sounds_in_order():
+    X, y = datasets.make_words(50, noise=0.0, random_state=0)
+    again, _ = datasets.make_words(50, noise=0.0, random_state=0)
+    assert all(np.array_equal(a, b) for a, b in zip(X, again))
+    for x, word in zip(X, y):
+        sound = (np.hypot(*x.T) > 1.5) + 2 * (x[:, 1] < 0)
+        assert tuple(sound[np.r_[True, np.diff(sound) != 0]]) == datasets.generators.WORDS[word]
+        assert np.bincount(sound)[list(datasets.generators.WORDS[word])].min() >= 3

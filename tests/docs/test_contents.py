@@ -9,7 +9,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS.parent / "examples"
-PUBLIC = ("mercer", "mercer.kernels", "mercer.centers", "mercer.plots", "mercer.datasets")
+PUBLIC = ("mercer", "mercer.kernels", "mercer.centers", "mercer.plots", "mercer.datasets", "mercer.sequences")
 INDEXES = ["guide", "howto", "benchmarks", "reference"]
 
 

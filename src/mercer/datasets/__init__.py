@@ -9,6 +9,7 @@ from mercer.datasets.generators import (
     make_two_spirals,
     make_twonorm,
     make_waveform,
+    make_words,
 )
 from mercer.datasets.readers import DIGITS_NAMES, IDA_NAMES, Partitions, read_digits, read_ida
 
@@ -24,6 +25,7 @@ __all__ = [
     "make_two_spirals",
     "make_twonorm",
     "make_waveform",
+    "make_words",
     "read_digits",
     "read_ida",
 ]

@@ -363,6 +363,58 @@ def make_fisher_worst_case(
     return X[order].astype(dtype), y[order]
 
 
+def make_words(
+    n_sequences: int = 100,
+    *,
+    noise: float = 0.25,
+    random_state: RandomState = None,
+) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+    """Draw sequences of points in the plane: words of three sounds each, which last differently long.
+
+    A sound is the upper or lower half of a ring of radius 1 or 2: its points are spread evenly over the half ring,
+    plus N(0, noise²) in each coordinate, so that no single Gaussian is like it. The words "up", "down" and
+    "turn" are the sounds (0, 1, 2), (0, 2, 1) and (3, 1, 2) and equally likely; two of them differ only in the
+    order of sounds. A sound lasts for 3 frames plus a geometric number with mean 4. Cost O(n).
+
+    Parameters
+    ----------
+    n_sequences : int
+        Number of sequences n.
+    noise : float
+        Standard deviation around the rings.
+    random_state : int, Generator, RandomState or None
+        Source of randomness; equal seeds give equal data.
+
+    Returns
+    -------
+    X : list of n arrays (T_i, 2)
+    y : array (n,) of words
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_words
+    >>> X, y = make_words(3, random_state=0)
+    >>> [len(x) for x in X], y.tolist()
+    ([11, 28, 21], ['up', 'turn', 'turn'])
+    """
+    rng = _generator(random_state)
+    y = rng.choice(list(WORDS), n_sequences)
+    return [_spoken(rng, WORDS[word], noise) for word in y], y
+
+
+# Words of make_words and their sounds: ring is sound % 2, half of it sound // 2.
+WORDS = {"down": (0, 2, 1), "turn": (3, 1, 2), "up": (0, 1, 2)}
+
+
+def _spoken(rng: np.random.Generator, sounds: tuple[int, ...], noise: float) -> NDArray[Any]:
+    """Return the points of one word (T, 2)."""
+    sound = np.repeat(sounds, 3 + rng.geometric(0.2, size=len(sounds)) - 1)
+    angle = np.pi * (rng.uniform(size=len(sound)) + sound // 2)
+    radius = 1.0 + sound % 2
+    circle = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(circle + noise * rng.normal(size=circle.shape))
+
+
 def _generator(random_state: RandomState) -> np.random.Generator:
     """Return a Generator from a seed, a RandomState or a Generator."""
     if isinstance(random_state, np.random.RandomState):

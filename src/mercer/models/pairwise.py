@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from mercer.gate import choice, same_type, unmasked
 from mercer.models.answers import LabelAnswers
@@ -84,7 +84,9 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         self.n_jobs = n_jobs
 
     @in_one_step
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
         """Fit a classifier to each pair of classes.
 
         Parameters
@@ -95,6 +97,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
             Labels.
         sample_weight : array of shape (n,), default=None
             Passed to each pair with its rows.
+        groups : array of shape (n,), default=None
+            Rows that are held out together, passed to each pair with its rows.
         """
         X, labels, weight = self._table(X, y, sample_weight)
         self._set_classes(np.unique(labels[weight > 0]))
@@ -102,7 +106,14 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         values = get_tags(self._new()).input_tags.pairwise
         self._columns = [rows if values else None for rows in of_pairs]
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(self._new(), X, labels, rows, columns, _weights(sample_weight, weight, rows))
+            delayed(_fit_pair)(
+                self._new(),
+                X,
+                labels,
+                rows,
+                columns,
+                _weights(sample_weight, weight, rows) | _groups(self._new(), groups, rows),
+            )
             for rows, columns in zip(of_pairs, self._columns)
         )
         return self._describe(X)
@@ -253,6 +264,14 @@ def _successor(model: Any) -> Any:
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:
     """Weights of the rows, if given: not every classifier accepts them."""
     return {} if sample_weight is None else {"sample_weight": weight[rows]}
+
+
+def _groups(model: Any, groups: Any, rows: Indices) -> dict[str, Any]:
+    """Groups of the rows, if given and known to the classifier of a pair, which needs at least two."""
+    if groups is None or not has_fit_parameter(model, "groups"):
+        return {}
+    own = np.asarray(groups)[rows]
+    return {"groups": own} if len(np.unique(own)) > 1 else {}
 
 
 def _columns(X: Any, columns: Indices | None) -> Any:

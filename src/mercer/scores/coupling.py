@@ -10,6 +10,10 @@ the two. Consistent pairs have s_ij = log p_i / p_j for one distribution p, and 
   of Wu, Lin and Weng (2004). A (k, k) system for each row, O(k³).
 
 Both take log-odds, so that no pair can overflow, and no probability is negative.
+
+:func:`scaled_likelihoods` divides probabilities of classes by their shares: P(i | x) / P(i) = p(x | i) / p(x) is
+the density of a class, up to a factor that all classes share (Bourlard and Morgan 1994; Andelić 2007, section
+4.2.1).
 """
 
 import numpy as np
@@ -45,6 +49,23 @@ def couple_least_squares(S: Array) -> Array:
     P = np.maximum(P, 0.0)
     coupled: Array = P / P.sum(axis=1, keepdims=True)
     return coupled
+
+
+def scaled_likelihoods(log_p: Array, shares: Array, *, floor: float = 0.0) -> Array:
+    """log P(i | x) - log P(i) (n, k) from log-probabilities (n, k) and the shares P(i) (k,) of the classes.
+
+    Probabilities and shares below ``floor`` are raised to it: one row that a classifier is too sure about must not
+    outweigh all others of a sequence, and a class without rows has no evidence of its own.
+    """
+    if log_p.ndim != 2 or shares.shape != log_p.shape[1:]:
+        raise ValueError(
+            f"there are log-probabilities of shape {log_p.shape} and shares of shape {shares.shape}; pass (n, k) "
+            "and (k,)"
+        )
+    with np.errstate(divide="ignore"):
+        least = np.log(floor)
+        scaled: Array = np.maximum(log_p, least) - np.log(np.maximum(shares, floor))
+    return scaled
 
 
 def _check_odds(S: Array) -> None:

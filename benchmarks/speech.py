@@ -1,0 +1,287 @@
+"""Spoken digits and vowels: hidden Markov models with mixtures, with discriminants, and an SVM on summaries.
+
+--data DIR      folder with fsdd/fsdd_pcm.npz and japanese_vowels/japanese_vowels.npz
+--parts NAME    official (digits, indices below 5 are the test part), speakers (digits, each speaker left out),
+                vowels, strings (connected digits of a speaker left out); all by default
+--models NAME   some of the models, all by default
+--speakers N    speakers left out, one after another: all six by default
+--every N       only every N-th training recording of digits
+--centers N     centers of the discriminant of all states
+--store FILE    JSON file of results: those that it has are not computed again
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import heading, table
+from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier, SparseFisherClassifier
+from mercer.centers import Uniform
+from mercer.kernels import RBF
+from mercer.sequences import HiddenMarkovClassifier, differences, speech_frames, standardize, word_errors
+
+Frames = NDArray[np.float64]
+PARTS = ("official", "speakers", "vowels", "strings")
+# Neighbors that discriminants see, and the number of states of a word.
+CONTEXT, STATES = 4, 5
+# Noise below the speech of connected digits, in decibels, and pauses in seconds.
+NOISE, PAUSES = 30.0, (0.05, 0.3)
+N_STRINGS = 20
+PENALTIES = (0.0, 5.0, 10.0, 20.0, 40.0)
+
+
+class Summary:
+    """Means of five parts of a sequence, and a support vector machine."""
+
+    def fit(self, X: Sequence[Frames], y: Any, groups: Any = None) -> "Summary":
+        self.model = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(summaries(X), y)
+        return self
+
+    def predict(self, X: Sequence[Frames]) -> Any:
+        return self.model.predict(summaries(X))
+
+
+def summaries(X: Sequence[Frames]) -> Frames:
+    return np.array([np.concatenate([part.mean(axis=0) for part in np.array_split(x, 5)]) for x in X])
+
+
+def kernel(d: int) -> RBF:
+    """The width of Andelić (2007), 8 for 39 standardized features, wider as the root of their number."""
+    return RBF(gamma=39.0 / (128.0 * d))
+
+
+def models(d: int, centers: int) -> dict[str, Callable[[], Any]]:
+    """Models by name, for frames of d features."""
+    near = (2 * CONTEXT + 1) * d
+
+    def mixtures(n: int) -> Callable[[], Any]:
+        return lambda: HiddenMarkovClassifier(
+            "mixtures", n_states=STATES, n_mixtures=n, held_out=0, random_state=0
+        )
+
+    def hybrid(estimator: Any, context: int = CONTEXT, rounds: int = 0) -> Callable[[], Any]:
+        choices = {"n_states": STATES, "n_mixtures": 2, "n_rounds": rounds, "held_out": 0}
+        return lambda: HiddenMarkovClassifier(estimator, context=context, random_state=0, **choices)
+
+    def fisher(of: int) -> Any:
+        choices = {"criterion": "squared", "loo_rows": 4000, "random_state": 0}
+        return KernelFisherClassifier(kernel(of), alpha=1.0, centers=Uniform(centers), **choices)
+
+    pair = KernelFisherClassifier(kernel(d), alpha=1.0, centers=Uniform(50), loo_rows=500, random_state=0)
+    few = SparseFisherClassifier(kernel(d), alpha=1.0, max_centers=50, stop=None, random_state=0, n_candidates=59)
+    stream = OnlineFisherClassifier(kernel(d), max_centers=100)
+    svc = CalibratedClassifierCV(SVC(gamma=kernel(d).gamma), cv=3, ensemble=False)
+    return {f"mixtures {n}": mixtures(n) for n in (1, 2, 4, 8)} | {
+        "all states, no context": hybrid(fisher(d), 0),
+        "all states": hybrid(fisher(near)),
+        "all states, 1 round": hybrid(fisher(near), rounds=1),
+        "sparse": hybrid(few, 0),
+        "pairs": hybrid(PairwiseClassifier(pair, coupling="odds"), 0),
+        "pairs of SVC": hybrid(PairwiseClassifier(svc, coupling="odds"), 0),
+        "one against the rest, online": hybrid(OneVsRestClassifier(stream), 0),
+        "SVM on summaries": Summary,
+    }
+
+
+def digits(folder: Path) -> dict[str, Any]:
+    """Signals, digits, speakers and indices of the recordings."""
+    with np.load(folder / "fsdd" / "fsdd_pcm.npz") as archive:
+        found = {name: archive[name] for name in archive.files}
+    pieces = np.split(found["pcm"].astype(np.float64), np.cumsum(found["length"])[:-1])
+    return {"signal": pieces} | {name: found[name].astype(int) for name in ("digit", "speaker", "index")}
+
+
+def vowels(folder: Path) -> tuple[list[Frames], NDArray[Any], int]:
+    """Cepstra with first differences, speakers, and how many are for training."""
+    with np.load(folder / "japanese_vowels" / "japanese_vowels.npz") as archive:
+        X, length, y, n = (archive[name] for name in ("frames", "length", "y", "n_train"))
+    sequences = np.split(X.astype(np.float64), np.cumsum(length.astype(int))[:-1])
+    sequences = [np.column_stack([x, differences(x)]) for x in sequences]
+    scale = StandardScaler().fit(np.concatenate(sequences[: int(n)]))
+    return [scale.transform(x) for x in sequences], y, int(n)
+
+
+class Results:
+    """Results by key, in a file if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.known: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.exists() else {}
+
+    def get(self, key: str, compute: Callable[[], Any]) -> Any:
+        if key not in self.known:
+            self.known[key] = compute()
+            if self.path is not None:
+                self.path.write_text(json.dumps(self.known, indent=1, sort_keys=True))
+        return self.known[key]
+
+
+def measured(model: Any, train: Any, test: Any, groups: Any = None) -> dict[str, float]:
+    """Errors in percent, and seconds of training and of each test sequence."""
+    start = time.perf_counter()
+    model.fit(*train, groups=groups)
+    fitted = time.perf_counter()
+    wrong = float(np.mean(model.predict(test[0]) != test[1]))
+    return {
+        "error": 100 * wrong,
+        "seconds": fitted - start,
+        "each": (time.perf_counter() - fitted) / len(test[0]),
+    }
+
+
+def some(X: Sequence[Frames], chosen: Any) -> list[Frames]:
+    return [X[i] for i in np.flatnonzero(chosen)]
+
+
+def isolated(args: Any, results: Results, part: str) -> list[list[Any]]:
+    """Errors of single digits, of the official part or of speakers left out."""
+    data = digits(args.data)
+    X = standardize([speech_frames(x, 8000) for x in data["signal"]], data["speaker"])
+    y, speaker, index = data["digit"], data["speaker"], data["index"]
+    thinned = index % args.every == args.every - 1
+    splits = (
+        {"official": index < 5} if part == "official" else {str(s): speaker == s for s in range(args.speakers)}
+    )
+    rows = []
+    for name, new in models(X[0].shape[1], args.centers).items():
+        if args.models and name not in args.models:
+            continue
+        found = []
+        for split, test in splits.items():
+            train = ~test & thinned
+            compute = lambda train=train, test=test, new=new: measured(  # noqa: E731
+                new(), (some(X, train), y[train]), (some(X, test), y[test]), speaker[train]
+            )
+            found.append(results.get(f"{part} {split} {name} {args.every}", compute))
+        mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+        errors = " ".join(f"{each['error']:.1f}" for each in found) if len(found) > 1 else None
+        rows.append([name, mean["error"], errors, f"{mean['seconds']:.0f}", f"{1000 * mean['each']:.0f}"])
+    return rows
+
+
+def japanese(args: Any, results: Results) -> list[list[Any]]:
+    """Errors of nine speakers by two vowels."""
+    X, y, n = vowels(args.data)
+    rows = []
+    for name, new in models(X[0].shape[1], args.centers).items():
+        if args.models and name not in args.models:
+            continue
+        compute = lambda new=new: measured(new(), (X[:n], y[:n]), (X[n:], y[n:]))  # noqa: E731
+        found = results.get(f"vowels {name}", compute)
+        rows.append([name, found["error"], None, f"{found['seconds']:.0f}", f"{1000 * found['each']:.0f}"])
+    return rows
+
+
+def noisy(rng: np.random.Generator, signal: Frames, level: float) -> Frames:
+    return signal + level * rng.normal(size=len(signal))
+
+
+def joined(rng: np.random.Generator, signals: Sequence[Frames], level: float) -> Frames:
+    """Recordings with pauses between them and around, and noise over all."""
+    parts = [np.zeros(int(8000 * rng.uniform(*PAUSES)))]
+    for signal in signals:
+        parts += [signal, np.zeros(int(8000 * rng.uniform(*PAUSES)))]
+    return noisy(rng, np.concatenate(parts), level)
+
+
+def strings_of(data: dict[str, Any], s: int, seed: int) -> tuple[list[Frames], list[list[str]]]:
+    """Strings of 3 to 7 digits of a speaker, standardized together, and their digits."""
+    rng = np.random.default_rng(seed)
+    own = np.flatnonzero(data["speaker"] == s)
+    level = loudness(data, own)
+    chosen = [rng.choice(own, rng.integers(3, 8)) for _ in range(N_STRINGS)]
+    sounds = [speech_frames(joined(rng, [data["signal"][i] for i in c], level), 8000) for c in chosen]
+    return standardize(sounds, np.zeros(N_STRINGS)), [[str(data["digit"][i]) for i in c] for c in chosen]
+
+
+def loudness(data: dict[str, Any], own: Any) -> float:
+    """The level of noise for recordings: some decibels below their mean power."""
+    power = float(np.mean(np.concatenate([data["signal"][i] for i in own]) ** 2))
+    return float(np.sqrt(power * 10.0 ** (-NOISE / 10.0)))
+
+
+def training_of(data: dict[str, Any], s: int, every: int) -> tuple[list[Frames], list[str]]:
+    """Noisy recordings of a speaker with a pause before and after, cut into the digit and frames of pauses."""
+    rng = np.random.default_rng(s)
+    own = np.flatnonzero((data["speaker"] == s) & (data["index"] % every == every - 1))
+    level, frames, labels = loudness(data, own), [], []
+    for i in own:
+        around = np.zeros(1200)
+        X = speech_frames(noisy(rng, np.concatenate([around, data["signal"][i], around]), level), 8000)
+        frames += [X[13:-13], *(X[t : t + 1] for t in (2, 6, -7, -3))]
+        labels += [str(data["digit"][i]), *["pause"] * 4]
+    return standardize(frames, np.zeros(len(frames))), labels
+
+
+def connected(args: Any, results: Results) -> list[list[Any]]:
+    """Word accuracy of connected digits of speakers left out."""
+    data, rows = digits(args.data), []
+    for name, new in models(39, args.centers).items():
+        if name not in (args.models or ("mixtures 4", "mixtures 8", "all states", "all states, no context")):
+            continue
+        found = []
+        for s in range(args.speakers):
+            compute = lambda s=s, new=new: strings_tested(data, s, new(), args.every)  # noqa: E731
+            found.append(results.get(f"strings {s} {name} {args.every}", compute))
+        counts = [
+            sum(each[key] for each in found) for key in ("words", "substitutions", "deletions", "insertions")
+        ]
+        rows.append([name, 100 * (1 - sum(counts[1:]) / counts[0]), *counts])
+    return rows
+
+
+def strings_tested(data: dict[str, Any], s: int, model: Any, every: int) -> dict[str, float]:
+    """Counts of errors; the insertion penalty is the best one for strings of a training speaker."""
+    others = [t for t in range(6) if t != s]
+    parts = [training_of(data, t, every) for t in others]
+    groups = np.repeat(others, [len(labels) for _, labels in parts])
+    model.fit([x for X, _ in parts for x in X], [y for _, labels in parts for y in labels], groups=groups)
+    grammar = {None: [*"0123456789", "pause"]} | {
+        word: [*"0123456789", "pause"] for word in [*"0123456789", "pause"]
+    }
+
+    def errors(X: Any, said: Any, penalty: float) -> Any:
+        heard = [model.decode(x, grammar, insertion_penalty=penalty, silence="pause") for x in X]
+        return word_errors(said, heard)
+
+    tuning = strings_of(data, others[0], 100)
+    best = max(PENALTIES, key=lambda penalty: errors(*tuning, penalty).accuracy)
+    found = errors(*strings_of(data, s, s), best)
+    return vars(found) | {"penalty": best}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
+    parser.add_argument("--models", nargs="+")
+    parser.add_argument("--speakers", type=int, default=6)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--centers", type=int, default=1000)
+    parser.add_argument("--store", type=Path)
+    args = parser.parse_args()
+    results = Results(args.store)
+    print(heading())
+    columns = ["error %", "by speaker", "fit s", "ms each"]
+    for part in args.parts:
+        if part == "strings":
+            counts = ["accuracy %", "words", "substitutions", "deletions", "insertions"]
+            print(table(connected(args, results), ["connected digits", *counts]), end="\n\n", flush=True)
+        else:
+            rows = japanese(args, results) if part == "vowels" else isolated(args, results, part)
+            print(table(rows, [part, *columns]), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

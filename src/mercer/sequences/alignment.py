@@ -1,0 +1,141 @@
+"""Alignments: which state of its word each frame of a sequence belongs to.
+
+The first one is made by Gaussian mixtures, one hidden Markov model for each word, from an equal division of the
+frames (Baum-Welch); later ones by the discriminants that were trained on the alignment before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from mercer.sequences.chains import Chain, allowed, counted, divided, hasty
+from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures
+from mercer.sequences.hmm import baum_welch, best_path, log_likelihood
+from mercer.types import Array, Indices
+
+# Variances are at least this share of the variance of all frames of a word.
+LEAST_VARIANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of all words, numbered one after another: how many of each word, and their topology."""
+
+    sizes: tuple[int, ...]
+    topology: str
+
+    @classmethod
+    def of(cls, sequences: Sequence[Array], word: Indices, most: int, topology: str) -> "States":
+        """At most ``most`` states for each word, and no more than frames in its longest sequence."""
+        lengths = np.array([len(X) for X in sequences])
+        longest = [int(lengths[word == w].max()) for w in range(int(word.max()) + 1)]
+        return cls(tuple(min(most, T) for T in longest), topology)
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes)
+
+    def first(self, w: int) -> int:
+        """The number of the first state of word w."""
+        return sum(self.sizes[:w])
+
+    def columns(self, w: int) -> slice:
+        """The states of word w."""
+        return slice(self.first(w), self.first(w) + self.sizes[w])
+
+    def limits(self, w: int) -> Chain:
+        """What is allowed within word w."""
+        return allowed(self.topology, self.sizes[w])
+
+    def chains(self, paths: Sequence[Indices], word: Indices) -> tuple[Chain, ...]:
+        """The chain of each word, from the paths of its sequences that visit as many frames as it has states."""
+        of_words: list[list[Indices]] = [[] for _ in self.sizes]
+        for path, w in zip(paths, word):
+            if len(path) >= self.sizes[w]:
+                of_words[w].append(path - self.first(w))
+        return tuple(counted(own, self.limits(w)) for w, own in enumerate(of_words))
+
+
+@dataclass(frozen=True)
+class WordModels:
+    """Hidden Markov models of words: their states, chains and emissions."""
+
+    states: States
+    chains: tuple[Chain, ...]
+    emissions: Emissions
+
+    def align(self, sequences: Sequence[Array], word: Indices) -> list[Indices]:
+        """The most likely path (T_i,) of each sequence through the states of its word, numbered over all words."""
+        first = self.states.first
+        return [
+            first(w) + best_path(self._chain(w, len(L)), self._own(L, w))[1]
+            for L, w in zip(self.emissions(sequences), word)
+        ]
+
+    def log_likelihoods(self, sequences: Sequence[Array]) -> Array:
+        """log p(X | word) (n, words), up to a constant of each sequence."""
+        words = range(len(self.chains))
+        return np.array([[self._log_likelihood(L, w) for w in words] for L in self.emissions(sequences)])
+
+    def _log_likelihood(self, L: Array, w: int) -> float:
+        return log_likelihood(self._chain(w, len(L)), self._own(L, w))
+
+    def _own(self, L: Array, w: int) -> Array:
+        return np.ascontiguousarray(L[:, self.states.columns(w)])
+
+    def _chain(self, w: int, T: int) -> Chain:
+        return self.chains[w] if self.states.sizes[w] <= T else hasty(self.states.sizes[w])
+
+
+def mixture_models(
+    sequences: Sequence[Array],
+    word: Indices,
+    states: States,
+    *,
+    n_mixtures: int,
+    n_iter: int,
+    rng: np.random.Generator,
+) -> WordModels:
+    """Hidden Markov models with Gaussian mixtures, one for each word; chains from their best paths."""
+    found = []
+    for w in range(len(states.sizes)):
+        own = _long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w])
+        found.append(_fit_mixtures(own, states.limits(w), n_mixtures, n_iter, rng))
+    emissions = MixtureEmissions(tuple(found))
+    uncounted = tuple(counted([], states.limits(w)) for w in range(len(states.sizes)))
+    paths = WordModels(states, uncounted, emissions).align(sequences, word)
+    return WordModels(states, states.chains(paths, word), emissions)
+
+
+def _long_enough(sequences: list[Array], k: int) -> list[Array]:
+    """Sequences that can visit k states; if there are none, the longest one with its frames repeated."""
+    found = [X for X in sequences if len(X) >= k]
+    longest = max(sequences, key=len)
+    return found or [longest[divided(k, len(longest))]]
+
+
+def _fit_mixtures(
+    sequences: Sequence[Array], limits: Chain, n_mixtures: int, n_iter: int, rng: np.random.Generator
+) -> Mixtures:
+    """Mixtures of the states of a word, from an equal division of its sequences."""
+    k, X = len(limits.start), np.concatenate(sequences)
+    state = np.concatenate([divided(len(each), k) for each in sequences])
+    parts = [X[state == i] for i in range(k)]
+    M = min(n_mixtures, *(len(np.unique(part, axis=0)) for part in parts))
+    means = np.stack([_means(part, M, rng) for part in parts])
+    least = LEAST_VARIANCE * np.maximum(X.var(axis=0), np.finfo(np.float64).tiny)
+    least = np.where(X.var(axis=0) > 0.0, least, 1.0)
+    spread = np.stack([np.maximum(part.var(axis=0), least) for part in parts])
+    variances = np.repeat(spread[:, None, :], M, axis=1)
+    lengths = np.array([len(each) for each in sequences])
+    weights = np.full((k, M), 1.0 / M)
+    return Mixtures(*baum_welch(X, lengths, limits, weights, means, variances, n_iter=n_iter))
+
+
+def _means(X: Array, M: int, rng: np.random.Generator) -> Array:
+    if M == 1:
+        return np.asarray(X.mean(axis=0, keepdims=True))
+    found = KMeans(M, n_init=1, random_state=int(rng.integers(2**31))).fit(X)
+    return np.asarray(found.cluster_centers_, dtype=np.float64)

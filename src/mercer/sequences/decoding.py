@@ -1,0 +1,97 @@
+"""Connected words: one chain through the states of all words, by a grammar, and the words along its best path."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.sequences.chains import Chain
+from mercer.types import Array, Indices
+
+# What may follow a word: words, or words with probabilities. The key None is the beginning, the word None the end.
+Grammar = Mapping[Any, Iterable[Any] | Mapping[Any, float]]
+
+
+def bigrams(sentences: Iterable[Sequence[Any]], *, discount: float = 0.5) -> dict[Any, dict[Any, float]]:
+    """Probabilities of each word after each other, from sentences: a grammar for ``decode``.
+
+    ``discount`` of the count of each pair that was seen goes to all words, in proportion to their own frequency
+    (absolute discounting, Ney, Essen and Kneser 1994). None stands for the beginning and the end of a sentence.
+
+    Examples
+    --------
+    >>> from mercer.sequences import bigrams
+    >>> grammar = bigrams([["call", "home"], ["call", "work"]])
+    >>> grammar["call"]["home"] > grammar["call"]["call"] > 0
+    True
+    """
+    pairs = Counter(pair for words in sentences for pair in zip([None, *words], [*words, None]))
+    if not pairs:
+        raise ValueError("there are no sentences; pass at least one")
+    after = Counter({w: 0 for pair in pairs for w in pair})
+    for (_, word), n in pairs.items():
+        after[word] += n
+    total = sum(after.values())
+    grammar: dict[Any, dict[Any, float]] = {}
+    for before in after:
+        own = {word: n for (first, word), n in pairs.items() if first == before}
+        count = sum(own.values())
+        free = discount * len(own) / count if count else 1.0
+        kept = {word: (n - discount) / count for word, n in own.items()}
+        grammar[before] = {word: kept.get(word, 0.0) + free * n / total for word, n in after.items() if n}
+    return grammar
+
+
+def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array, Array]:
+    """Weights of words at the beginning (k,), after each other (k, k), and at the end (k,), from a grammar."""
+    k = len(words)
+    if grammar is None:
+        return np.full(k, 1.0 / k), np.full((k, k), 1.0 / k), np.ones(k)
+    number = {word: i for i, word in enumerate(words)}
+    unknown = {word for word in _mentioned(grammar) if word is not None and word not in number}
+    if unknown:
+        raise ValueError(
+            f"the grammar has words without models: {sorted(map(repr, unknown))}; fit them, or drop them"
+        )
+    table = np.zeros((k + 1, k + 1))
+    for before, after in grammar.items():
+        weights = after if isinstance(after, Mapping) else dict.fromkeys(after, 1.0)
+        total = 1.0 if isinstance(after, Mapping) else len(weights)
+        for word, weight in weights.items():
+            table[number.get(before, k), number.get(word, k)] = weight / total
+    # Without a word on beginnings or ends, any word may be the first or the last.
+    start = table[k, :k] if None in grammar else np.full(k, 1.0 / k)
+    end = table[:k, k] if None in _followers(grammar) else np.ones(k)
+    return start, table[:k, :k], end
+
+
+def network(chains: Sequence[Chain], grammar: tuple[Array, Array, Array], penalty: float) -> Chain:
+    """The chains of all words in one: from the ends of words to the starts of others, exp(-penalty) times."""
+    start, after, end = grammar
+    first = np.concatenate([[0], np.cumsum([len(chain.start) for chain in chains])]).astype(np.intp)
+    k, price = int(first[-1]), float(np.exp(-penalty))
+    whole = Chain(np.zeros(k), np.zeros((k, k)), np.zeros(k))
+    for i, chain in enumerate(chains):
+        own = slice(first[i], first[i + 1])
+        whole.start[own] = price * start[i] * chain.start
+        whole.end[own] = end[i] * chain.end
+        whole.step[own, own] += chain.step
+        for j, other in enumerate(chains):
+            whole.step[own, first[j] : first[j + 1]] += price * after[i, j] * np.outer(chain.end, other.start)
+    return whole
+
+
+def words_along(path: Indices, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """The words (number, first frame) of a path: a new one where the word changes or begins again."""
+    word = np.repeat(np.arange(len(sizes)), sizes)[path]
+    begins = np.flatnonzero(np.r_[True, (word[1:] != word[:-1]) | (path[1:] < path[:-1])])
+    return [(int(word[t]), int(t)) for t in begins]
+
+
+def _followers(grammar: Grammar) -> set[Any]:
+    return {word for after in grammar.values() for word in after}
+
+
+def _mentioned(grammar: Grammar) -> set[Any]:
+    return set(grammar) | _followers(grammar)

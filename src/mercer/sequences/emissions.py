@@ -1,0 +1,132 @@
+"""Emissions of states: log p(x | state) of frames, by Gaussian mixtures or by a discriminant of all states."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from mercer.scores.coupling import scaled_likelihoods
+from mercer.types import Array, Indices
+
+# From sequences (T_i, d) to log-emissions (T_i, states) of all states, up to a constant of each frame.
+Emissions = Callable[[Sequence[Array]], list[Array]]
+# Each fold that is held out takes a factorization of its own.
+FOLDS = 20
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """Gaussian mixtures with diagonal covariances: weights (k, M), means and variances (k, M, d)."""
+
+    weights: Array
+    means: Array
+    variances: Array
+
+    def log_components(self, X: Array) -> Array:
+        """log of weight times density (T, k, M) of each component, in two products of matrices."""
+        k, M, d = self.means.shape
+        middle = self.means.mean(axis=(0, 1))
+        precision, mean = 1.0 / self.variances.reshape(-1, d), self.means.reshape(-1, d) - middle
+        constant = (mean**2 * precision - np.log(precision)).sum(axis=1) + d * np.log(2.0 * np.pi)
+        Z = X - middle
+        squares = (Z**2) @ precision.T - 2.0 * Z @ (mean * precision).T + constant
+        logs: Array = np.log(self.weights) - 0.5 * squares.reshape(-1, k, M)
+        return logs
+
+    def log_density(self, X: Array) -> Array:
+        """log p(x | state) (T, k)."""
+        return log_sum(self.log_components(X))
+
+
+def log_sum(logs: Array) -> Array:
+    """log of the sum of exponentials over the last axis; a tenth of the time of SciPy's for small arrays."""
+    largest = logs.max(axis=-1, keepdims=True)
+    total: Array = np.log(np.exp(logs - largest).sum(axis=-1)) + largest[..., 0]
+    return total
+
+
+@dataclass(frozen=True)
+class MixtureEmissions:
+    """The mixtures of each word, side by side."""
+
+    words: tuple[Mixtures, ...]
+
+    def __call__(self, sequences: Sequence[Array]) -> list[Array]:
+        X = np.concatenate(sequences)
+        return split(np.column_stack([mixtures.log_density(X) for mixtures in self.words]), sequences)
+
+
+@dataclass(frozen=True)
+class DiscriminantEmissions:
+    """Scaled likelihoods P(i | x) / P(i) of a classifier of states; ``shares`` are those of its training frames.
+
+    Frames are seen with ``context`` neighbors on each side.
+    """
+
+    classifier: Any
+    shares: Array
+    floor: float
+    context: int
+
+    def __call__(self, sequences: Sequence[Array]) -> list[Array]:
+        log_p = np.full((sum(map(len, sequences)), len(self.shares)), -np.inf)
+        log_p[:, self.classifier.classes_] = _log_proba(self.classifier, stacked(sequences, self.context))
+        return split(scaled_likelihoods(log_p, self.shares, floor=self.floor), sequences)
+
+
+def fit_discriminant(
+    classifier: Any,
+    sequences: Sequence[Array],
+    labels: Sequence[Indices],
+    groups: Indices,
+    *,
+    n_states: int,
+    context: int,
+) -> DiscriminantEmissions:
+    """One classifier of all states, from frames with labels (T_i,); frames of a group are held out together.
+
+    Groups are dealt to at most 20 folds. Classifiers whose ``fit`` takes no ``groups`` may hold out frames singly.
+    Probabilities are not below one over the number of frames: fewer frames have not been seen.
+    """
+    state = np.concatenate(labels)
+    frame_groups = np.repeat(groups, [len(X) for X in sequences])
+    classifier.fit(stacked(sequences, context), state, **_grouped(classifier, frame_groups))
+    shares = np.bincount(state, minlength=n_states) / len(state)
+    return DiscriminantEmissions(classifier, shares, 1.0 / len(state), context)
+
+
+def stacked(sequences: Sequence[Array], context: int) -> Array:
+    """All frames (n, (2 context + 1) d) beside their neighbors; the ends of sequences are repeated."""
+    if context == 0:
+        return np.asarray(np.concatenate(sequences))
+    return np.concatenate([_with_neighbors(X, context) for X in sequences])
+
+
+def _with_neighbors(X: Array, context: int) -> Array:
+    T = len(X)
+    places = np.clip(np.arange(T)[:, None] + np.arange(-context, context + 1), 0, T - 1)
+    return np.asarray(X[places].reshape(T, -1))
+
+
+def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
+    """Values of all frames (n, ...), sequence by sequence."""
+    return np.split(values, np.cumsum([len(X) for X in sequences])[:-1])
+
+
+def _log_proba(classifier: Any, X: Array) -> Array:
+    if hasattr(classifier, "predict_log_proba"):
+        return np.asarray(classifier.predict_log_proba(X), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(classifier.predict_proba(X), dtype=np.float64))
+
+
+def _grouped(classifier: Any, groups: Indices) -> dict[str, Indices]:
+    """Groups of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts them."""
+    name, last = classifier.steps[-1] if isinstance(classifier, Pipeline) else ("", classifier)
+    fold = np.unique(groups, return_inverse=True)[1] % FOLDS
+    if not has_fit_parameter(last, "groups") or fold.max() == 0:
+        return {}
+    return {f"{name}__groups" if name else "groups": fold}

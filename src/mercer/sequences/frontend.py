@@ -1,0 +1,138 @@
+"""From sound to frames: mel cepstra with energy, differences over time, standardization by speaker.
+
+Short pieces of a signal, 25 ms every 10 ms, become rows: the logarithm of the energy, 12 cepstra of the energies
+in mel bands, and their first and second differences, 39 numbers, as in Andelić (2007), chapter 4, and in HTK.
+Functions on arrays, with the FFT of SciPy.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.fft import dct, next_fast_len, rfft
+
+from mercer import gate
+from mercer.types import Array
+
+# Energies are at least this share of the largest one of a signal: 80 dB below it.
+QUIETEST = 1e-8
+PREEMPHASIS = 0.97
+
+
+def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float = 0.010) -> Array:
+    """Pieces (T, w) of a signal (n,), ``width`` seconds every ``step`` seconds; at least one, padded by zeros.
+
+    The last piece ends within the signal: what does not fill another step is dropped.
+    """
+    x = gate.finite("signal", signal)
+    if x.ndim != 1:
+        raise ValueError(f"signal has shape {x.shape}; pass one channel, an array of one dimension")
+    allowed = "a positive number"
+    gate.number("rate", rate, f"{allowed} of values per second", above=0.0)
+    w, h = (
+        max(round(gate.number(name, value, f"{allowed} of seconds", above=0.0) * rate), 1)
+        for name, value in (("width", width), ("step", step))
+    )
+    x = np.pad(x, (0, max(w - len(x), 0)))
+    return np.array(np.lib.stride_tricks.sliding_window_view(x, w)[::h])
+
+
+def mel_filters(n_bands: int, n_fft: int, rate: float) -> Array:
+    """Triangular filters (n_bands, n_fft // 2 + 1) of equal width on the mel scale, from 0 to half of the rate.
+
+    mel(f) = 2595 log10(1 + f / 700); the peak of each triangle is one, where its neighbors are zero.
+    """
+    top = 2595.0 * np.log10(1.0 + rate / 1400.0)
+    edges = 700.0 * (10.0 ** (np.linspace(0.0, top, n_bands + 2) / 2595.0) - 1.0)
+    f = np.arange(n_fft // 2 + 1) * rate / n_fft
+    low, peak, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
+    filters: Array = np.maximum(np.minimum((f - low) / (peak - low), (high - f) / (high - peak)), 0.0)
+    return filters
+
+
+def mel_cepstra(
+    signal: ArrayLike,
+    rate: float,
+    *,
+    n_cepstra: int = 12,
+    n_bands: int = 23,
+    width: float = 0.025,
+    step: float = 0.010,
+) -> Array:
+    """Log-energy and ``n_cepstra`` cepstra (T, 1 + n_cepstra) of a signal.
+
+    The power of each piece, with pre-emphasis and a Hamming window, is summed in mel bands; cepstra are the
+    cosine transform of the logarithms, without its constant. The energy is that of the piece itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.sequences import mel_cepstra
+    >>> tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
+    >>> mel_cepstra(tone, 8000).shape
+    (98, 13)
+    """
+    pieces = windows(signal, rate, width=width, step=step)
+    power = mel_powers(signal, rate, n_bands=n_bands, width=width, step=step)
+    if not 1 <= n_cepstra < n_bands:
+        raise ValueError(f"n_cepstra={n_cepstra!r}; it must be at least 1 and below n_bands={n_bands}")
+    cepstra = dct(_log(power), type=2, norm="ortho", axis=1)[:, 1 : n_cepstra + 1]
+    return np.column_stack([_log((pieces**2).sum(axis=1)), cepstra])
+
+
+def mel_powers(
+    signal: ArrayLike, rate: float, *, n_bands: int = 23, width: float = 0.025, step: float = 0.010
+) -> Array:
+    """Power (T, n_bands) of a signal in mel bands: its mel spectrogram."""
+    x = np.asarray(signal, dtype=np.float64)
+    pieces = windows(np.append(x[:1], x[1:] - PREEMPHASIS * x[:-1]), rate, width=width, step=step)
+    n_fft = next_fast_len(pieces.shape[1], real=True)
+    spectrum = rfft(pieces * np.hamming(pieces.shape[1]), n_fft, axis=1)
+    powers: Array = np.abs(spectrum) ** 2 @ mel_filters(n_bands, n_fft, rate).T
+    return powers
+
+
+def differences(X: ArrayLike, *, reach: int = 2) -> Array:
+    """Slopes (T, d) of the regression lines through 2 reach + 1 neighbors of each frame; ends are repeated."""
+    frames = gate.finite("X", X)
+    gate.whole("reach", reach, "a positive integer", least=1)
+    padded = np.pad(frames, ((reach, reach), (0, 0)), mode="edge")
+    T, steps = len(frames), range(1, reach + 1)
+    slopes: Array = sum(
+        (t * (padded[reach + t : reach + t + T] - padded[reach - t : reach - t + T]) for t in steps),
+        np.zeros_like(frames),
+    ) / (2.0 * sum(t * t for t in steps))
+    return slopes
+
+
+def speech_frames(signal: ArrayLike, rate: float, **choices: Any) -> Array:
+    """Energy and cepstra with their first and second differences (T, 39); choices are those of ``mel_cepstra``."""
+    X = mel_cepstra(signal, rate, **choices)
+    slopes = differences(X)
+    return np.column_stack([X, slopes, differences(slopes)])
+
+
+def standardize(sequences: Sequence[ArrayLike], groups: ArrayLike | None = None) -> list[Array]:
+    """Sequences (T_i, d) with mean zero and variance one of every column, in each group of sequences.
+
+    ``groups`` names the speaker of each sequence, or the room; None: every sequence is one. Labels are not used,
+    so that sequences of a new speaker are standardized by themselves. Constant columns become zero.
+    """
+    frames = [gate.finite(f"sequence {i}", X) for i, X in enumerate(sequences)]
+    group = np.arange(len(frames)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    if len(group) != len(frames):
+        raise ValueError(f"there are {len(frames)} sequences and {len(group)} groups; pass one for each sequence")
+    scales = {
+        g: _scale(np.concatenate([frames[i] for i in np.flatnonzero(group == g)])) for g in set(group.tolist())
+    }
+    return [(X - scales[g][0]) / scales[g][1] for X, g in zip(frames, group.tolist())]
+
+
+def _scale(X: Array) -> tuple[Array, Array]:
+    deviation = X.std(axis=0)
+    return X.mean(axis=0), np.where(deviation > 1e-12 * np.abs(X).max(axis=0), deviation, np.inf)
+
+
+def _log(energy: Array) -> Array:
+    return np.log(np.maximum(energy, max(QUIETEST * float(energy.max()), np.finfo(np.float64).tiny)))

@@ -1,0 +1,134 @@
+"""hmmlearn, and nobody else: Viterbi's algorithm, forward-backward and Baum-Welch.
+
+hmmlearn's models take emissions of one's own through ``_compute_log_likelihood`` of a subclass. Here the rows that
+they are given *are* the logarithms of emissions, and ends of paths, which hmmlearn does not have, are added to the
+emissions of the last frame.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mercer.sequences.chains import Chain
+from mercer.sequences.emissions import Mixtures, log_sum
+from mercer.types import Array, Indices
+
+
+def best_path(chain: Chain, emissions: Array) -> tuple[float, Indices]:
+    """Log-weight of the most likely path and its states (T,), by Viterbi's algorithm: O(T k²).
+
+    ``emissions`` (T, k) are log p(x_t | state), or anything that differs from it by a constant of each frame.
+    """
+    value, path = _model(chain).decode(emissions)
+    return float(value), path.astype(np.intp)
+
+
+def log_likelihood(chain: Chain, emissions: Array) -> float:
+    """Logarithm of the sum of the weights of all paths, by the forward algorithm: O(T k²)."""
+    return float(_model(chain).score(emissions))
+
+
+def occupancy(chain: Chain, emissions: Array) -> Array:
+    """Probabilities (T, k) of the states at each frame given the whole sequence, by forward-backward: O(T k²)."""
+    return np.asarray(_model(chain).predict_proba(emissions))
+
+
+def baum_welch(
+    X: Array, lengths: Indices, limits: Chain, weights: Array, means: Array, variances: Array, *, n_iter: int
+) -> tuple[Array, Array, Array]:
+    """Weights (k, M), means and variances (k, M, d) of mixtures in k states, from those given, by Baum-Welch.
+
+    Each component gets a frame more at its first mean, and five more with its first variances, each allowed step
+    counts once more: no component is lost, and no variance vanishes.
+    """
+    _, mixtures = _classes()
+    k, M = weights.shape
+    model = mixtures(k, M, n_iter=n_iter, tol=1e-3 * len(X), init_params="", covariance_type="diag")
+    model.monitor_ = _quiet(model.monitor_)
+    model.log_end = _log(limits.end)
+    model.startprob_ = limits.start / limits.start.sum()
+    model.transmat_ = limits.step / limits.step.sum(axis=1, keepdims=True)
+    model.startprob_prior, model.transmat_prior = 2.0, 2.0
+    model.weights_, model.means_, model.covars_ = weights, means, variances
+    model.weights_prior, model.means_prior, model.means_weight = 2.0, means, 1.0
+    # The mode with (a - 3) / 2 and a v / 2 is (sum of squares + a v) / (frames + a).
+    model.covars_prior, model.covars_weight = (PSEUDO - 3.0) / 2.0, 0.5 * PSEUDO * variances
+    model.fit(X, lengths)
+    return model.weights_, model.means_, model.covars_
+
+
+# Frames of its first variances that each component gets.
+PSEUDO = 5.0
+
+
+def _model(chain: Chain) -> Any:
+    given, _ = _classes()
+    model = given(len(chain.start))
+    model.startprob_, model.transmat_, model.log_end = chain.start, chain.step, _log(chain.end)
+    return model
+
+
+@cache
+def _classes() -> tuple[Any, Any]:
+    """Subclasses of hmmlearn's models: emissions that are given, and mixtures whose paths end where they may."""
+    try:
+        from hmmlearn.base import BaseHMM
+        from hmmlearn.hmm import GMMHMM
+    except ImportError as error:
+        raise ImportError(
+            "hidden Markov models need hmmlearn, which is not installed: pip install mercer[sequences]"
+        ) from error
+
+    class GivenEmissions(BaseHMM):
+        def _check(self) -> None:
+            """Weights of chains need not be probabilities."""
+
+        def _compute_log_likelihood(self, X: Array) -> Array:
+            return _ended(np.array(X), self.log_end)
+
+    class EndedMixtures(GMMHMM):
+        """All components of all states at once, which takes a tenth of the time of one state after another."""
+
+        def _compute_log_likelihood(self, X: Array) -> Array:
+            self.logs = Mixtures(self.weights_, self.means_, self.covars_).log_components(X)
+            return _ended(log_sum(self.logs), self.log_end)
+
+        def _accumulate_sufficient_statistics(
+            self, stats: Any, X: Array, lattice: Array, P: Array, *passes: Any
+        ) -> None:
+            BaseHMM._accumulate_sufficient_statistics(self, stats, X, lattice, P, *passes)
+            parts = P[:, :, None] * np.exp(self.logs - log_sum(self.logs)[:, :, None])
+            (k, M), flat = parts.shape[1:], parts.reshape(len(X), -1)
+            sums = (flat.T @ X).reshape(k, M, -1)
+            stats["post_sum"] += P.sum(axis=0)
+            stats["post_mix_sum"] += parts.sum(axis=0)
+            stats["m_n"] += sums
+            stats["c_n"] += (flat.T @ X**2).reshape(k, M, -1) - 2.0 * self.means_ * sums
+            stats["c_n"] += self.means_**2 * parts.sum(axis=0)[:, :, None]
+
+        def _get_n_fit_scalars_per_param(self) -> None:
+            """Few frames are no reason to warn: there are others besides."""
+
+    return GivenEmissions, EndedMixtures
+
+
+def _quiet(monitor: Any) -> Any:
+    """The same monitor of convergence, that logs nothing: with frames added, the likelihood itself may fall."""
+
+    def report(log_prob: float) -> None:
+        monitor.history.append(log_prob)
+        monitor.iter += 1
+
+    monitor.report = report
+    return monitor
+
+
+def _ended(emissions: Array, log_end: Array) -> Array:
+    emissions[-1] += log_end
+    return emissions
+
+
+def _log(weight: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(weight)

@@ -1,0 +1,75 @@
+"""Sequences as users pass them: lists of arrays of frames, checked; or Parquet files with a row for each frame."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer import gate
+from mercer.rows.parquet import ParquetRows
+from mercer.types import Array, Indices
+
+
+def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Array], NDArray[Any]]:
+    """Sequences (T_i, d) and their labels from Parquet files with a row for each frame, in order.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder of files in the order of their names.
+    y : str
+        The column of labels, the same in all frames of a sequence.
+    sequence : str
+        The column with the number of the sequence: consecutive rows with the same number are one. All other
+        columns are features.
+    """
+    frames = ParquetRows(path, target=y)
+    if sequence not in frames.feature_names:
+        raise ValueError(f"there is no column {sequence!r} among {list(frames.feature_names)} of {path}")
+    blocks = list(frames.blocks())
+    X, labels = np.concatenate([block.X for block in blocks]), gate.joined("y", [block.y for block in blocks])
+    place = frames.feature_names.index(sequence)
+    starts = np.flatnonzero(np.r_[True, X[1:, place] != X[:-1, place]])
+    if len(np.unique(X[starts, place])) < len(starts):
+        raise ValueError(f"frames of a sequence are apart; sort the rows by {sequence!r}, in the order of time")
+    words = np.split(labels, starts[1:])
+    mixed = [i for i, own in enumerate(words) if (own != own[0]).any()]
+    if mixed:
+        raise ValueError(
+            f"sequence {X[starts[mixed[0]], place]:g} has several labels; pass one for all its frames"
+        )
+    return np.split(np.delete(X, place, axis=1), starts[1:]), labels[starts]
+
+
+def checked_sequences(X: Any, *, width: int | None = None) -> list[Array]:
+    """Sequences (T_i, d) of finite numbers, all of the same width, which may be known."""
+    if np.ndim(X) == 2 if isinstance(X, np.ndarray) else not isinstance(X, Sequence):
+        raise ValueError(
+            f"X is one {type(X).__name__} of frames; pass a list of sequences, each an array of shape (T, d): [X]"
+        )
+    if len(X) == 0:
+        raise ValueError("there are no sequences; pass at least one")
+    return [_checked(f"sequence {i}", each, width or np.shape(X[0])[-1]) for i, each in enumerate(X)]
+
+
+def _checked(name: str, X: Any, width: int) -> Array:
+    frames = gate.finite(name, X)
+    if frames.ndim != 2:
+        raise ValueError(f"{name} has shape {frames.shape}; pass frames as (T, d)")
+    if frames.shape[1] != width:
+        raise ValueError(
+            f"{name} has frames of {frames.shape[1]} numbers, and others {width}; pass the same features"
+        )
+    return frames
+
+
+def read_groups(groups: Any, n: int) -> Indices:
+    """The number (n,) of the group of each sequence; None: each is one."""
+    if groups is None:
+        return np.arange(n)
+    found = np.unique(gate.labels("groups", groups), return_inverse=True)[1]
+    if found.shape != (n,):
+        raise ValueError(f"X has {n} sequences and groups {len(found)} entries; pass one for each sequence")
+    return found.astype(np.intp)

@@ -1,0 +1,284 @@
+"""A classifier of sequences: hidden Markov models whose emissions are discriminants."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import gate
+from mercer.models import KernelFisherClassifier
+from mercer.models.state import from_one_state, in_one_step
+from mercer.models.validation import class_labels, count, generator
+from mercer.sequences.alignment import States, mixture_models
+from mercer.sequences.chains import TOPOLOGIES
+from mercer.sequences.decoding import Grammar, follow, network, words_along
+from mercer.sequences.hmm import best_path
+from mercer.sequences.reading import checked_sequences, read_groups
+from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
+from mercer.types import Array, Indices
+
+# Centers of the discriminant of all states, if none is given.
+CENTERS = 300
+
+
+class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    r"""Hidden Markov models of words whose emissions come from one discriminant of all their states.
+
+    Each class ("word") is a chain of states. A first alignment says which state each frame belongs to: Gaussian
+    mixtures, one hidden Markov model for each word (Baum-Welch). Then one classifier is trained to tell the states
+    of all words apart, and its probabilities, divided by the shares P(i) of the states, are the emissions,
+
+        P(i | x) / P(i) = p(x | i) / p(x),
+
+    of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned anew by these models and
+    the classifier trained again, while sequences that it has not seen become likelier. A sequence is assigned to
+    the word with the largest p(X | word) P(word), a sum over all paths.
+
+    Needs hmmlearn (``pip install mercer[sequences]``), which finds paths and sums over them: O(T k²) for T frames
+    and k states of a word. Standardize the frames, as for every kernel.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba, "mixtures" or None, default=None
+        The classifier of states; None is ``KernelFisherClassifier(centers=300)``, one fit for all states. The
+        thesis has one for each pair of states: ``PairwiseClassifier(SparseFisherClassifier())``. "mixtures": none;
+        the Gaussian mixtures of the first alignment are the model.
+    n_states : int, default=5
+        States of each word; a word whose longest sequence is shorter has as many as that has frames.
+    topology : {"left_right", "ergodic"}, default="left_right"
+        Paths go from the first state to the last and skip none, or from any state to any other.
+    n_mixtures : int, default=2
+        Components of the Gaussian mixture of each state.
+    n_iter : int, default=5
+        Iterations of Baum-Welch.
+    context : int, default=0
+        Number of frames on each side that the classifier sees beside a frame; not used by mixtures.
+    n_rounds : int, default=2
+        How many times, at most, sequences are aligned anew and the classifier trained again.
+    held_out : float, default=0.2
+        Share of the sequences on which rounds are compared and probabilities calibrated: the classifier is fitted
+        without them, and once more, at the end, with them. 0: all rounds are made, and probabilities are not
+        calibrated.
+    random_state : int, RandomState or None, default=None
+        For first means of mixtures, held-out sequences, and the default estimator.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    priors_ : ndarray of shape (n_classes,)
+        Shares P(word) of the words.
+    states_ : ndarray of shape (n_classes,)
+        Number of states of each word.
+    models_ : WordModels
+        Chains and emissions. ``models_.emissions.classifier`` is the fitted classifier of states, which are
+        numbered word by word.
+    slope_ : float
+        Factor of log-likelihoods in ``predict_proba``, with the least log-loss of held-out sequences: neighboring
+        frames say the same, and count as independent.
+    gains_ : tuple of float
+        Mean log-likelihood of held-out sequences, round by round, up to the first that lowers it.
+
+    Notes
+    -----
+    A sequence with fewer frames than a word has states cannot visit all of them: each of its frames is in a later
+    state than the one before, and it may start and end anywhere.
+
+    Frames of one sequence, or of one group of sequences, are held out together, also within the estimator if its
+    ``fit`` takes ``groups``: it gets at most 20 of them, in which sequences or groups are joined.
+
+    References
+    ----------
+    E. Andelić (2007), Sparse Nonlinear Discriminants, Otto von Guericke University Magdeburg, chapter 4.
+    H. Bourlard and N. Morgan (1994), Connectionist Speech Recognition: A Hybrid Approach, Kluwer.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_words
+    >>> from mercer.sequences import HiddenMarkovClassifier
+    >>> X, y = make_words(60, random_state=0)
+    >>> model = HiddenMarkovClassifier(n_states=3, random_state=0).fit(X[:40], y[:40])
+    >>> model.score(X[40:], y[40:]) > 0.8
+    True
+    >>> model.align(X[40], y[40])[:3]
+    array([0, 0, 0])
+    """
+
+    classes_: NDArray[Any]
+    priors_: Array
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_states: int = 5,
+        topology: str = "left_right",
+        n_mixtures: int = 2,
+        n_iter: int = 5,
+        context: int = 0,
+        n_rounds: int = 2,
+        held_out: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_states = n_states
+        self.topology = topology
+        self.n_mixtures = n_mixtures
+        self.n_iter = n_iter
+        self.context = context
+        self.n_rounds = n_rounds
+        self.held_out = held_out
+        self.random_state = random_state
+
+    @in_one_step
+    def fit(self, X: Sequence[ArrayLike], y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Align, and train the classifier of states.
+
+        Parameters
+        ----------
+        X : list of n arrays of shape (T_i, d)
+            Sequences of frames.
+        y : array of shape (n,)
+            The word of each sequence.
+        groups : array of shape (n,), default=None
+            Sequences that are held out together, such as those of one speaker; None: each by itself.
+        """
+        self._check_parameters()
+        sequences = checked_sequences(X)
+        labels = class_labels(y)
+        if len(labels) != len(sequences):
+            raise ValueError(f"X has {len(sequences)} sequences and y {len(labels)} labels; pass one for each")
+        self.classes_, word = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y contains one class, {self.classes_.tolist()[0]!r}; a classifier needs at least 2")
+        data = Labeled(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
+        self.priors_ = np.bincount(word) / len(word)
+        self.n_features_in_ = sequences[0].shape[1]
+        training = self._train(data, generator(self.random_state))
+        self.models_, self.slope_, self.gains_ = training.models, training.slope, training.gains
+        self.states_ = np.array(training.models.states.sizes)
+        return self
+
+    @from_one_state
+    def decision_function(self, X: Sequence[ArrayLike]) -> Array:
+        """log p(X | word) + log P(word) (n, n_classes), up to a constant of each sequence, for two words too."""
+        check_is_fitted(self)
+        return np.asarray(self.models_.log_likelihoods(self._read(X)) + np.log(self.priors_))
+
+    @from_one_state
+    def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
+        """The likeliest word of each sequence (n,)."""
+        return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+
+    @from_one_state
+    def predict_proba(self, X: Sequence[ArrayLike]) -> Array:
+        """Probabilities (n, n_classes) of the words, with the slope of held-out sequences."""
+        return np.exp(self.predict_log_proba(X))
+
+    @from_one_state
+    def predict_log_proba(self, X: Sequence[ArrayLike]) -> Array:
+        """Their logarithms (n, n_classes)."""
+        check_is_fitted(self)
+        logs = self.slope_ * self.models_.log_likelihoods(self._read(X)) + np.log(self.priors_)
+        return np.asarray(log_softmax(logs, axis=1))
+
+    @from_one_state
+    def align(self, X: ArrayLike, word: Any) -> Indices:
+        """The most likely path (T,) of one sequence (T, d) through the states 0, 1, … of a word."""
+        check_is_fitted(self)
+        w = self._number(word)
+        (path,) = self.models_.align(self._read([X]), np.array([w]))
+        return np.asarray(path - self.models_.states.first(w))
+
+    @from_one_state
+    def emissions(self, X: ArrayLike) -> Array:
+        """Logarithms (T, states) of the emissions of all states of all words, for one sequence (T, d)."""
+        check_is_fitted(self)
+        (logs,) = self.models_.emissions(self._read([X]))
+        return np.asarray(logs)
+
+    @from_one_state
+    def decode(
+        self,
+        X: ArrayLike,
+        grammar: Grammar | None = None,
+        *,
+        insertion_penalty: float = 0.0,
+        silence: Any = None,
+        times: bool = False,
+    ) -> list[Any]:
+        """The words of one sequence (T, d) along the most likely path through all words: O(T k²), k states in all.
+
+        Parameters
+        ----------
+        X : array of shape (T, d)
+        grammar : dict or None, default=None
+            What may follow each word: a list of words (a word-pair grammar), or a dict of their probabilities
+            (:func:`bigrams`). The key None is the beginning, and None among the words that follow is the end;
+            without them any word may be the first, or the last. None: a loop of all words, equally likely.
+        insertion_penalty : float, default=0.0
+            Subtracted from the log-likelihood of a path for each word on it.
+        silence : label, default=None
+            A word, such as that of pauses, that is left out of the answer.
+        times : bool, default=False
+            Whether words come as tuples (word, first frame).
+
+        Notes
+        -----
+        A word that follows itself is found if its last state is not its first: not for words of one state, nor for
+        the topology "ergodic".
+        """
+        check_is_fitted(self)
+        penalty = gate.number("insertion_penalty", insertion_penalty, "a finite number")
+        chain = network(self.models_.chains, follow(grammar, self.classes_.tolist()), penalty)
+        value, path = best_path(chain, self.emissions(X))
+        if not np.isfinite(value):
+            raise ValueError(
+                f"no sentence of the grammar fits into {len(path)} frames; pass more frames or another grammar"
+            )
+        labels = self.classes_.tolist()
+        found = [(labels[w], t) for w, t in words_along(path, self.models_.states.sizes)]
+        return [(word, t) if gate.truth("times", times) else word for word, t in found if word != silence]
+
+    def _train(self, data: Labeled, rng: np.random.Generator) -> Trained:
+        states = States.of(data.sequences, data.word, self.n_states, self.topology)
+        held = drawn(data.word, data.group, self.held_out, rng)
+        seed = int(rng.integers(2**31))
+
+        def mixtures(part: Labeled) -> Any:
+            own, M = np.random.default_rng(seed), self.n_mixtures
+            return mixture_models(part.sequences, part.word, states, n_mixtures=M, n_iter=self.n_iter, rng=own)
+
+        if isinstance(self.estimator, str):
+            return calibrated(data, mixtures, held_out=held)
+        fit = discriminant_fit(lambda: self._new(seed), states, self.context)
+        return train(data, mixtures(data), fit, n_rounds=self.n_rounds, held_out=held)
+
+    def _new(self, seed: int) -> Any:
+        if self.estimator is None:
+            return KernelFisherClassifier(centers=CENTERS, random_state=seed)
+        return clone(self.estimator)
+
+    def _check_parameters(self) -> None:
+        for name in ("n_states", "n_mixtures", "n_iter"):
+            count(name, getattr(self, name))
+        for name in ("context", "n_rounds"):
+            gate.whole(name, getattr(self, name), "an integer of at least 0", least=0)
+        gate.choice("topology", self.topology, TOPOLOGIES)
+        gate.number("held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0)
+        if isinstance(self.estimator, str):
+            gate.choice("estimator", self.estimator, ("mixtures",))
+        elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
+
+    def _read(self, X: Any) -> list[Array]:
+        return checked_sequences(X, width=self.n_features_in_)
+
+    def _number(self, word: Any) -> int:
+        found = np.flatnonzero(self.classes_ == word)
+        if len(found) == 0:
+            raise ValueError(f"there is no word {word!r} among the classes {self.classes_.tolist()}")
+        return int(found[0])

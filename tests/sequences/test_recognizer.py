@@ -1,0 +1,319 @@
+"""Hidden Markov models with discriminants: what they learn, and the laws of estimators."""
+
+import io
+import pickle
+import sys
+
+import numpy as np
+import pytest
+import skops.io
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from mercer import KernelFisherClassifier, PairwiseClassifier, SparseFisherClassifier
+from mercer.datasets import make_words
+from mercer.files import TRUSTED_TYPES
+from mercer.kernels import RBF
+from mercer.sequences import HiddenMarkovClassifier, hmm, read_sequences
+from mercer.sequences.emissions import Mixtures, stacked
+from mercer.sequences.training import best_slope, drawn
+
+SIMPLE = QuadraticDiscriminantAnalysis()
+
+
+@pytest.fixture(scope="module")
+def words():
+    return make_words(60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def new_words():
+    return make_words(60, random_state=1)
+
+
+def model_of(estimator=SIMPLE, **choices):
+    return HiddenMarkovClassifier(estimator, **({"n_states": 3, "n_mixtures": 1, "random_state": 0} | choices))
+
+
+@pytest.fixture(scope="module")
+def fitted(words):
+    return model_of().fit(*words)
+
+
+KERNEL = KernelFisherClassifier(RBF(gamma=1.0), alpha=0.1, centers=30, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    ["mixtures", LogisticRegression(), QuadraticDiscriminantAnalysis(), make_pipeline(StandardScaler(), KERNEL)],
+    ids=["mixtures", "logistic", "quadratic", "pipeline"],
+)
+def test_any_classifier_with_probabilities_learns_words(estimator, words, new_words):
+    model = model_of(estimator, n_rounds=1).fit(*words)
+    assert model.score(*new_words) > 0.9
+    P = model.predict_proba(new_words[0])
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(new_words[0]))
+
+
+def test_pairs_of_states_learn_words(words, new_words):
+    pairs = PairwiseClassifier(SparseFisherClassifier(RBF(gamma=1.0), alpha=0.1, max_centers=5), coupling="odds")
+    model = model_of(pairs, n_states=2, n_rounds=0, held_out=0).fit(words[0][:20], words[1][:20])
+    assert len(model.models_.emissions.classifier.pairs_) == 15
+    assert model.score(*new_words) > 0.6
+
+
+def test_paths_visit_the_states_in_order(fitted, new_words):
+    path = fitted.align(new_words[0][0], new_words[1][0])
+    assert_array_equal(np.unique(path), [0, 1, 2])
+    assert (np.diff(path) >= 0).all()
+    assert len(path) == len(new_words[0][0])
+
+
+def test_paths_find_the_sounds():
+    # Without noise and overlap the sounds of "up" are told apart by their rings.
+    X, y = make_words(60, noise=0.01, random_state=2)
+    model = model_of(QuadraticDiscriminantAnalysis(reg_param=0.01)).fit(X, y)
+    x = next(x for x, word in zip(X, y) if word == "up")
+    outer = np.hypot(*x.T) > 1.5
+    assert (outer == (model.align(x, "up") == 1)).mean() > 0.9
+
+
+def test_joined_words_are_decoded(fitted, new_words):
+    X, y = new_words
+    found = fitted.decode(np.concatenate(X[:6]), insertion_penalty=1.0, times=True)
+    assert [word for word, _ in found] == y[:6].tolist()
+    starts = np.cumsum([0, *map(len, X[:5])])
+    assert np.abs(np.subtract([t for _, t in found], starts)).max() <= 3
+    assert fitted.decode(X[0], {None: ["up"], "up": [None]}) == ["up"]
+    assert fitted.decode(X[0], {None: ["up"], "up": [None]}, silence="up") == []
+
+
+def test_impossible_sentences_are_refused(fitted):
+    with pytest.raises(ValueError, match="fits into 3 frames"):
+        fitted.decode(np.zeros((3, 2)), {None: ["up"], "up": ["down"], "down": [None]})
+
+
+def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
+    model = model_of(n_rounds=3).fit(*words)
+    assert 1 <= len(model.gains_) <= 4
+    assert list(model.gains_[:-1]) == sorted(model.gains_[:-1])
+    assert 0 < model.slope_ <= 1
+    without = model_of(held_out=0, n_rounds=1).fit(*words)
+    assert without.slope_ == 1.0
+    assert without.gains_ == ()
+
+
+def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):
+    word, group = np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 2, 2, 3])
+    for _ in range(20):
+        held = drawn(word, group, 0.5, rng)
+        assert len(held) <= 3
+        assert not set(group[held]) & set(np.delete(group, held))
+        assert set(np.delete(word, held)) == {0, 1}
+    assert len(drawn(word, group, 0.0, rng)) == 0
+
+
+def test_slopes_of_overconfident_likelihoods_are_small(rng):
+    word = rng.integers(2, size=500)
+    logs = np.column_stack([np.zeros(500), rng.normal(2.0 * word - 1.0)])
+    slope = best_slope(10.0 * logs, word)
+    assert_allclose(best_slope(20.0 * logs, word), slope / 2.0, rtol=1e-3)
+    assert slope < 0.3
+    assert best_slope(0.1 * logs, word) > 0.99
+
+
+class Recorder(LinearDiscriminantAnalysis):
+    def fit(self, X, y, groups=None):
+        self.groups_ = groups
+        return super().fit(X, y)
+
+
+def test_frames_of_a_sequence_are_one_group(words):
+    X, y = words[0][:20], words[1][:20]
+    lengths = [len(x) for x in X]
+    for groups in (None, np.repeat([3, 5], 10)):
+        model = model_of(Recorder(), held_out=0, n_rounds=0).fit(X, y, groups=groups)
+        own = np.arange(20) if groups is None else np.repeat([0, 1], 10)
+        assert_array_equal(model.models_.emissions.classifier.groups_, np.repeat(own, lengths))
+
+
+def test_pairs_pass_groups_on(words):
+    X, _ = words
+    model = PairwiseClassifier(Recorder()).fit(
+        np.concatenate(X[:3]), np.repeat([0, 1, 0], [len(x) for x in X[:3]])
+    )
+    assert model.estimators_[0].groups_ is None
+    groups = np.repeat([0, 1, 2], [len(x) for x in X[:3]])
+    model.fit(np.concatenate(X[:3]), np.minimum(groups, 1), groups=groups)
+    assert_array_equal(model.estimators_[0].groups_, groups)
+
+
+def test_cloning_refitting_and_pickling_change_nothing(fitted, words, new_words):
+    expected = fitted.decision_function(new_words[0])
+    assert_array_equal(clone(fitted).fit(*words).decision_function(new_words[0]), expected)
+    assert_array_equal(model_of().fit(*words).fit(*words).decision_function(new_words[0]), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).decision_function(new_words[0]), expected)
+
+
+@pytest.mark.parametrize("estimator", ["mixtures", KERNEL], ids=["mixtures", "kernel"])
+def test_skops_loads_what_it_saved(estimator, words, new_words):
+    model = model_of(estimator, held_out=0, n_rounds=0).fit(words[0][:20], words[1][:20])
+    file = io.BytesIO(skops.io.dumps(model))
+    again = skops.io.load(file, trusted=TRUSTED_TYPES)
+    assert_array_equal(again.decision_function(new_words[0]), model.decision_function(new_words[0]))
+
+
+def test_one_sequence_of_each_word_is_enough(words):
+    X, y = words
+    first = [np.flatnonzero(y == word)[0] for word in np.unique(y)]
+    model = model_of("mixtures").fit([X[i] for i in first], y[first])
+    assert model.gains_ == ()
+    assert_array_equal(model.predict([X[i] for i in first]), y[first])
+    assert len(model.predict([X[0]])) == 1
+
+
+def test_short_sequences_skip_states(fitted, words):
+    X, y = words
+    assert fitted.predict([X[0][:1], X[0][:2]]).shape == (2,)
+    assert (np.diff(fitted.align(X[0][:2], "up")) > 0).all()
+    # A word whose longest sequence is short has fewer states.
+    short = [x[:2] for x in X[:30]] + X[30:]
+    labels = np.r_[np.full(30, "short"), y[30:]]
+    model = model_of().fit(short, labels)
+    assert model.states_[model.classes_.tolist().index("short")] == 2
+    assert (model.predict(short[:30]) == "short").mean() > 0.5
+
+
+def test_words_without_states_of_their_own_are_refused(fitted, new_words):
+    with pytest.raises(ValueError, match="no word 'left' among the classes"):
+        fitted.align(new_words[0][0], "left")
+    assert fitted.score([new_words[0][0]], ["left"]) == 0.0
+
+
+def test_wrong_input_is_refused(words, fitted):
+    X, y = words[0][:10], words[1][:10]
+    broken = [np.where(np.arange(len(x))[:, None] == 0, np.nan, x) if i == 4 else x for i, x in enumerate(X)]
+    with pytest.raises(ValueError, match="sequence 4 contains NaN"):
+        model_of().fit(broken, y)
+    with pytest.raises(ValueError, match="sequence 1 has frames of 1 numbers, and others 2"):
+        model_of().fit([X[0], X[1][:, :1]], y[:2])
+    with pytest.raises(ValueError, match="10 sequences and y 9 labels"):
+        model_of().fit(X, y[:9])
+    with pytest.raises(ValueError, match="groups 9 entries"):
+        model_of().fit(X, y, groups=np.arange(9))
+    with pytest.raises(ValueError, match="pass a list of sequences"):
+        fitted.predict(X[0])
+    with pytest.raises(ValueError, match="frames of 3 numbers, and others 2"):
+        fitted.predict([np.ones((4, 3))])
+    with pytest.raises(ValueError, match="pass at least one"):
+        fitted.predict([])
+    with pytest.raises(ValueError, match="at least one row"):
+        fitted.predict([np.ones((0, 2))])
+    with pytest.raises(ValueError, match="one class, 'up'"):
+        model_of().fit(X, ["up"] * 10)
+
+
+def test_wrong_parameters_are_refused(words):
+    for name, value in [
+        ("n_states", 0),
+        ("topology", "ring"),
+        ("held_out", 1.0),
+        ("context", -1),
+        ("n_mixtures", 0),
+    ]:
+        with pytest.raises(ValueError, match=f"{name}="):
+            model_of(**{name: value}).fit(*words)
+    with pytest.raises(ValueError, match="estimator='gaussians'"):
+        model_of("gaussians").fit(*words)
+    with pytest.raises(TypeError, match="no predict_proba"):
+        model_of(LinearSVC()).fit(*words)
+
+
+def test_ergodic_words_may_return_to_their_states(words):
+    model = model_of(topology="ergodic", held_out=0, n_rounds=0).fit(*words)
+    assert (model.models_.chains[0].step > 0).all()
+    assert model.score(*words) > 0.8
+
+
+def test_context_shows_neighbors_of_the_same_sequence():
+    X = [np.array([[1.0], [2.0], [3.0]]), np.array([[7.0]])]
+    assert_array_equal(stacked(X, 1), [[1, 1, 2], [1, 2, 3], [2, 3, 3], [7, 7, 7]])
+
+
+def test_context_is_used(words, new_words):
+    model = model_of(context=1, held_out=0, n_rounds=0).fit(*words)
+    assert model.models_.emissions.classifier.n_features_in_ == 6
+    assert model.score(*new_words) > 0.9
+
+
+def test_densities_are_those_of_scikit_learn(rng):
+    X = rng.normal(size=(50, 3))
+    mixture = GaussianMixture(2, covariance_type="diag", random_state=0).fit(X)
+    ours = Mixtures(mixture.weights_[None], mixture.means_[None], mixture.covariances_[None])
+    assert_allclose(ours.log_density(X)[:, 0], mixture.score_samples(X), rtol=1e-10)
+
+
+def test_statistics_of_mixtures_are_those_of_hmmlearn(rng):
+    _, ended = hmm._classes()
+    plain = ended.__mro__[1]
+    X, lengths = rng.normal(size=(40, 2)), [25, 15]
+    found = []
+    for cls in (plain, ended):
+        model = cls(2, 2, n_iter=3, tol=-np.inf, random_state=0, params="stmcw")
+        model.log_end = np.zeros(2)
+        found.append(model.fit(X, lengths))
+    for name in ("weights_", "means_", "covars_", "transmat_"):
+        assert_allclose(getattr(found[1], name), getattr(found[0], name), rtol=1e-8)
+
+
+def test_without_hmmlearn_the_error_names_the_extra(monkeypatch, words):
+    monkeypatch.setitem(sys.modules, "hmmlearn.base", None)
+    hmm._classes.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install mercer\[sequences\]"):
+        model_of().fit(*words)
+
+
+def as_table(words, order=None):
+    X, y = words
+    lengths = [len(x) for x in X]
+    columns = {
+        "a": np.concatenate(X)[:, 0],
+        "n": np.repeat(np.arange(len(X)), lengths),
+        "b": np.concatenate(X)[:, 1],
+    }
+    columns["word"] = np.repeat(y, lengths)
+    return {name: values if order is None else values[order] for name, values in columns.items()}
+
+
+def written(path, table):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(table), path)
+    return path
+
+
+def test_frames_in_files_become_the_same_sequences(words, tmp_path):
+    path = written(tmp_path / "frames.parquet", as_table(words))
+    X, y = read_sequences(path, "word", sequence="n")
+    assert_array_equal(y, words[1])
+    for found, expected in zip(X, words[0], strict=True):
+        assert_array_equal(found, expected)
+
+
+def test_frames_in_files_that_are_no_sequences_are_refused(words, tmp_path):
+    table = as_table(words)
+    path = written(tmp_path / "frames.parquet", table)
+    with pytest.raises(ValueError, match="no column 'm'"):
+        read_sequences(path, "word", sequence="m")
+    apart = written(tmp_path / "apart.parquet", as_table(words, np.r_[5 : len(table["a"]), :5]))
+    with pytest.raises(ValueError, match="sort the rows by 'n'"):
+        read_sequences(apart, "word", sequence="n")
+    mixed = written(tmp_path / "mixed.parquet", table | {"word": np.r_[["other"], table["word"][1:]]})
+    with pytest.raises(ValueError, match="sequence 0 has several labels"):
+        read_sequences(mixed, "word", sequence="n")
