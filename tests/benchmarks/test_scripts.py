@@ -248,6 +248,17 @@ def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     assert picture.stat().st_size > 0
 
 
+def test_several_kernels_are_weighted_by_every_rule(tmp_path, rng):
+    (tmp_path / "mfeat").mkdir()
+    y = np.arange(60) % 2
+    tables = {name: rng.normal(size=(60, 2)) + y[:, None] for name in ("fac", "fou", "kar", "mor", "pix", "zer")}
+    np.savez(tmp_path / "mfeat" / "mfeat.npz", y=y, **tables)
+    few = ["--rows", 30, "--splits", 1, "--size", 60, "--count", 4]
+    lines = run("several.py", "--data", tmp_path, "--views", "--many", *few).splitlines()
+    assert sum(line.startswith("sum, ") for line in lines) == 6
+    assert lines[-1].split()[0] == "auto"
+
+
 def test_invariances_are_measured_with_and_without_copies(tmp_path):
     (tmp_path / "mnist").mkdir()
     X, y = load_digits(n_class=2, return_X_y=True)
