@@ -14,6 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ CONTEXT, STATES = 4, 5
 # Noise below the speech of connected digits, in decibels, and pauses in seconds.
 NOISE, PAUSES = 30.0, (0.05, 0.3)
 N_STRINGS = 20
-PENALTIES = (0.0, 5.0, 10.0, 20.0, 40.0)
+PENALTIES = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
 class Summary:
@@ -272,7 +273,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path)
     args = parser.parse_args()
     results = Results(args.store)
-    print(heading())
+    print(f"{heading()}hmmlearn {version('hmmlearn')}\n")
     columns = ["error %", "by speaker", "fit s", "ms each"]
     for part in args.parts:
         if part == "strings":
