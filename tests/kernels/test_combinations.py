@@ -146,3 +146,12 @@ def test_combining_changes_no_part():
     kernel + kernel
     assert names(kernel) == ["rbf", "linear"]
     assert_array_equal([part is given for (_, part), given in zip(kernel.parts, (k, l))], True)
+
+
+def test_a_sum_may_have_a_hundred_parts(rng):
+    X = rng.normal(size=(6, 2))
+    many = Sum([RBF(gamma=0.1 * k) for k in range(1, 100)] + [RBF(gamma="loo")])
+    found = many.candidates(X)
+    last = [kernel._kernels()[-1].gamma for kernel in found]
+    assert len(set(last)) == len(found) > 1
+    assert found[0]._kernels()[0].gamma == 0.1

@@ -172,8 +172,12 @@ class Grid(Sequence[Kernel]):
             return [self[i] for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(index)
-        position = np.unravel_index(int(index) % len(self), [len(choice) for choice in self.choices])
-        return self.make([choice[int(i)] for choice, i in zip(self.choices, position)])
+        # Not np.unravel_index, which stops at 64 axes.
+        rest, chosen = int(index) % len(self), []
+        for choice in reversed(self.choices):
+            rest, i = divmod(rest, len(choice))
+            chosen.append(choice[i])
+        return self.make(chosen[::-1])
 
 
 def grid_shape(kernels: Sequence[Kernel]) -> tuple[int, ...]:
