@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Linear, Normalized, Polynomial, Power, Product, Scaled, Sum
+from mercer.kernels.base import grid_shape
 
 
 def names(kernel):
@@ -150,8 +151,9 @@ def test_combining_changes_no_part():
 
 def test_a_sum_may_have_a_hundred_parts(rng):
     X = rng.normal(size=(6, 2))
-    many = Sum([RBF(gamma=0.1 * k) for k in range(1, 100)] + [RBF(gamma="loo")])
-    found = many.candidates(X)
+    parts = [(f"k{k}", RBF(gamma=0.1 * k)) for k in range(1, 100)]
+    found = Sum([*parts, ("last", RBF(gamma="loo"))]).candidates(X)
+    assert grid_shape(found) == (len(found),)
     last = [kernel._kernels()[-1].gamma for kernel in found]
     assert len(set(last)) == len(found) > 1
     assert found[0]._kernels()[0].gamma == 0.1

@@ -21,7 +21,7 @@ from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
 from mercer.sequences import HiddenMarkovClassifier, hmm, read_sequences
-from mercer.sequences.emissions import Mixtures, stacked
+from mercer.sequences.emissions import Mixtures, folds, stacked
 from mercer.sequences.training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()
@@ -102,12 +102,12 @@ def test_impossible_sentences_are_refused(fitted):
 
 def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
     model = model_of(n_rounds=3).fit(*words)
-    assert 1 <= len(model.gains_) <= 4
-    assert list(model.gains_[:-1]) == sorted(model.gains_[:-1])
+    assert 1 <= len(model.held_out_losses_) <= 4
+    assert all(0.0 < loss < np.log(3) for loss in model.held_out_losses_)
     assert 0 < model.slope_ <= 1
     without = model_of(held_out=0, n_rounds=1).fit(*words)
     assert without.slope_ == 1.0
-    assert without.gains_ == ()
+    assert without.held_out_losses_ == ()
 
 
 def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):
@@ -123,10 +123,12 @@ def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):
 def test_slopes_of_overconfident_likelihoods_are_small(rng):
     word = rng.integers(2, size=500)
     logs = np.column_stack([np.zeros(500), rng.normal(2.0 * word - 1.0)])
-    slope = best_slope(10.0 * logs, word)
-    assert_allclose(best_slope(20.0 * logs, word), slope / 2.0, rtol=1e-3)
+    equal = np.log([0.5, 0.5])
+    slope, loss = best_slope(10.0 * logs, word, equal)
+    assert_allclose(best_slope(20.0 * logs, word, equal), (slope / 2.0, loss), rtol=1e-3)
     assert slope < 0.3
-    assert best_slope(0.1 * logs, word) > 0.99
+    assert loss < np.log(2)
+    assert best_slope(0.1 * logs, word, equal)[0] > 0.99
 
 
 class Recorder(LinearDiscriminantAnalysis):
@@ -138,10 +140,38 @@ class Recorder(LinearDiscriminantAnalysis):
 def test_frames_of_a_sequence_are_one_group(words):
     X, y = words[0][:20], words[1][:20]
     lengths = [len(x) for x in X]
-    for groups in (None, np.repeat([3, 5], 10)):
-        model = model_of(Recorder(), held_out=0, n_rounds=0).fit(X, y, groups=groups)
-        own = np.arange(20) if groups is None else np.repeat([0, 1], 10)
-        assert_array_equal(model.models_.emissions.classifier.groups_, np.repeat(own, lengths))
+    for groups in (np.arange(20), np.repeat([3, 5], 10)):
+        given = None if len(set(groups)) == 20 else groups
+        model = model_of(Recorder(), held_out=0, n_rounds=0).fit(X, y, groups=given)
+        found = model.models_.emissions.classifier.groups_
+        pairs = set(zip(np.repeat(groups, lengths).tolist(), found.tolist()))
+        assert len(pairs) == len(set(groups)) == len(set(found))
+
+
+def test_folds_do_not_follow_the_order_of_words():
+    """Twenty words in turn: a fold of every twentieth sequence would be all of a word."""
+    word = np.tile(np.arange(20), 4)
+    fold = folds(np.arange(80), word)
+    assert np.bincount(fold).tolist() == [4] * 20
+    assert all(len(set(word[fold == f])) == 4 for f in range(20))
+
+
+def test_predictions_are_the_most_probable_words(rng):
+    X = [rng.normal(0.3 * (i % 5 == 0), 1.0, size=(8, 2)) for i in range(60)]
+    y = np.where(np.arange(60) % 5 == 0, "rare", "often")
+    model = model_of("mixtures").fit(X, y)
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+
+
+def test_frames_far_from_the_origin_have_the_same_mixtures(words):
+    X, y = words[0][:20], words[1][:20]
+    near, far = (model_of("mixtures").fit([x + shift for x in X], y) for shift in (0.0, 1e6))
+    assert_allclose(far.predict_proba([x + 1e6 for x in X]), near.predict_proba(X), atol=1e-4)
+
+
+def test_of_few_speakers_one_is_held_out(rng):
+    word, group = np.tile([0, 1], 8), np.repeat(np.arange(4), 4)
+    assert len(drawn(word, group, 0.2, rng)) == 4
 
 
 def test_pairs_pass_groups_on(words):
@@ -174,7 +204,7 @@ def test_one_sequence_of_each_word_is_enough(words):
     X, y = words
     first = [np.flatnonzero(y == word)[0] for word in np.unique(y)]
     model = model_of("mixtures").fit([X[i] for i in first], y[first])
-    assert model.gains_ == ()
+    assert model.held_out_losses_ == ()
     assert_array_equal(model.predict([X[i] for i in first]), y[first])
     assert len(model.predict([X[0]])) == 1
 

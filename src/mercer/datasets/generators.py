@@ -369,7 +369,7 @@ def make_words(
     noise: float = 0.25,
     random_state: RandomState = None,
 ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
-    """Draw sequences of points in the plane: words of three sounds each, which last differently long.
+    """Draw sequences of points in the plane: words of three sounds of different lengths.
 
     A sound is the upper or lower half of a ring of radius 1 or 2: its points are spread evenly over the half ring,
     plus N(0, noise²) in each coordinate, so that no single Gaussian is like it. The words "up", "down" and

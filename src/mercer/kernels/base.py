@@ -153,7 +153,7 @@ class Normable(ABC):
 class Grid(Sequence[Kernel]):
     """Kernels made of one candidate each from several sequences, the last of which varies fastest.
 
-    ``shape`` are the lengths of the axes; a kernel is made when it is asked for.
+    ``shape`` are the lengths of the axes along which there is a choice; a kernel is made when it is asked for.
     """
 
     def __init__(self, choices: list[Sequence[Kernel]], make: Callable[[list[Kernel]], Kernel]) -> None:
@@ -162,7 +162,8 @@ class Grid(Sequence[Kernel]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(length for choice in self.choices for length in grid_shape(choice))
+        lengths = [length for choice in self.choices for length in grid_shape(choice)]
+        return tuple(length for length in lengths if length != 1) or (1,)
 
     def __len__(self) -> int:
         return prod(len(choice) for choice in self.choices)

@@ -79,6 +79,10 @@ class WordModels:
         words = range(len(self.chains))
         return np.array([[self._log_likelihood(L, w) for w in words] for L in self.emissions(sequences)])
 
+    def log_posteriors(self, sequences: Sequence[Array], slope: float, priors: Array) -> Array:
+        """slope log p(X | word) + log P(word) (n, words), up to a constant of each sequence."""
+        return np.asarray(slope * self.log_likelihoods(sequences) + np.log(priors))
+
     def _log_likelihood(self, L: Array, w: int) -> float:
         return log_likelihood(self._chain(w, len(L)), self._own(L, w))
 
@@ -119,8 +123,13 @@ def _long_enough(sequences: list[Array], k: int) -> list[Array]:
 def _fit_mixtures(
     sequences: Sequence[Array], limits: Chain, n_mixtures: int, n_iter: int, rng: np.random.Generator
 ) -> Mixtures:
-    """Mixtures of the states of a word, from an equal division of its sequences."""
+    """Mixtures of the states of a word, from an equal division of its sequences.
+
+    Around the mean of its frames, where sums of squares keep their digits.
+    """
     k, X = len(limits.start), np.concatenate(sequences)
+    middle = X.mean(axis=0)
+    X = X - middle
     state = np.concatenate([divided(len(each), k) for each in sequences])
     parts = [X[state == i] for i in range(k)]
     M = min(n_mixtures, *(len(np.unique(part, axis=0)) for part in parts))
@@ -131,7 +140,8 @@ def _fit_mixtures(
     variances = np.repeat(spread[:, None, :], M, axis=1)
     lengths = np.array([len(each) for each in sequences])
     weights = np.full((k, M), 1.0 / M)
-    return Mixtures(*baum_welch(X, lengths, limits, weights, means, variances, n_iter=n_iter))
+    weights, means, variances = baum_welch(X, lengths, limits, weights, means, variances, n_iter=n_iter)
+    return Mixtures(weights, means + middle, variances)
 
 
 def _means(X: Array, M: int, rng: np.random.Generator) -> Array:

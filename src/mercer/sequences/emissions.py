@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -88,14 +89,26 @@ def fit_discriminant(
 ) -> DiscriminantEmissions:
     """One classifier of all states, from frames with labels (T_i,); frames of a group are held out together.
 
-    Groups are dealt to at most 20 folds. Classifiers whose ``fit`` takes no ``groups`` may hold out frames singly.
-    Probabilities are not below one over the number of frames: fewer frames have not been seen.
+    Groups are dealt to at most 20 folds, word by word. Classifiers whose ``fit`` takes no ``groups`` may hold out
+    frames singly. Probabilities are not below one over the number of frames: fewer frames have not been seen.
     """
     state = np.concatenate(labels)
-    frame_groups = np.repeat(groups, [len(X) for X in sequences])
-    classifier.fit(stacked(sequences, context), state, **_grouped(classifier, frame_groups))
+    fold = np.repeat(folds(groups, [path[0] for path in labels]), [len(X) for X in sequences])
+    classifier.fit(stacked(sequences, context), state, **_grouped(classifier, fold))
     shares = np.bincount(state, minlength=n_states) / len(state)
     return DiscriminantEmissions(classifier, shares, 1.0 / len(state), context)
+
+
+def folds(groups: Indices, word: ArrayLike) -> Indices:
+    """Folds (n,) of whole groups of sequences, at most 20: groups are dealt in the order of their first words.
+
+    Groups of one word go to different folds, in whatever order sequences come.
+    """
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.argsort(np.asarray(word)[first], kind="stable")
+    dealt = np.empty(len(first), dtype=np.intp)
+    dealt[order] = np.arange(len(first)) % FOLDS
+    return dealt[number]
 
 
 def stacked(sequences: Sequence[Array], context: int) -> Array:
@@ -123,10 +136,9 @@ def _log_proba(classifier: Any, X: Array) -> Array:
         return np.log(np.asarray(classifier.predict_proba(X), dtype=np.float64))
 
 
-def _grouped(classifier: Any, groups: Indices) -> dict[str, Indices]:
-    """Groups of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts them."""
+def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:
+    """Folds of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts groups."""
     name, last = classifier.steps[-1] if isinstance(classifier, Pipeline) else ("", classifier)
-    fold = np.unique(groups, return_inverse=True)[1] % FOLDS
     if not has_fit_parameter(last, "groups") or fold.max() == 0:
         return {}
     return {f"{name}__groups" if name else "groups": fold}

@@ -108,7 +108,7 @@ def _classes() -> tuple[Any, Any]:
             stats["c_n"] += self.means_**2 * parts.sum(axis=0)[:, :, None]
 
         def _get_n_fit_scalars_per_param(self) -> None:
-            """Few frames are no reason to warn: there are others besides."""
+            """Few frames are no reason to warn: pseudo-counts are added."""
 
     return GivenEmissions, EndedMixtures
 

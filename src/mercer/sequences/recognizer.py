@@ -35,8 +35,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         P(i | x) / P(i) = p(x | i) / p(x),
 
     of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned anew by these models and
-    the classifier trained again, while sequences that it has not seen become likelier. A sequence is assigned to
-    the word with the largest p(X | word) P(word), a sum over all paths.
+    the classifier trained again, while words that it has not seen are told apart better. A sequence is assigned to
+    the word with the largest p(X | word)^s P(word), where p is a sum over all paths and s the slope below.
 
     Needs hmmlearn (``pip install mercer[sequences]``), which finds paths and sums over them: O(T k²) for T frames
     and k states of a word. Standardize the frames, as for every kernel.
@@ -61,8 +61,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         How many times, at most, sequences are aligned anew and the classifier trained again.
     held_out : float, default=0.2
         Share of the sequences on which rounds are compared and probabilities calibrated: the classifier is fitted
-        without them, and once more, at the end, with them. 0: all rounds are made, and probabilities are not
-        calibrated.
+        without them, and once more, at the end, with them. At least one group is held out, if one can be. 0, or
+        if none can: all rounds are made, and probabilities are not calibrated.
     random_state : int, RandomState or None, default=None
         For first means of mixtures, held-out sequences, and the default estimator.
 
@@ -77,10 +77,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         Chains and emissions. ``models_.emissions.classifier`` is the fitted classifier of states, which are
         numbered word by word.
     slope_ : float
-        Factor of log-likelihoods in ``predict_proba``, with the least log-loss of held-out sequences: neighboring
-        frames say the same, and count as independent.
-    gains_ : tuple of float
-        Mean log-likelihood of held-out sequences, round by round, up to the first that lowers it.
+        Factor of log-likelihoods, with the least log-loss of held-out sequences: neighboring frames are strongly
+        correlated, and count as independent.
+    held_out_losses_ : tuple of float
+        Log-loss of held-out sequences, round by round, up to the first that raises it.
 
     Notes
     -----
@@ -155,18 +155,18 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if len(self.classes_) < 2:
             raise ValueError(f"y contains one class, {self.classes_.tolist()[0]!r}; a classifier needs at least 2")
         data = Labeled(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
-        self.priors_ = np.bincount(word) / len(word)
+        self.priors_ = data.priors
         self.n_features_in_ = sequences[0].shape[1]
         training = self._train(data, generator(self.random_state))
-        self.models_, self.slope_, self.gains_ = training.models, training.slope, training.gains
+        self.models_, self.slope_, self.held_out_losses_ = training.models, training.slope, training.losses
         self.states_ = np.array(training.models.states.sizes)
         return self
 
     @from_one_state
     def decision_function(self, X: Sequence[ArrayLike]) -> Array:
-        """log p(X | word) + log P(word) (n, n_classes), up to a constant of each sequence, for two words too."""
+        """slope log p(X | word) + log P(word) (n, n_classes), up to a constant of each sequence; two words too."""
         check_is_fitted(self)
-        return np.asarray(self.models_.log_likelihoods(self._read(X)) + np.log(self.priors_))
+        return self.models_.log_posteriors(self._read(X), self.slope_, self.priors_)
 
     @from_one_state
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
@@ -181,9 +181,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     @from_one_state
     def predict_log_proba(self, X: Sequence[ArrayLike]) -> Array:
         """Their logarithms (n, n_classes)."""
-        check_is_fitted(self)
-        logs = self.slope_ * self.models_.log_likelihoods(self._read(X)) + np.log(self.priors_)
-        return np.asarray(log_softmax(logs, axis=1))
+        return np.asarray(log_softmax(self.decision_function(X), axis=1))
 
     @from_one_state
     def align(self, X: ArrayLike, word: Any) -> Indices:
@@ -232,7 +230,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         the topology "ergodic".
         """
         check_is_fitted(self)
-        penalty = gate.number("insertion_penalty", insertion_penalty, "a finite number")
+        penalty = gate.number(
+            "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
+        )
         chain = network(self.models_.chains, follow(grammar, self.classes_.tolist()), penalty)
         value, path = best_path(chain, self.emissions(X))
         if not np.isfinite(value):
@@ -255,7 +255,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if isinstance(self.estimator, str):
             return calibrated(data, mixtures, held_out=held)
         fit = discriminant_fit(lambda: self._new(seed), states, self.context)
-        return train(data, mixtures(data), fit, n_rounds=self.n_rounds, held_out=held)
+        return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
 
     def _new(self, seed: int) -> Any:
         if self.estimator is None:

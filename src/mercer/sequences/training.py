@@ -28,14 +28,23 @@ class Labeled:
         """Some of the sequences."""
         return Labeled([self.sequences[i] for i in chosen], self.word[chosen], self.group[chosen])
 
+    @property
+    def priors(self) -> Array:
+        """Shares (k,) of the words."""
+        return np.bincount(self.word) / len(self.word)
+
+    @property
+    def log_prior(self) -> Array:
+        return np.log(self.priors)
+
 
 @dataclass(frozen=True)
 class Trained:
-    """Models, the slope of their log-likelihoods, and the mean log-likelihood of held-out sequences by round."""
+    """Models, the slope of their log-likelihoods, and the log-loss of held-out sequences by round."""
 
     models: WordModels
     slope: float
-    gains: tuple[float, ...]
+    losses: tuple[float, ...]
 
 
 # Models of words from sequences with given paths.
@@ -54,59 +63,64 @@ def discriminant_fit(new: Callable[[], Any], states: States, context: int) -> Fi
     return fit
 
 
-def train(data: Labeled, first: WordModels, fit: Fit, *, n_rounds: int, held_out: Indices) -> Trained:
-    """Models on the first alignment, and on up to ``n_rounds`` new ones while held-out sequences become likelier.
+def train(
+    data: Labeled, first: Callable[[Labeled], WordModels], fit: Fit, *, n_rounds: int, held_out: Indices
+) -> Trained:
+    """Models on the first alignment, and on up to ``n_rounds`` new ones while held-out words are predicted better.
 
-    Without held-out sequences, as many rounds as asked for, and a slope of one. Rounds are compared by models that
-    have not seen the held-out sequences; the last fit is one to all sequences, with the best alignment.
+    Without held-out sequences, as many rounds as asked for, and a slope of one. Nothing that is compared has seen
+    the held-out sequences; the last fit is one to all sequences, aligned by the best of these models.
     """
-    paths = first.align(data.sequences, data.word)
+    kept = np.setdiff1d(np.arange(len(data.word)), held_out)
+    known, new = data.part(kept), data.part(held_out)
+    paths = first(known).align(data.sequences, data.word)
     if len(held_out) == 0:
         models = fit(data, paths)
         for _ in range(n_rounds):
             models = fit(data, models.align(data.sequences, data.word))
         return Trained(models, 1.0, ())
-    kept = np.setdiff1d(np.arange(len(data.word)), held_out)
-    known, new = data.part(kept), data.part(held_out)
-    gains: list[float] = []
+    losses: list[float] = []
     best, slope = paths, 1.0
     for _ in range(n_rounds + 1):
         models = fit(known, [paths[i] for i in kept])
-        logs = models.log_likelihoods(new.sequences)
-        gains.append(float(np.mean(logs[np.arange(len(new.word)), new.word])))
-        if gains[-1] < max(gains):
+        found, loss = best_slope(models.log_likelihoods(new.sequences), new.word, known.log_prior)
+        losses.append(loss)
+        if loss > min(losses):
             break
-        best, slope = paths, best_slope(logs, new.word)
-        if len(gains) <= n_rounds:
+        best, slope = paths, found
+        if len(losses) <= n_rounds:
             paths = models.align(data.sequences, data.word)
-    return Trained(fit(data, best), slope, tuple(gains))
+    return Trained(fit(data, best), slope, tuple(losses))
 
 
 def calibrated(data: Labeled, fit: Callable[[Labeled], WordModels], *, held_out: Indices) -> Trained:
     """Models of all sequences, with the slope of others that have not seen the held-out ones."""
     if len(held_out) == 0:
         return Trained(fit(data), 1.0, ())
-    new = data.part(held_out)
-    logs = fit(data.part(np.setdiff1d(np.arange(len(data.word)), held_out))).log_likelihoods(new.sequences)
-    gain = float(np.mean(logs[np.arange(len(new.word)), new.word]))
-    return Trained(fit(data), best_slope(logs, new.word), (gain,))
+    known, new = data.part(np.setdiff1d(np.arange(len(data.word)), held_out)), data.part(held_out)
+    slope, loss = best_slope(fit(known).log_likelihoods(new.sequences), new.word, known.log_prior)
+    return Trained(fit(data), slope, (loss,))
 
 
 def drawn(word: Indices, group: Indices, share: float, rng: np.random.Generator) -> Indices:
-    """About this share of the sequences, whole groups at random, so that each word keeps some of its sequences."""
+    """About this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
+
+    At least one group, if there is one that can be left out; none if the share is zero.
+    """
     left, chosen = np.bincount(word), np.zeros(len(word), dtype=bool)
     for g in rng.permutation(np.unique(group)):
         own = np.bincount(word[group == g], minlength=len(left))
-        if chosen.sum() + own.sum() <= share * len(word) and (left - own > 0).all():
+        little = chosen.sum() + own.sum() <= share * len(word) or (share > 0.0 and not chosen.any())
+        if little and (left - own > 0).all():
             left, chosen = left - own, chosen | (group == g)
     return np.flatnonzero(chosen)
 
 
-def best_slope(logs: Array, word: Indices) -> float:
-    """The slope, at most one, of log-likelihoods (n, words) with the least log-loss of their softmax.
+def best_slope(logs: Array, word: Indices, log_prior: Array) -> tuple[float, float]:
+    """The slope, at most one, of log-likelihoods (n, words) with the least log-loss of words, and that loss.
 
-    Neighboring frames say the same, and models count them as independent, so that it is below one. As in Platt's
-    method, two more sequences are wrong: few held-out sequences without errors do not prove that there are none.
+    Neighboring frames are strongly correlated, and models count them as independent, so that it is below one. Two
+    more sequences are taken as wrong: few held-out sequences without errors do not prove that there are none.
     """
     n, k = logs.shape
     wrong = 2.0 / (n + 2.0)
@@ -114,6 +128,7 @@ def best_slope(logs: Array, word: Indices) -> float:
     target[np.arange(n), word] = 1.0 - wrong
 
     def loss(power: float) -> float:
-        return -float((target * log_softmax(np.exp(power) * logs, axis=1)).sum())
+        return -float((target * log_softmax(np.exp(power) * logs + log_prior, axis=1)).sum()) / n
 
-    return float(np.exp(minimize_scalar(loss, bounds=SLOPES, method="bounded").x))
+    found = minimize_scalar(loss, bounds=SLOPES, method="bounded")
+    return float(np.exp(found.x)), float(found.fun)
