@@ -119,6 +119,38 @@ def test_words_follow_the_grammar(grammar, states, words):
     assert decoded(grammar, emissions(states)) == words
 
 
+def test_followers_may_come_from_an_iterator():
+    given = {word: iter(["a", "b"]) for word in "ab"}
+    assert decoded(given, emissions([0, 1, 2, 3, 0, 1])) == "aba"
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ({"a": {"b": -0.5}}, "weight after 'a'=-0.5"),
+        ({"a": {"b": np.nan}}, "weight after 'a'=nan"),
+        ({"a": "b"}, "pass a list of words"),
+    ],
+    ids=["negative", "nan", "string"],
+)
+def test_weights_of_grammars_are_checked(grammar, message):
+    with pytest.raises(ValueError, match=message):
+        follow(grammar, ["a", "b"])
+
+
+def test_a_word_whose_states_go_back_is_one_word():
+    path = np.array([0, 1, 0, 1, 2, 0])
+    assert words_along(path, [2, 1], forward=False) == [(0, 0), (1, 4), (0, 5)]
+    assert [w for w, _ in words_along(path, [2, 1])] == [0, 0, 1, 0]
+
+
+def test_sentences_are_lists_of_words():
+    with pytest.raises(ValueError, match="split"):
+        bigrams(["call home"])
+    with pytest.raises(ValueError, match="discount=2"):
+        bigrams([["a"]], discount=2)
+
+
 def test_a_penalty_makes_words_fewer():
     L = emissions([0, 1, 0, 1, 2, 3], sure=1.5)
     lengths = [len(decoded(None, L, penalty)) for penalty in (-5.0, 0.0, 20.0)]

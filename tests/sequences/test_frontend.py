@@ -94,3 +94,9 @@ def test_what_is_no_sound_is_refused():
 def test_cepstra_are_the_cosine_transform_of_log_powers(sound):
     expected = dct(np.log(mel_powers(sound, RATE)), type=2, norm="ortho", axis=1)[:, 1:13]
     assert_allclose(mel_cepstra(sound, RATE)[:, 1:], expected)
+
+
+def test_two_channels_are_refused():
+    for function in (mel_powers, mel_cepstra):
+        with pytest.raises(ValueError, match="pass one channel"):
+            function(np.zeros((2000, 2)), 8000)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import gate
 from mercer.sequences.chains import Chain
 from mercer.types import Array, Indices
 
@@ -26,6 +27,10 @@ def bigrams(sentences: Iterable[Sequence[Any]], *, discount: float = 0.5) -> dic
     >>> grammar["call"]["home"] > grammar["call"]["call"] > 0
     True
     """
+    gate.number("discount", discount, "a number from 0 to 1", least=0.0, most=1.0)
+    sentences = list(sentences)
+    if any(isinstance(words, str) for words in sentences):
+        raise ValueError("a sentence is a list of words, not a string; pass sentence.split()")
     pairs = Counter(pair for words in sentences for pair in zip([None, *words], [*words, None]))
     if not pairs:
         raise ValueError("there are no sentences; pass at least one")
@@ -48,6 +53,7 @@ def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array,
     k = len(words)
     if grammar is None:
         return np.full(k, 1.0 / k), np.full((k, k), 1.0 / k), np.ones(k)
+    grammar = {before: _weights(before, after) for before, after in grammar.items()}
     number = {word: i for i, word in enumerate(words)}
     unknown = {word for word in _mentioned(grammar) if word is not None and word not in number}
     if unknown:
@@ -55,11 +61,9 @@ def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array,
             f"the grammar has words without models: {sorted(map(repr, unknown))}; fit them, or drop them"
         )
     table = np.zeros((k + 1, k + 1))
-    for before, after in grammar.items():
-        weights = after if isinstance(after, Mapping) else dict.fromkeys(after, 1.0)
-        total = 1.0 if isinstance(after, Mapping) else len(weights)
+    for before, weights in grammar.items():
         for word, weight in weights.items():
-            table[number.get(before, k), number.get(word, k)] = weight / total
+            table[number.get(before, k), number.get(word, k)] = weight
     # Without a word on beginnings or ends, any word may be the first or the last.
     start = table[k, :k] if None in grammar else np.full(k, 1.0 / k)
     end = table[:k, k] if None in _followers(grammar) else np.ones(k)
@@ -82,11 +86,27 @@ def network(chains: Sequence[Chain], grammar: tuple[Array, Array, Array], penalt
     return whole
 
 
-def words_along(path: Indices, sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """The words (number, first frame) of a path: a new one where the word changes or begins again."""
+def words_along(path: Indices, sizes: Sequence[int], *, forward: bool = True) -> list[tuple[int, int]]:
+    """The words (number, first frame) of a path: a new one where the word changes or begins again.
+
+    ``forward``: states of a word never go back, so that a step back begins it again.
+    """
     word = np.repeat(np.arange(len(sizes)), sizes)[path]
-    begins = np.flatnonzero(np.r_[True, (word[1:] != word[:-1]) | (path[1:] < path[:-1])])
+    begins = np.flatnonzero(np.r_[True, (word[1:] != word[:-1]) | (forward & (path[1:] < path[:-1]))])
     return [(int(word[t]), int(t)) for t in begins]
+
+
+def _weights(before: Any, after: Any) -> dict[Any, float]:
+    """Words that may follow one, with weights; those of a list are equally likely."""
+    if isinstance(after, str) or not isinstance(after, Iterable):
+        raise ValueError(f"the grammar has {after!r} after {before!r}; pass a list of words, or a dict of weights")
+    if isinstance(after, Mapping):
+        name = f"the weight after {before!r}"
+        return {
+            word: gate.number(name, weight, "a number of at least 0", least=0.0) for word, weight in after.items()
+        }
+    words = list(after)
+    return dict.fromkeys(words, 1.0 / max(len(words), 1))
 
 
 def _followers(grammar: Grammar) -> set[Any]:

@@ -25,9 +25,7 @@ def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float
 
     The last piece ends within the signal: what does not fill another step is dropped.
     """
-    x = gate.finite("signal", signal)
-    if x.ndim != 1:
-        raise ValueError(f"signal has shape {x.shape}; pass one channel, an array of one dimension")
+    x = _channel(signal)
     allowed = "a positive number"
     gate.number("rate", rate, f"{allowed} of values per second", above=0.0)
     w, h = (
@@ -36,6 +34,14 @@ def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float
     )
     x = np.pad(x, (0, max(w - len(x), 0)))
     return np.array(np.lib.stride_tricks.sliding_window_view(x, w)[::h])
+
+
+def _channel(signal: ArrayLike) -> Array:
+    """One channel of finite numbers (n,)."""
+    x = gate.finite("signal", signal)
+    if x.ndim != 1:
+        raise ValueError(f"signal has shape {x.shape}; pass one channel, an array of one dimension")
+    return x
 
 
 def mel_filters(n_bands: int, n_fft: int, rate: float) -> Array:
@@ -75,8 +81,8 @@ def mel_cepstra(
     """
     pieces = windows(signal, rate, width=width, step=step)
     power = mel_powers(signal, rate, n_bands=n_bands, width=width, step=step)
-    if not 1 <= n_cepstra < n_bands:
-        raise ValueError(f"n_cepstra={n_cepstra!r}; it must be at least 1 and below n_bands={n_bands}")
+    if gate.whole("n_cepstra", n_cepstra, "a positive integer", least=1) >= n_bands:
+        raise ValueError(f"n_cepstra={n_cepstra!r}; it must be below n_bands={n_bands}")
     cepstra = dct(_log(power), type=2, norm="ortho", axis=1)[:, 1 : n_cepstra + 1]
     return np.column_stack([_log((pieces**2).sum(axis=1)), cepstra])
 
@@ -85,7 +91,8 @@ def mel_powers(
     signal: ArrayLike, rate: float, *, n_bands: int = 23, width: float = 0.025, step: float = 0.010
 ) -> Array:
     """Power (T, n_bands) of a signal in mel bands: its mel spectrogram."""
-    x = np.asarray(signal, dtype=np.float64)
+    gate.whole("n_bands", n_bands, "an integer of at least 2", least=2)
+    x = _channel(signal)
     pieces = windows(np.append(x[:1], x[1:] - PREEMPHASIS * x[:-1]), rate, width=width, step=step)
     n_fft = next_fast_len(pieces.shape[1], real=True)
     spectrum = rfft(pieces * np.hamming(pieces.shape[1]), n_fft, axis=1)
@@ -96,6 +103,8 @@ def mel_powers(
 def differences(X: ArrayLike, *, reach: int = 2) -> Array:
     """Slopes (T, d) of the regression lines through 2 reach + 1 neighbors of each frame; ends are repeated."""
     frames = gate.finite("X", X)
+    if frames.ndim != 2:
+        raise ValueError(f"X has shape {frames.shape}; pass frames as (T, d)")
     gate.whole("reach", reach, "a positive integer", least=1)
     padded = np.pad(frames, ((reach, reach), (0, 0)), mode="edge")
     T, steps = len(frames), range(1, reach + 1)

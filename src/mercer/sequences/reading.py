@@ -11,6 +11,9 @@ from mercer import gate
 from mercer.rows.parquet import ParquetRows
 from mercer.types import Array, Indices
 
+# Integers below are exact in float64.
+EXACT = 2.0**53
+
 
 def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Array], NDArray[Any]]:
     """Sequences (T_i, d) and their labels from Parquet files with a row for each frame, in order.
@@ -29,8 +32,12 @@ def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Arr
     if sequence not in frames.feature_names:
         raise ValueError(f"there is no column {sequence!r} among {list(frames.feature_names)} of {path}")
     blocks = list(frames.blocks())
+    if not blocks:
+        raise ValueError(f"{path} has no rows; pass files with a row for each frame")
     X, labels = np.concatenate([block.X for block in blocks]), gate.joined("y", [block.y for block in blocks])
     place = frames.feature_names.index(sequence)
+    if np.abs(X[:, place]).max(initial=0.0) >= EXACT:
+        raise ValueError(f"numbers of sequences in {sequence!r} are 2^53 or more; number them from 0")
     starts = np.flatnonzero(np.r_[True, X[1:, place] != X[:-1, place]])
     if len(np.unique(X[starts, place])) < len(starts):
         raise ValueError(f"frames of a sequence are apart; sort the rows by {sequence!r}, in the order of time")

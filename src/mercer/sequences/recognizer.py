@@ -226,8 +226,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         Notes
         -----
-        A word that follows itself is found if its last state is not its first: not for words of one state, nor for
-        the topology "ergodic".
+        A word that follows itself is found as two if its last state is not its first: not for words of one state,
+        nor for the topology "ergodic".
         """
         check_is_fitted(self)
         penalty = gate.number(
@@ -240,7 +240,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 f"no sentence of the grammar fits into {len(path)} frames; pass more frames or another grammar"
             )
         labels = self.classes_.tolist()
-        found = [(labels[w], t) for w, t in words_along(path, self.models_.states.sizes)]
+        states, forward = self.models_.states, self.models_.states.topology == "left_right"
+        found = [(labels[w], t) for w, t in words_along(path, states.sizes, forward=forward)]
         return [(word, t) if gate.truth("times", times) else word for word, t in found if word != silence]
 
     def _train(self, data: Labeled, rng: np.random.Generator) -> Trained:
