@@ -163,6 +163,12 @@ def test_learned_markov_model_finds_the_one_that_made_the_strings():
     assert found > true > alone + 50.0
 
 
+def test_many_characters_are_taken_from_all_rows(monkeypatch):
+    monkeypatch.setattr("mercer.kernels.densities.MOST_CHARACTERS", 60)
+    model = HiddenMarkov.learned(["aab"] * 30 + ["cd"] * 30, 2)
+    assert model.alphabet == "abcd"
+
+
 def test_full_information_whitens_the_scores_of_the_rows():
     X = np.random.default_rng(0).normal(size=(400, 2))
     (kernel,) = FisherKernel(size=2, whiten="full").candidates(X)
