@@ -220,6 +220,34 @@ def test_models_that_make_no_kernel_are_refused(kernel, rows, words):
 
 
 @pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Mixture([0.5, 0.4], TWO.means, TWO.variances), r"weights of a Mixture.*sum to 0\.9"),
+        (replace(TWO, means=[[0.0, np.nan], [0.0, 0.0]]), "means of a Mixture has NaN"),
+        (replace(TWO, variances=[[1.0, np.inf], [1.0, 1.0]]), "variances of a Mixture has NaN or infinity"),
+        (replace(TWO, means=[[0.0], [0.0, 0.0]]), "means of a Mixture is no array"),
+        (replace(MARKOV, start=1.0), r"start \(\)"),
+        (replace(MARKOV, start=[0.6, np.nan]), "start of a HiddenMarkov has NaN"),
+        (
+            replace(MARKOV, transition=[[0.7, 0.3], [0.4, 0.5]]),
+            r"transition of a HiddenMarkov, row 1, sum to 0\.9",
+        ),
+        (replace(MARKOV, emission=2.0 * np.asarray(MARKOV.emission)), "emission of a HiddenMarkov, row 0"),
+        (replace(MARKOV, alphabet="010"), "alphabet='010'"),
+        (replace(MARKOV, alphabet=["0", "1", "2"]), "must be a string"),
+    ],
+)
+def test_models_that_are_no_densities_are_refused(model, words):
+    rows = STRINGS if isinstance(model, HiddenMarkov) else [[0.0, 1.0]]
+    marginalized = MarginalizedKernel(model)
+    for evaluated in (FisherKernel(model, whiten=None), marginalized, Normalized(marginalized)):
+        with pytest.raises(KernelError, match=words):
+            evaluated.block(rows, rows)
+    with pytest.raises(KernelError, match=words):
+        model.log_likelihood(rows)
+
+
+@pytest.mark.parametrize(
     ("kernel", "rows", "words"),
     [
         (FisherKernel(whiten="half"), [[0.0], [1.0]], 'whiten="half"'),
