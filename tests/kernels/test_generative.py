@@ -163,6 +163,12 @@ def test_learned_markov_model_finds_the_one_that_made_the_strings():
     assert found > true > alone + 50.0
 
 
+def test_many_characters_are_taken_from_all_rows(monkeypatch):
+    monkeypatch.setattr("mercer.kernels.densities.MOST_CHARACTERS", 60)
+    model = HiddenMarkov.learned(["aab"] * 30 + ["cd"] * 30, 2)
+    assert model.alphabet == "abcd"
+
+
 def test_full_information_whitens_the_scores_of_the_rows():
     X = np.random.default_rng(0).normal(size=(400, 2))
     (kernel,) = FisherKernel(size=2, whiten="full").candidates(X)
@@ -211,6 +217,34 @@ def test_classifiers_learn_the_mixture_from_their_rows(kernel):
 def test_models_that_make_no_kernel_are_refused(kernel, rows, words):
     with pytest.raises(KernelError, match=words):
         kernel.block(rows, rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Mixture([0.5, 0.4], TWO.means, TWO.variances), r"weights of a Mixture.*sum to 0\.9"),
+        (replace(TWO, means=[[0.0, np.nan], [0.0, 0.0]]), "means of a Mixture has NaN"),
+        (replace(TWO, variances=[[1.0, np.inf], [1.0, 1.0]]), "variances of a Mixture has NaN or infinity"),
+        (replace(TWO, means=[[0.0], [0.0, 0.0]]), "means of a Mixture is no array"),
+        (replace(MARKOV, start=1.0), r"start \(\)"),
+        (replace(MARKOV, start=[0.6, np.nan]), "start of a HiddenMarkov has NaN"),
+        (
+            replace(MARKOV, transition=[[0.7, 0.3], [0.4, 0.5]]),
+            r"transition of a HiddenMarkov, row 1, sum to 0\.9",
+        ),
+        (replace(MARKOV, emission=2.0 * np.asarray(MARKOV.emission)), "emission of a HiddenMarkov, row 0"),
+        (replace(MARKOV, alphabet="010"), "alphabet='010'"),
+        (replace(MARKOV, alphabet=["0", "1", "2"]), "must be a string"),
+    ],
+)
+def test_models_that_are_no_densities_are_refused(model, words):
+    rows = STRINGS if isinstance(model, HiddenMarkov) else [[0.0, 1.0]]
+    marginalized = MarginalizedKernel(model)
+    for evaluated in (FisherKernel(model, whiten=None), marginalized, Normalized(marginalized)):
+        with pytest.raises(KernelError, match=words):
+            evaluated.block(rows, rows)
+    with pytest.raises(KernelError, match=words):
+        model.log_likelihood(rows)
 
 
 @pytest.mark.parametrize(

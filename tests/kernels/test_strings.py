@@ -218,6 +218,7 @@ def test_alphabet_is_that_of_the_rows():
         (Subsequence(length=0), "length=0"),
         (Substrings(decay=0.0), "decay=0.0"),
         (LocalAlignment(beta=0.0), "beta"),
+        (LocalAlignment(beta=300.0), "beta=300.0 times match=2.0 is more than 500"),
         (LocalAlignment(match=-2.0), "mismatch=-1.0 is more than match=-2.0"),
     ],
 )
@@ -259,6 +260,15 @@ def test_normalized_local_alignments_of_long_strings_are_finite():
     assert_allclose(np.diag(K), 1.0, rtol=1e-10)
     assert np.isfinite(K).all()
     assert (K[~np.eye(3, dtype=bool)] < 0.01).all()
+
+
+@pytest.mark.parametrize("beta", [20.0, 60.0, 250.0])
+def test_normalized_local_alignments_are_finite_for_large_beta(beta):
+    X = ["acgt" * 10, "acgt" * 9 + "acg", "ttt"]
+    K = Normalized(LocalAlignment(beta=beta)).block(X, X)
+    # The second string lacks a match, and its scores are 80 and 78: exp(beta (78 - (80 + 78) / 2)).
+    assert_allclose(np.diag(K), 1.0, rtol=1e-10)
+    assert_allclose(K[0, 1], np.exp(-beta), rtol=1e-6)
 
 
 def test_scaled_local_alignments_are_the_values_themselves():

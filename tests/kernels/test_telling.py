@@ -48,8 +48,18 @@ def test_the_largest_come_first():
     assert feature_weights(KmerSpectrum(20), Z, COEF) == {}
 
 
-def test_other_kernels_have_no_names():
+@pytest.mark.parametrize("kernel", [Substrings(), KmerSpectrum(aligned=True)], ids=str)
+def test_other_kernels_have_no_names(kernel):
     with pytest.raises(KernelError, match="have no names"):
-        feature_weights(Substrings(), Z, COEF)
+        feature_weights(kernel, Z, COEF)
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, True])
+def test_the_number_of_weights_is_a_number_of_them(most):
+    with pytest.raises(KernelError, match=f"most={most}"):
+        feature_weights(KmerSpectrum(), Z, COEF, most=most)
+
+
+def test_one_coefficient_for_each_center():
     with pytest.raises(KernelError, match=r"coef has shape \(2,\) for 5 centers"):
         feature_weights(KmerSpectrum(), Z, [1.0, 2.0])

@@ -74,6 +74,7 @@ def test_terms_of_no_row_count_like_the_rarest():
         (BagOfWords(ngrams=(2, 1), idf=None), "must not be more"),
         (BagOfWords(ngrams=(0, 1), idf=None), "ngrams=0"),
         (BagOfWords(), "is determined from data"),
+        (BagOfWords(idf=3), "idf=3 is not known"),
     ],
 )
 def test_parameters_that_make_no_kernel_are_refused(kernel, words):

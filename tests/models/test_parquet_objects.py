@@ -61,6 +61,14 @@ def test_centers_and_lengths_are_chosen_among_strings_of_files(columns, folder):
     assert model.score(columns["sequence"], columns["label"]) > 0.8
 
 
+def test_a_list_of_kernels_reads_files_like_one_of_them(columns, folder):
+    kernels = [Normalized(KmerSpectrum(k=1)), Normalized(KmerSpectrum(k=2))]
+    model = KernelFisherClassifier(kernels, centers=20, random_state=0).fit(
+        only(folder, "sequence", "label"), "label"
+    )
+    assert set(model.X_fit_) <= set(columns["sequence"])
+
+
 @pytest.mark.parametrize(
     "kernel",
     [

@@ -26,6 +26,8 @@ MOST_ROWS, MOST_CHARACTERS, STEPS = 10_000, 200_000, 100
 ENOUGH = 1e-6
 # Least variance of a component, as a share of the variance of the feature; characters added to each count.
 LEAST_VARIANCE, PSEUDO = 1e-4, 0.1
+# Probabilities sum to one up to this.
+ROUNDED = 1e-4
 # Numbers in the tables of forward and backward passes, or of pairs of strings.
 TABLE = 2**20
 # Arrays of more numbers are not printed.
@@ -41,7 +43,11 @@ class Generative(SetByRows, ABC):
     @classmethod
     @abstractmethod
     def learned(cls, X: Any, size: int, weight: ArrayLike | None = None) -> Self:
-        """The model with so many hidden states of maximum likelihood, where a row of weight 2 counts like two."""
+        """A model with so many hidden states, a local maximum of the likelihood up to what keeps it proper.
+
+        A row of weight 2 counts like two. At most 100 steps; variances have a least value, and counts of hidden
+        Markov models start at 0.1.
+        """
 
     @abstractmethod
     def log_likelihood(self, X: Any) -> Array:
@@ -124,14 +130,15 @@ class Mixture(Generative):
 
     def _arrays(self) -> tuple[Array, Array, Array]:
         """Weights (k,), means (k, d) and variances (k, d), checked."""
-        w, mu, v = (np.asarray(a, np.float64) for a in (self.weights, self.means, self.variances))
-        if mu.ndim != 2 or v.shape != mu.shape or w.shape != mu.shape[:1]:
+        w, mu, v = (_numbers(self, name) for name in ("weights", "means", "variances"))
+        if not w.size or mu.ndim != 2 or v.shape != mu.shape or w.shape != mu.shape[:1]:
             raise KernelError(
                 f"a Mixture has weights {w.shape}, means {mu.shape} and variances {v.shape}; their shapes must be "
                 "(k,), (k, d) and (k, d)"
             )
         if (w < 0.0).any() or not (v > 0.0).all():
             raise KernelError("a Mixture has negative weights, or variances that are not positive; pass others")
+        _check_sums("weights of a Mixture", w)
         return w, mu, v
 
     def _standardized(self, X: Any) -> Array:
@@ -210,10 +217,12 @@ class HiddenMarkov(Generative):
 
     @classmethod
     def learned(cls, X: Any, size: int, weight: ArrayLike | None = None) -> Self:
-        """By the EM algorithm (Baum and Welch) from a fixed start, O(N k²) a step for N characters."""
+        """By the EM algorithm (Baum and Welch) from a fixed start, O(N k²) a step for N characters.
+
+        Of more than 200,000 characters, evenly spaced rows with about as many.
+        """
         texts, w = some_rows(X, weight)
-        before = np.cumsum([0, *map(len, texts)])[:-1]
-        kept = np.flatnonzero(before < MOST_CHARACTERS)
+        kept = _evenly(len(texts), int(MOST_CHARACTERS * len(texts) / max(sum(map(len, texts)), 1)))
         texts, w = [texts[i] for i in kept], w[kept]
         letters = Letters.of(texts)
         alphabet = letters.distinct()
@@ -243,31 +252,40 @@ class HiddenMarkov(Generative):
 
     def _arrays(self) -> tuple[Array, Array, Array]:
         """Start (k,), transition (k, k) and emission (k, a), checked."""
-        start, A, E = (np.asarray(a, np.float64) for a in (self.start, self.transition, self.emission))
-        k = len(start)
-        if start.ndim != 1 or A.shape != (k, k) or E.shape != (k, len(self.alphabet)):
+        self._check_alphabet()
+        start, A, E = (_numbers(self, name) for name in ("start", "transition", "emission"))
+        k = start.size
+        if not k or start.ndim != 1 or A.shape != (k, k) or E.shape != (k, len(self.alphabet)):
             raise KernelError(
                 f"a HiddenMarkov has start {start.shape}, transition {A.shape}, emission {E.shape} and "
                 f"{len(self.alphabet)} characters; their shapes must be (k,), (k, k) and (k, {len(self.alphabet)})"
             )
         if min(start.min(), A.min(), E.min(initial=0.0)) < 0.0:
             raise KernelError("a HiddenMarkov has negative probabilities; pass numbers >= 0")
+        for name, table in (("start", start), ("transition", A), ("emission", E)):
+            if table.size:
+                _check_sums(f"{name} of a HiddenMarkov", table)
         return start, A, E
+
+    def _check_alphabet(self) -> None:
+        if not isinstance(self.alphabet, str) or len(set(self.alphabet)) < len(self.alphabet):
+            raise KernelError(f"alphabet={self.alphabet!r}; it must be a string without repeated characters")
 
     def _tables(self, X: Objects) -> Iterator[tuple[Indices, "Passes"]]:
         """Strings in descending length, few at a time: which, and their forward and backward passes."""
-        letters = Letters.of(X)
+        letters, arrays = Letters.of(X), self._arrays()
         coded = self._coded(letters)
         order = np.argsort(-letters.sizes, kind="stable")
         first = 0
         while first < len(order):
             longest = max(int(letters.sizes[order[first]]), 1)
-            some = order[first : first + max(TABLE // (longest * len(self.start)), 1)]
-            yield some, Passes.of(*self._arrays(), coded.padded(0, some).T, letters.sizes[some])
+            some = order[first : first + max(TABLE // (longest * len(arrays[0])), 1)]
+            yield some, Passes.of(*arrays, coded.padded(0, some).T, letters.sizes[some])
             first += len(some)
 
     def _coded(self, letters: Letters) -> Letters:
         """Characters as positions in the alphabet; its length for others."""
+        self._check_alphabet()
         alphabet = np.array(list(map(ord, self.alphabet)), np.uint32)
         digit, known = digits(letters.code, alphabet)
         return Letters(np.where(known, digit, len(alphabet)), letters.start)
@@ -299,11 +317,11 @@ class HiddenMarkov(Generative):
 
     def _log_marginal(self, Z: Any, X: Any) -> Array:
         """Of all hidden states of strings of the same length; log 0 for others; O(k² length) for a pair."""
-        rows, centers = Letters.of(X), Letters.of(Z)
+        rows, centers, k = Letters.of(X), Letters.of(Z), len(self._arrays()[0])
         found = np.full((rows.n_objects, centers.n_objects), -np.inf)
         for length in np.intersect1d(rows.sizes, centers.sizes):
             j = np.flatnonzero(centers.sizes == length)
-            for i in _pieces(np.flatnonzero(rows.sizes == length), TABLE // (len(j) * len(self.start))):
+            for i in _pieces(np.flatnonzero(rows.sizes == length), TABLE // (len(j) * k)):
                 s, t = (self._coded(each).padded(0, of).T for each, of in ((rows, i), (centers, j)))
                 found[np.ix_(i, j)] = self._along(s[:, :, None], t[:, None, :])
         return found
@@ -391,6 +409,25 @@ class Passes:
         return np.concatenate([emitted[0], moves.reshape(n, -1), emissions[:, :, :-1].reshape(n, -1)], axis=1)
 
 
+def _numbers(model: Generative, name: str) -> Array:
+    """A parameter of the model as an array of finite numbers."""
+    try:
+        found = np.asarray(getattr(model, name), np.float64)
+    except (TypeError, ValueError):
+        raise KernelError(f"{name} of a {type(model).__name__} is no array of numbers; pass one") from None
+    if not np.isfinite(found).all():
+        raise KernelError(f"{name} of a {type(model).__name__} has NaN or infinity; pass finite numbers")
+    return found
+
+
+def _check_sums(name: str, table: Array) -> None:
+    """Each row sums to one."""
+    sums = np.atleast_1d(table.sum(axis=-1))
+    worst = int(np.abs(sums - 1.0).argmax())
+    if abs(sums[worst] - 1.0) > ROUNDED:
+        raise KernelError(f"{name}, row {worst}, sum to {sums[worst]:.6g}; they must sum to 1: divide by the sum")
+
+
 def _pieces(i: Indices, most: int) -> Iterator[Indices]:
     """At most so many of the rows i at a time, at least one."""
     for first in range(0, len(i), max(most, 1)):
@@ -412,8 +449,13 @@ def some_rows(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
     rows = np.flatnonzero(w > 0.0)
     if not len(rows):
         raise KernelError("a generative model is to be learned from no rows; pass at least one")
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(np.intp)]
+    rows = rows[_evenly(len(rows), MOST_ROWS)]
     return take(X, rows), w[rows]
+
+
+def _evenly(n: int, most: int) -> Indices:
+    """At most so many of n places, evenly spaced, at least one."""
+    return np.linspace(0, n - 1, min(n, max(most, 1))).round().astype(np.intp)
 
 
 M = TypeVar("M", bound=Generative)

@@ -123,7 +123,8 @@ class FisherKernel(FromModel, Counting):
     Parameters
     ----------
     model : "mixture", "markov", Mixture or HiddenMarkov
-        The words mean that the model is learned from the training rows, at most 10,000 of them, during the fit.
+        The words mean that the model is learned from the training rows during the fit: from at most 10,000 evenly
+        spaced rows, and for strings about 200,000 characters. It is a local maximum of the likelihood.
     size : int
         The number of components or hidden states of a model that is learned.
     whiten : "diagonal", "full", None, array or Whitening
@@ -186,7 +187,8 @@ class MarginalizedKernel(Normable, FromModel):
     Parameters
     ----------
     model : "mixture", "markov", Mixture or HiddenMarkov
-        The words mean that the model is learned from the training rows, at most 10,000 of them, during the fit.
+        The words mean that the model is learned from the training rows during the fit: from at most 10,000 evenly
+        spaced rows, and for strings about 200,000 characters. It is a local maximum of the likelihood.
     size : int
         The number of components or hidden states of a model that is learned.
 

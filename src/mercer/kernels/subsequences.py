@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import exp
+from math import exp, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +33,10 @@ ROWS = 256
 FEW = 16
 # Codes after the end of strings: those of rows differ from those of centers.
 ROW_END, CENTER_END = -1, -2
-# After every so many characters, sums of alignments above this number are divided by it.
+# After at most so many characters, sums of alignments above this number are divided by the largest one.
 EVERY, LARGE = 8, 1e60
+# Sums grow by less than exp(GROWTH) between two divisions, and one match counts at most exp(MOST_MATCH).
+GROWTH, MOST_MATCH = 550.0, 500.0
 
 
 class PairwiseStrings(Structured):
@@ -368,6 +370,8 @@ class LocalAlignment(Normable, PairwiseStrings):
         M, U, V = np.zeros((3, len(T) + 1, *shape))
         total, one, logs = np.zeros((len(T), *shape)), np.ones(shape), np.zeros(shape)
         inside = (T != CENTER_END).astype(np.float64)
+        # A character multiplies sums over all positions by at most 4 (m + 1) exp(beta match), m the length of t.
+        every = max(min(EVERY, int(GROWTH / (max(log(equal), 0.0) + log(4.0 * (len(T) + 1))))), 1)
         for i, s in enumerate(S):
             before = one + M[:-1] + U[:-1] + V[:-1]
             U *= e
@@ -376,7 +380,7 @@ class LocalAlignment(Normable, PairwiseStrings):
             total += M[1:]
             for j in range(1, len(T) + 1):
                 V[j] = g * (M[j - 1] + U[j - 1]) + e * V[j - 1]
-            if i % EVERY == EVERY - 1 and (largest := total.max(axis=0, initial=0.0)).max(initial=0.0) > LARGE:
+            if i % every == every - 1 and (largest := total.max(axis=0, initial=0.0)).max(initial=0.0) > LARGE:
                 factor = np.where(largest > LARGE, largest, 1.0)
                 for table in (M, U, V, total, one):
                     table /= factor
@@ -392,6 +396,11 @@ class LocalAlignment(Normable, PairwiseStrings):
         )
         if mismatch > match:
             raise KernelError(f"mismatch={mismatch} is more than match={match}; equal characters must score most")
+        if beta * match > MOST_MATCH:
+            raise KernelError(
+                f"beta={beta} times match={match} is more than {MOST_MATCH:g}; sums of alignments are too "
+                "large for floating point: pass a smaller beta"
+            )
         gap, extension = finite("gap", self.gap), finite("extension", self.extension)
         if min(gap, extension) < 0.0:
             raise KernelError(f"gap={gap} and extension={extension} are costs; they must not be negative")

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Normalized, Scaled
 from mercer.kernels.features import Objects
+from mercer.kernels.parameters import integer
 from mercer.kernels.strings import KmerSpectrum, settled_length, strings
 from mercer.kernels.text import BagOfWords, TermColumns
 from mercer.types import Array
@@ -19,13 +20,13 @@ from mercer.types import Array
 def feature_weights(kernel: Kernel, Z: Objects, coef: ArrayLike, *, most: int | None = 10) -> dict[str, float]:
     """The weights w_u in f(x) = sum_j c_j k(x, z_j) = sum_u w_u f_u(x) of substrings or words u, largest first.
 
-    f_u(x) is how often x contains u; for normalized kernels, divided by the norm of x. Costs as much as the
-    features of the centers.
+    f_u(x) is how often x contains u, or for ``BagOfWords(sublinear=True)`` 1 + the logarithm of it; for normalized
+    kernels, divided by the norm of x. Costs as much as the features of the centers.
 
     Parameters
     ----------
     kernel : KmerSpectrum, BagOfWords, or one of these normalized or multiplied
-        Such as ``kernel_`` of a fitted model.
+        Not ``aligned``, and without ``topics``; such as ``kernel_`` of a fitted model.
     Z : list of str
         The m centers, such as ``X_fit_``.
     coef : array of shape (m,) or (m, 1)
@@ -42,7 +43,8 @@ def feature_weights(kernel: Kernel, Z: Objects, coef: ArrayLike, *, most: int | 
     if c.size != len(Z) or c.ndim > 2:
         raise KernelError(f"coef has shape {c.shape} for {len(Z)} centers; pass one number each, coef[:, [i]]")
     names, weights = _weighted(kernel, Z, c.ravel())
-    order = np.argsort(-np.abs(weights), kind="stable")[:most]
+    first = None if most is None else integer("most", most, least=0)
+    order = np.argsort(-np.abs(weights), kind="stable")[:first]
     return {str(names[i]): float(weights[i]) for i in order}
 
 
@@ -53,15 +55,15 @@ def _weighted(kernel: Kernel, Z: Objects, c: Array) -> tuple[Any, Array]:
     if isinstance(kernel, Normalized):
         norms = np.sqrt(kernel.kernel.diag(Z))
         return _weighted(kernel.kernel, Z, np.divide(c, norms, out=np.zeros_like(c), where=norms > 0.0))
-    if isinstance(kernel, KmerSpectrum):
+    if isinstance(kernel, KmerSpectrum) and not kernel.aligned:
         return _of_substrings(kernel, strings(Z), c)
     if isinstance(kernel, BagOfWords) and isinstance(columns := kernel._vocabulary(Z), TermColumns):
         (F,) = columns.features(Z)
         factor = 1.0 if columns.weight is None else columns.weight
         return columns.vectorizer.get_feature_names_out(), factor * (F.T @ c)
     raise KernelError(
-        f"features of {kernel} have no names; use KmerSpectrum, or BagOfWords without topics, or one of them "
-        "normalized or multiplied"
+        f"features of {kernel} have no names; use KmerSpectrum(aligned=False), or BagOfWords without topics, or "
+        "one of them normalized or multiplied"
     )
 
 

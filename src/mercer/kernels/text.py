@@ -167,7 +167,9 @@ class BagOfWords(Counting):
 
     def _columns(self, vectorizer: CountVectorizer) -> TermColumns:
         """Its terms, with their weights."""
-        weight = self.idf.of(vectorizer.get_feature_names_out()) if isinstance(self.idf, TermWeights) else None
+        if not (self.idf is None or isinstance(self.idf, TermWeights)):
+            raise KernelError(f'idf={self.idf!r} is not known; pass "rows", None or TermWeights')
+        weight = None if self.idf is None else self.idf.of(vectorizer.get_feature_names_out())
         return TermColumns(vectorizer, bool(self.sublinear), weight)
 
     def _weights(self, X: Objects, w: Array) -> TermWeights | None:

@@ -65,7 +65,8 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     """Rows of Parquet files as the kernel takes them; columns by name if it has names for them."""
     kernel, known = getattr(model, "kernel", None), getattr(model, "feature_names_in_", None)
     form, columns = "array", None if y is not None or known is None else list(known)
-    if isinstance(kernel, Kernel):
+    if kernel is not None:
+        kernel = as_kernel(kernel)
         named = kernel.takes == "columns" and any(isinstance(name, str) for name in kernel.reads or ())
         form = "columns" if named else "list" if kernel.takes == "objects" else "array"
         columns = list(kernel.reads or ()) if named else columns
