@@ -53,20 +53,20 @@ def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array,
     k = len(words)
     if grammar is None:
         return np.full(k, 1.0 / k), np.full((k, k), 1.0 / k), np.ones(k)
-    grammar = {before: _weights(before, after) for before, after in grammar.items()}
+    weighted = {before: _weights(before, after) for before, after in grammar.items()}
     number = {word: i for i, word in enumerate(words)}
-    unknown = {word for word in _mentioned(grammar) if word is not None and word not in number}
+    unknown = {word for word in _mentioned(weighted) if word is not None and word not in number}
     if unknown:
         raise ValueError(
             f"the grammar has words without models: {sorted(map(repr, unknown))}; fit them, or drop them"
         )
     table = np.zeros((k + 1, k + 1))
-    for before, weights in grammar.items():
+    for before, weights in weighted.items():
         for word, weight in weights.items():
             table[number.get(before, k), number.get(word, k)] = weight
     # Without a word on beginnings or ends, any word may be the first or the last.
     start = table[k, :k] if None in grammar else np.full(k, 1.0 / k)
-    end = table[:k, k] if None in _followers(grammar) else np.ones(k)
+    end = table[:k, k] if None in _followers(weighted) else np.ones(k)
     return start, table[:k, :k], end
 
 

@@ -128,7 +128,7 @@ def best_slope(logs: Array, word: Indices, log_prior: Array) -> tuple[float, flo
     target[np.arange(n), word] = 1.0 - wrong
 
     def loss(power: float) -> float:
-        return -float((target * log_softmax(np.exp(power) * logs + log_prior, axis=1)).sum()) / n
+        return -float((target * log_softmax(np.exp(power) * logs + log_prior, axis=1)).mean(axis=0).sum())
 
     found = minimize_scalar(loss, bounds=SLOPES, method="bounded")
     return float(np.exp(found.x)), float(found.fun)
