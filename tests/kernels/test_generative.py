@@ -1,5 +1,6 @@
 """Kernels from generative models, against sums over all hidden states and differences of log-likelihoods."""
 
+import tracemalloc
 from dataclasses import fields, replace
 from itertools import pairwise, product
 
@@ -161,6 +162,17 @@ def test_learned_markov_model_finds_the_one_that_made_the_strings():
         m.log_likelihood(strings).sum() for m in (stay, learned, HiddenMarkov.learned(strings, 1))
     )
     assert found > true > alone + 50.0
+
+
+def test_likelihood_of_a_mixture_keeps_one_component_at_a_time():
+    X, k = np.zeros((500, 40)), 50
+    model = Mixture(np.full(k, 1.0 / k), np.ones((k, 40)), np.ones((k, 40)))
+    tracemalloc.start()
+    model.log_likelihood(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # All components at once are k tables of the size of X.
+    assert peak < 20 * X.nbytes
 
 
 def test_many_characters_are_taken_from_all_rows(monkeypatch):

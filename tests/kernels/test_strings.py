@@ -271,14 +271,21 @@ def test_normalized_local_alignments_are_finite_for_large_beta(beta):
     assert_allclose(K[0, 1], np.exp(-beta), rtol=1e-6)
 
 
-def test_scaled_local_alignments_are_the_values_themselves():
-    X = ["acgtacgtacgtacgtacgtacgtacgtacgt" * 4, "acgtacct" * 9, "ttacg", ""]
-    kernel = LocalAlignment(beta=1.0)
-    # Sums are scaled at 1e60, long before they are too large.
-    assert kernel.diag(X)[0] > 1e80
-    norms = np.sqrt(kernel.diag(X))
-    K = kernel.block(X, X)
-    assert_allclose(Normalized(kernel).block(X, X), K / np.outer(norms, norms), rtol=1e-11)
+def test_sums_of_logarithms_are_those_of_the_values():
+    X = ["acgtacgtacgtacgtacgtacgtacgtacgt" * 2, "acgtacct" * 9, "ttacg", "g"]
+    kernel = LocalAlignment(beta=1.0, gap=1.5, extension=0.3)
+    S, T = (np.array([[ord(c) for c in s] + [end] * (72 - len(s)) for s in X]).T for end in (-1, -2))
+    pairs = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
+    logs = kernel._sums_of_logs(S[:, pairs[0]], T[:, pairs[1]])
+    assert_allclose(logs.reshape(4, 4), np.log(kernel.block(X, X)), rtol=1e-12)
+
+
+def test_better_alignments_far_behind_a_good_one_count():
+    kernel = LocalAlignment(beta=60.0)
+    good, better = "gt" * 10, "tg" * 20
+    s, t = (good + c * 60 + better for c in "ac")
+    # The best alignment is that of the last 40 characters; the first 20 alone are too large for floating point.
+    assert_allclose(kernel._compared(kernel._log_values, [t], [s]) / 60.0, 80.0, atol=0.1)
 
 
 @pytest.mark.parametrize("kernel", [KmerSpectrum(10**6), Subsequence(10**6), Subsequence(1000)], ids=str)

@@ -141,18 +141,18 @@ class Mixture(Generative):
         _check_sums("weights of a Mixture", w)
         return w, mu, v
 
-    def _standardized(self, X: Any) -> Array:
-        """(x - mu_c) / sigma_c for all rows and components, (n, k, d)."""
+    def _standardized(self, X: Any) -> Iterator[Array]:
+        """(x - mu_c) / sigma_c for all rows, (n, d), one component c after the other."""
         _, mu, v = self._arrays()
         V = dense(as_matrix(X)).astype(np.float64, copy=False)
         if V.shape[1] != mu.shape[1]:
             raise KernelError(f"X has {V.shape[1]} features and the Mixture {mu.shape[1]}; pass the same number")
-        return np.asarray((V[:, None, :] - mu) / np.sqrt(v))
+        return ((V - center) / np.sqrt(spread) for center, spread in zip(mu, v))
 
-    def _log_densities(self, X: Any, z: Array | None = None) -> Array:
+    def _log_densities(self, X: Any) -> Array:
         """log N(x; mu_c, diag(v_c)), (n, k)."""
-        z, v = self._standardized(X) if z is None else z, self._arrays()[2]
-        return np.asarray(-0.5 * (np.einsum("ncd,ncd->nc", z, z) + np.log(2.0 * np.pi * v).sum(axis=1)))
+        squares = np.stack([np.einsum("nd,nd->n", z, z) for z in self._standardized(X)], axis=1)
+        return np.asarray(-0.5 * (squares + np.log(2.0 * np.pi * self._arrays()[2]).sum(axis=1)))
 
     def log_likelihood(self, X: Any) -> Array:
         """log P(x_i), (n,)."""
@@ -161,8 +161,8 @@ class Mixture(Generative):
     def scores(self, X: Any) -> Array:
         """Derivatives (n, k + 2kd) with respect to weights, means and standard deviations; O(n k d)."""
         w, _, v = self._arrays()
-        z = self._standardized(X)
-        logs = self._log_densities(X, z)
+        z = np.stack(list(self._standardized(X)), axis=1)
+        logs = self._log_densities(X)
         ratio = np.exp(logs - logsumexp(logs, b=w, axis=1, keepdims=True))
         share = (ratio * w)[:, :, None] / np.sqrt(v)
         parts = ratio, share * z, share * (z * z - 1.0)

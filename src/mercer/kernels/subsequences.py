@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import exp, log
+from math import exp
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,10 +33,8 @@ ROWS = 256
 FEW = 16
 # Codes after the end of strings: those of rows differ from those of centers.
 ROW_END, CENTER_END = -1, -2
-# After at most so many characters, sums of alignments above this number are divided by the largest one.
-EVERY, LARGE = 8, 1e60
-# Sums grow by less than exp(GROWTH) between two divisions, and one match counts at most exp(MOST_MATCH).
-GROWTH, MOST_MATCH = 550.0, 500.0
+# One match counts at most the exponential of this.
+MOST_MATCH = 500.0
 
 
 class PairwiseStrings(Structured):
@@ -307,7 +305,8 @@ class LocalAlignment(Normable, PairwiseStrings):
     An alignment pairs characters of s and t in order; its score is ``match`` or ``mismatch`` for each pair, minus
     ``gap`` for each gap and ``extension`` for each further character of it. For large beta, log(k) / beta is the
     Smith-Waterman score. Values grow exponentially with length: compare ``Normalized(LocalAlignment())``, which is
-    computed from logarithms and works for every length. O(|s| |t|) for a pair of strings.
+    computed from logarithms and works for every length. O(|s| |t|) for a pair of strings, several times as long
+    where values are too large for floating point.
 
     Saigo, Vert, Ueda and Akutsu (2004), "Protein homology detection using string alignment kernels".
 
@@ -350,45 +349,56 @@ class LocalAlignment(Normable, PairwiseStrings):
         return self._with_itself(self._log_values, X)
 
     def _values(self, S: Codes, T: Codes) -> Array:
-        values, logs = self._scaled_values(S, T)
-        with np.errstate(over="ignore"):
-            return np.asarray(values * np.exp(logs))
-
-    def _log_values(self, S: Codes, T: Codes) -> Array:
-        values, logs = self._scaled_values(S, T)
-        return np.asarray(np.log(values) + logs)
-
-    def _scaled_values(self, S: Codes, T: Codes) -> tuple[Array, Array]:
         """M(i, j) = exp(beta score) (1 + M + U + V)(i - 1, j - 1), and the kernel is 1 + the sum of M.
 
         U(i, j) = g M(i - 1, j) + e U(i - 1, j) ends in a gap of t, V(i, j) = g (M + U)(i, j - 1) + e V(i, j - 1)
-        in one of s, with g and e the exponentials of -beta times the costs. Where sums become large, they and the
-        1 are divided by a number, whose logarithm is the second result.
+        in one of s, with g and e the exponentials of -beta times the costs. Infinite where it is too large.
         """
-        equal, other, g, e = self._weights()
+        equal, other, g, e = map(exp, self._scores())
         shape = np.broadcast_shapes(S.shape[1:], T.shape[1:])
         M, U, V = np.zeros((3, len(T) + 1, *shape))
-        total, one, logs = np.zeros((len(T), *shape)), np.ones(shape), np.zeros(shape)
-        inside = (T != CENTER_END).astype(np.float64)
-        # A character multiplies sums over all positions by at most 4 (m + 1) exp(beta match), m the length of t.
-        every = max(min(EVERY, int(GROWTH / (max(log(equal), 0.0) + log(4.0 * (len(T) + 1))))), 1)
-        for i, s in enumerate(S):
-            before = one + M[:-1] + U[:-1] + V[:-1]
-            U *= e
-            U += g * M
-            M[1:] = before * (other + (equal - other) * _equal(s, T)) * (inside * (s != ROW_END))
-            total += M[1:]
-            for j in range(1, len(T) + 1):
-                V[j] = g * (M[j - 1] + U[j - 1]) + e * V[j - 1]
-            if i % every == every - 1 and (largest := total.max(axis=0, initial=0.0)).max(initial=0.0) > LARGE:
-                factor = np.where(largest > LARGE, largest, 1.0)
-                for table in (M, U, V, total, one):
-                    table /= factor
-                logs += np.log(factor)
-        return one + np.asarray(total.sum(axis=0)), logs
+        total, inside = np.ones(shape), (T != CENTER_END).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for s in S:
+                before = 1.0 + M[:-1] + U[:-1] + V[:-1]
+                U *= e
+                U += g * M
+                M[1:] = before * (other + (equal - other) * _equal(s, T)) * (inside * (s != ROW_END))
+                total += M[1:].sum(axis=0)
+                for j in range(1, len(T) + 1):
+                    V[j] = g * (M[j - 1] + U[j - 1]) + e * V[j - 1]
+        # Only infinite sums make others that are not defined.
+        return np.where(np.isnan(total), np.inf, total)
 
-    def _weights(self) -> tuple[float, float, float, float]:
-        """Factors of a match, a mismatch, a gap and its extension."""
+    def _log_values(self, S: Codes, T: Codes) -> Array:
+        """log k, by sums of logarithms for the pairs whose values are too large."""
+        logs = np.log(self._values(S, T))
+        large = np.isinf(logs)
+        if large.any():
+            logs[large] = self._sums_of_logs(
+                *(np.broadcast_to(C, (len(C), *large.shape))[:, large] for C in (S, T))
+            )
+        return logs
+
+    def _sums_of_logs(self, S: Codes, T: Codes) -> Array:
+        """The logarithms of the same sums for p pairs, (p,).
+
+        V(i, j) = sum_(l < j) g e^(j - 1 - l) (M + U)(i, l) for all j at once.
+        """
+        equal, other, g, e = self._scores()
+        M, U, V = np.full((3, len(T) + 1, T.shape[1]), -np.inf)
+        total, later = np.zeros(T.shape[1]), -e * np.arange(len(T))[:, None]
+        for s in S:
+            before = np.logaddexp(np.logaddexp(0.0, M[:-1]), np.logaddexp(U[:-1], V[:-1]))
+            U = np.logaddexp(U + e, M + g)
+            score = np.where(_equal(s, T), equal, other)
+            M[1:] = np.where((T != CENTER_END) & (s != ROW_END), before + score, -np.inf)
+            total = np.logaddexp(total, np.logaddexp.reduce(M[1:], axis=0))
+            V[1:] = np.logaddexp.accumulate(np.logaddexp(M[:-1], U[:-1]) + later, axis=0) + g - later
+        return total
+
+    def _scores(self) -> tuple[float, float, float, float]:
+        """beta times the scores of a match, a mismatch, a gap and its extension."""
         beta, match, mismatch = (
             positive("beta", self.beta),
             finite("match", self.match),
@@ -404,4 +414,4 @@ class LocalAlignment(Normable, PairwiseStrings):
         gap, extension = finite("gap", self.gap), finite("extension", self.extension)
         if min(gap, extension) < 0.0:
             raise KernelError(f"gap={gap} and extension={extension} are costs; they must not be negative")
-        return exp(beta * match), exp(beta * mismatch), exp(-beta * gap), exp(-beta * extension)
+        return beta * match, beta * mismatch, -beta * gap, -beta * extension
