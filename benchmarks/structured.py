@@ -11,6 +11,7 @@ import gzip
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from mercer import KernelFisherClassifier
 from mercer.kernels import BagOfWords, Kernel, KmerSpectrum, Linear, Normalized
 
 PENALTIES = {"C": [0.1, 1.0, 10.0, 100.0]}
+# Strings around a common point, such as splice sites: substrings count at the same place only.
+PLACED = Normalized(KmerSpectrum(k="loo", min_k=1, aligned=True))
 SPECTRUM = Normalized(KmerSpectrum(k="loo", min_k=1))
 WORDS = Normalized(BagOfWords(ngrams=(1, 2), sublinear=True))
 
@@ -60,9 +63,9 @@ def columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[j] for row in rows] for j, name in enumerate(names)}
 
 
-def archive(path: Path) -> Problem:
+def archive(path: Path, kernel: Kernel) -> Problem:
     with np.load(path) as data:
-        return Problem([str(s) for s in data["seq"]], data["y"], SPECTRUM)
+        return Problem([str(s) for s in data["seq"]], data["y"], kernel)
 
 
 def labeled(path: Path, label: str, text: str, kernel: Kernel) -> Problem:
@@ -102,8 +105,8 @@ def news(folder: Path, name: str) -> Problem:
 
 
 SETS: dict[str, Callable[[Path], Problem]] = {
-    "promoters": lambda folder: archive(folder / "promoters" / "promoters.npz"),
-    "splice": lambda folder: archive(folder / "splice_dna" / "splice_seq.npz"),
+    "promoters": lambda folder: archive(folder / "promoters" / "promoters.npz", SPECTRUM),
+    "splice": lambda folder: archive(folder / "splice_dna" / "splice_seq.npz", PLACED),
     "coiled_coil": coiled_coil,
     "protein_loc": lambda folder: labeled(
         folder / "protein_loc" / "extracell_mitochondrion.tsv.gz", "label", "seq", SPECTRUM
@@ -128,7 +131,15 @@ def features(kernel: Any) -> Any:
     if isinstance(inner, BagOfWords):
         return TfidfVectorizer(analyzer=inner.analyzer, ngram_range=inner.ngrams, sublinear_tf=inner.sublinear)
     lengths = (inner.min_k or inner.k, inner.k)
+    if inner.aligned:
+        return make_pipeline(CountVectorizer(analyzer=partial(placed, lengths)), Normalizer())
     return make_pipeline(CountVectorizer(analyzer="char", lowercase=False, ngram_range=lengths), Normalizer())
+
+
+def placed(lengths: tuple[int, int], text: str) -> list[str]:
+    """Substrings with the place where they start."""
+    sizes = range(lengths[0], lengths[1] + 1)
+    return [f"{i} {text[i : i + size]}" for size in sizes for i in range(len(text) - size + 1)]
 
 
 def searched(machine: Any) -> GridSearchCV:
