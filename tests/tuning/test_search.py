@@ -64,9 +64,9 @@ def test_several_parameters_are_varied_one_after_the_other(shape):
     [
         (RBF(gamma="loo"), (15,)),
         (RBF(gamma="loo") + RBF(gamma="loo"), (15, 15)),
-        (RBF(gamma="loo") * Linear(), (15, 1)),
+        (RBF(gamma="loo") * Linear(), (15,)),
         (2.0 * (RBF(gamma="loo") + Laplacian(gamma="loo")), (15, 15)),
-        (Normalized(RBF(gamma="loo") + Linear() * RBF(gamma="loo")), (15, 1, 15)),
+        (Normalized(RBF(gamma="loo") + Linear() * RBF(gamma="loo")), (15, 15)),
     ],
     ids=str,
 )
