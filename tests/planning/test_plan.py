@@ -87,10 +87,11 @@ def test_a_pass_takes_what_was_planned_up_to_a_third(rng, d, m, dtype):
     rows, fold = MemoryRows(X, np.ones(n)), MomentsOf(RBF(gamma=0.05), X[:m].copy())
     rows.reduce(fold)
     said, took = [], []
-    for _ in range(5):
+    for _ in range(7):
         said.append(plan(n, d, m, cores=1, dtype=dtype).pass_seconds)
         # Processor time: what else runs on the machine is not the plan's matter.
         start = time.process_time()
         rows.reduce(fold)
         took.append(time.process_time() - start)
-    assert 0.7 < np.median(said) / np.median(took) < 1.3
+    # Of pairs: the speed of the machine changes between them.
+    assert 2.0 / 3.0 < np.median(np.divide(said, took)) < 4.0 / 3.0
