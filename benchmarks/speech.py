@@ -164,7 +164,7 @@ def isolated(args: Any, results: Results, part: str) -> list[list[Any]]:
             compute = lambda train=train, test=test, new=new: measured(  # noqa: E731
                 new(), (some(X, train), y[train]), (some(X, test), y[test]), speaker[train]
             )
-            found.append(results.get(f"{part} {split} {name} {args.every}", compute))
+            found.append(results.get(f"{part} {split} {name} {args.every} {args.centers}", compute))
         mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
         errors = " ".join(f"{each['error']:.1f}" for each in found) if len(found) > 1 else None
         rows.append([name, mean["error"], errors, f"{mean['seconds']:.0f}", f"{1000 * mean['each']:.0f}"])
@@ -179,7 +179,7 @@ def japanese(args: Any, results: Results) -> list[list[Any]]:
         if args.models and name not in args.models:
             continue
         compute = lambda new=new: measured(new(), (X[:n], y[:n]), (X[n:], y[n:]))  # noqa: E731
-        found = results.get(f"vowels {name}", compute)
+        found = results.get(f"vowels {name} {args.centers}", compute)
         rows.append([name, found["error"], None, f"{found['seconds']:.0f}", f"{1000 * found['each']:.0f}"])
     return rows
 
@@ -234,7 +234,7 @@ def connected(args: Any, results: Results) -> list[list[Any]]:
         found = []
         for s in range(args.speakers):
             compute = lambda s=s, new=new: strings_tested(data, s, new(), args.every)  # noqa: E731
-            found.append(results.get(f"strings {s} {name} {args.every}", compute))
+            found.append(results.get(f"strings {s} {name} {args.every} {args.centers}", compute))
         counts = [
             sum(each[key] for each in found) for key in ("words", "substitutions", "deletions", "insertions")
         ]

@@ -94,4 +94,4 @@ def test_a_pass_takes_what_was_planned_up_to_a_third(rng, d, m, dtype):
         rows.reduce(fold)
         took.append(time.process_time() - start)
     # Of pairs: the speed of the machine changes between them.
-    assert 2.0 / 3.0 < np.median(np.divide(said, took)) < 4.0 / 3.0
+    assert 0.7 < np.median(np.divide(said, took)) < 1.3

@@ -13,7 +13,7 @@ from mercer.scores.coupling import scaled_likelihoods
 from mercer.sequences import bigrams, word_errors
 from mercer.sequences.chains import Chain, counted, divided, hasty, left_right
 from mercer.sequences.decoding import follow, network, words_along
-from mercer.sequences.hmm import best_path, log_likelihood, occupancy
+from mercer.sequences.hmm import best_path, log_likelihood
 
 
 @pytest.fixture
@@ -41,8 +41,6 @@ def test_best_path_and_sum_over_paths_are_those_of_all_paths(make, chain, rng):
     assert_array_equal(path, paths[weights.argmax()])
     assert_allclose(value, weights.max(), rtol=1e-12)
     assert_allclose(log_likelihood(chain, L), logsumexp(weights), rtol=1e-12)
-    at = [[logsumexp(weights[paths[:, t] == i]) for i in range(4)] for t in range(len(L))]
-    assert_allclose(occupancy(chain, L), np.exp(at - logsumexp(weights)), atol=1e-12)
 
 
 def test_true_posteriors_give_the_true_path_and_likelihood_ratios(chain, rng):

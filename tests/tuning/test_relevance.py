@@ -26,13 +26,18 @@ def learned(X, y, seed=0, **choices):
     return learn_relevance(RBF(), evidence, np.random.default_rng(seed), BUDGET, most=len(y), verbose=0)
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Matern(nu=1.5), Laplacian()], ids=str)
-def test_features_that_matter_are_found(kernel):
+# Means of three fits to two thirds of the rows each; the rough kernel, with the most noise, leaves most to others.
+@pytest.mark.parametrize(
+    ("kernel", "least"),
+    [(RBF(), 0.9), (Matern(nu=1.5), 0.9), (Laplacian(), 0.89)],
+    ids=["rbf", "matern", "laplacian"],
+)
+def test_features_that_matter_are_found(kernel, least):
     X, y = two_of(15, 200, 0)
     new, truth = two_of(15, 1000, 1)
     plain = KernelRidgeRegressor(kernel, random_state=0).fit(X, y)
     model = KernelRidgeRegressor(kernel, relevance="diagonal", random_state=0).fit(X, y)
-    assert model.relevance_[:2].sum() > 0.85
+    assert model.relevance_[:2].sum() > least
     assert_allclose(model.relevance_.sum(), 1.0)
     assert_allclose(model.gamma_ / np.sum(model.gamma_), model.relevance_)
     # Measured: half of the error or less.
@@ -74,18 +79,22 @@ def test_all_alike_is_the_fit_without_relevances(rng):
 
 
 def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
-    X, y = two_of(20, 120, 0)
-    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
-    same = KernelRidgeRegressor(model.kernel_, alpha=model.alpha_).fit(X, y)
-    # The same function, but rows had a part in its relevances: honest residuals are larger.
-    assert_allclose(model.predict(X), same.predict(X), rtol=1e-6, atol=1e-8)
-    assert np.mean((y - model.loo_prediction_) ** 2) > np.mean((y - same.loo_prediction_) ** 2)
+    honest, seen = 0.0, 0.0
+    for seed in range(3):
+        X, y = two_of(8, 120, seed)
+        model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+        same = KernelRidgeRegressor(model.kernel_, alpha=model.alpha_).fit(X, y)
+        assert_allclose(model.predict(X), same.predict(X), rtol=1e-6, atol=1e-8)
+        honest += np.mean((y - model.loo_prediction_) ** 2)
+        seen += np.mean((y - same.loo_prediction_) ** 2)
+    # The same functions, but rows had a part in their relevances: honest residuals are larger.
+    assert honest > seen
 
 
 def test_with_centers_rows_that_taught_relevances_are_not_evaluated():
     X, y = two_of(6, 1200, 0)
     model = KernelRidgeRegressor(relevance="diagonal", centers=50, random_state=0).fit(X, y)
-    assert model.relevance_[:2].sum() > 0.85
+    assert model.relevance_[:2].sum() > 0.9
     assert len(model.loo_index_) == 600
 
 
@@ -164,7 +173,7 @@ def test_sparse_rows_are_refused(rng):
 def test_single_precision_finds_the_same_features():
     X, y = two_of(8, 150, 0)
     model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X.astype(np.float32), y)
-    assert model.relevance_[:2].sum() > 0.85
+    assert model.relevance_[:2].sum() > 0.9
 
 
 def test_features_of_a_group_share_a_relevance(rng):

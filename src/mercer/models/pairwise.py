@@ -98,9 +98,10 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         sample_weight : array of shape (n,), default=None
             Passed to each pair with its rows.
         groups : array of shape (n,), default=None
-            Rows that are held out together, passed to each pair with its rows.
+            Rows that are held out together, passed to each pair with its rows, unless all of them are one group.
         """
         X, labels, weight = self._table(X, y, sample_weight)
+        check_consistent_length(labels, groups)
         self._set_classes(np.unique(labels[weight > 0]))
         of_pairs = [self._rows_of(pair, labels) for pair in self.pairs_]
         values = get_tags(self._new()).input_tags.pairwise

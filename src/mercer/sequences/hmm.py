@@ -29,11 +29,6 @@ def log_likelihood(chain: Chain, emissions: Array) -> float:
     return float(_model(chain).score(emissions))
 
 
-def occupancy(chain: Chain, emissions: Array) -> Array:
-    """Probabilities (T, k) of the states at each frame given the whole sequence, by forward-backward: O(T k²)."""
-    return np.asarray(_model(chain).predict_proba(emissions))
-
-
 def baum_welch(
     X: Array, lengths: Indices, limits: Chain, weights: Array, means: Array, variances: Array, *, n_iter: int
 ) -> tuple[Array, Array, Array]:

@@ -10,7 +10,7 @@ al. 2024, Science 383). Three things keep noise from being learned:
   differences are multiplied by the remaining share, their reliability (shrinkage toward equal features).
 * Each of three parts of the rows is predicted by fits whose relevances were learned without it. The round with the
   least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
-  The relevances are the means of those of its three fits: on eleven sets as good as those of a fit to all rows.
+  The relevances are the means of those of its three fits, which saves fits to all rows.
 
 Where there is a choice of kernels, relevances are those of the first one. The others are tried with them and
 without, and the parts decide again.
