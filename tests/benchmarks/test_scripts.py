@@ -291,6 +291,15 @@ def test_structured_prints_a_line_for_each_kind_of_rows(tmp_path, rng):
     assert all(0.0 <= float(line.split()[2]) <= 60.0 for line in lines[-3:])
 
 
+def test_structured_measures_many_strings_and_the_recursion():
+    lines = run("structured.py", "--large", 400, "--pairs", 10).splitlines()
+    (fit,) = (line.split() for line in lines if line.startswith("400 "))
+    assert float(fit[3]) <= float(fit[4])
+    ratios = [float(line.split()[-1]) for line in lines if line.split()[1:2] == ["10"]]
+    assert len(ratios) == 2
+    assert min(ratios) > 1.0
+
+
 def test_speech_prints_errors_and_keeps_them(tmp_path, rng):
     (tmp_path / "fsdd").mkdir()
     (tmp_path / "japanese_vowels").mkdir()
