@@ -342,6 +342,8 @@ def check_names(owner: str, names: list[str], parameters: Iterable[str] = ("part
     if not names:
         raise KernelError(f"{owner} has no parts; pass at least one (name, kernel)")
     for name in names:
+        if not isinstance(name, str):
+            raise KernelError(f"{owner} has a part that is named {name!r}; names are strings")
         if name in parameters or "__" in name or names.count(name) > 1:
             others = " or ".join(f'"{each}"' for each in parameters)
             raise KernelError(f'a part is named "{name}"; names must differ, contain no "__", and not be {others}')

@@ -74,7 +74,7 @@ class WeightedSum(Parted):
 
     def _named(self) -> Parts:
         parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
-        return parts if not any(isinstance(part, Kernel) for part in parts) else []
+        return parts if all(isinstance(part, tuple | list) and len(part) == 2 for part in parts) else []
 
     def _rename(self, parts: Parts) -> None:
         self.parts = dict(parts) if isinstance(self.parts, Mapping) else parts
