@@ -92,7 +92,6 @@ def models(d: int, centers: int) -> dict[str, Callable[[], Any]]:
     return {f"mixtures {n}": mixtures(n) for n in (1, 2, 4, 8)} | {
         "all states, no context": hybrid(fisher(narrow(d), 0.3), 0),
         "all states": hybrid(fisher(narrow(near), 0.3)),
-        "all states, Andelić's width": hybrid(fisher(kernel(near), 1.0)),
         "all states, chosen": hybrid(fisher("rbf", "loo")),
         "all states, 1 round": hybrid(fisher(narrow(near), 0.3), rounds=1),
         "sparse": hybrid(few, 0),
@@ -214,9 +213,10 @@ def joined(rng: np.random.Generator, signals: Sequence[Frames], level: float) ->
     return noisy(rng, np.concatenate(parts), level)
 
 
-def strings_of(data: dict[str, Any], s: int, seed: int) -> tuple[list[Frames], list[list[str]]]:
+@cache
+def strings_of(folder: Path, s: int, seed: int) -> tuple[list[Frames], list[list[str]]]:
     """Strings of 3 to 7 digits of a speaker, standardized together, and their digits."""
-    rng = np.random.default_rng(seed)
+    data, rng = digits(folder), np.random.default_rng(seed)
     own = np.flatnonzero(data["speaker"] == s)
     level = loudness(data, own)
     chosen = [rng.choice(own, rng.integers(3, 8)) for _ in range(N_STRINGS)]
@@ -230,9 +230,10 @@ def loudness(data: dict[str, Any], own: Any) -> float:
     return float(np.sqrt(power * 10.0 ** (-NOISE / 10.0)))
 
 
-def training_of(data: dict[str, Any], s: int, every: int) -> tuple[list[Frames], list[str]]:
+@cache
+def training_of(folder: Path, s: int, every: int) -> tuple[list[Frames], list[str]]:
     """Noisy recordings of a speaker with a pause before and after, cut into the digit and frames of pauses."""
-    rng = np.random.default_rng(s)
+    data, rng = digits(folder), np.random.default_rng(s)
     own = np.flatnonzero((data["speaker"] == s) & (data["index"] % every == every - 1))
     level, frames, labels = loudness(data, own), [], []
     for i in own:
@@ -245,13 +246,13 @@ def training_of(data: dict[str, Any], s: int, every: int) -> tuple[list[Frames],
 
 def connected(args: Any, results: Results) -> list[list[Any]]:
     """Word accuracy of connected digits of speakers left out."""
-    data, rows = digits(args.data), []
+    rows = []
     for name, new in models(39, args.centers).items():
         if name not in (args.models or ("mixtures 4", "mixtures 8", "all states", "all states, no context")):
             continue
         found = []
         for s in range(args.speakers):
-            compute = lambda s=s, new=new: strings_tested(data, s, new(), args.every)  # noqa: E731
+            compute = lambda s=s, new=new: strings_tested(args.data, s, new(), args.every)  # noqa: E731
             found.append(results.get(f"strings {s} {name} {args.every} {args.centers}", compute))
         counts = [
             sum(each[key] for each in found) for key in ("words", "substitutions", "deletions", "insertions")
@@ -260,10 +261,10 @@ def connected(args: Any, results: Results) -> list[list[Any]]:
     return rows
 
 
-def strings_tested(data: dict[str, Any], s: int, model: Any, every: int) -> dict[str, float]:
+def strings_tested(folder: Path, s: int, model: Any, every: int) -> dict[str, float]:
     """Counts of errors; the insertion penalty is the best one for strings of a training speaker."""
     others = [t for t in range(6) if t != s]
-    parts = [training_of(data, t, every) for t in others]
+    parts = [training_of(folder, t, every) for t in others]
     groups = np.repeat(others, [len(labels) for _, labels in parts])
     model.fit([x for X, _ in parts for x in X], [y for _, labels in parts for y in labels], groups=groups)
     grammar = {None: [*"0123456789", "pause"]} | {
@@ -274,9 +275,9 @@ def strings_tested(data: dict[str, Any], s: int, model: Any, every: int) -> dict
         heard = [model.decode(x, grammar, insertion_penalty=penalty, silence="pause") for x in X]
         return word_errors(said, heard)
 
-    tuning = strings_of(data, others[0], 100)
+    tuning = strings_of(folder, others[0], 100)
     best = max(PENALTIES, key=lambda penalty: errors(*tuning, penalty).accuracy)
-    found = errors(*strings_of(data, s, s), best)
+    found = errors(*strings_of(folder, s, s), best)
     return vars(found) | {"penalty": best}
 
 
