@@ -29,7 +29,7 @@ print(f"error of single words: {1 - model.score(new, truth):.1%}")
 
 sentence = np.concatenate(new[:5])
 said = truth[:5]
-found = model.decode(sentence, insertion_penalty=1.0, times=True)
+found = model.segment(sentence, insertion_penalty=1.0)
 print("said:      ", *said)
 print("recognized:", *(word for word, _ in found))
 

@@ -87,7 +87,7 @@ def test_paths_find_the_sounds():
 
 def test_joined_words_are_decoded(fitted, new_words):
     X, y = new_words
-    found = fitted.decode(np.concatenate(X[:6]), insertion_penalty=1.0, times=True)
+    found = fitted.segment(np.concatenate(X[:6]), insertion_penalty=1.0)
     assert [word for word, _ in found] == y[:6].tolist()
     starts = np.cumsum([0, *map(len, X[:5])])
     assert np.abs(np.subtract([t for _, t in found], starts)).max() <= 3

@@ -206,7 +206,6 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         *,
         insertion_penalty: float = 0.0,
         silence: Any = None,
-        times: bool = False,
     ) -> list[Any]:
         """The words of one sequence (T, d) along the most likely path through all words: O(T k²), k states in all.
 
@@ -221,14 +220,25 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             Subtracted from the log-likelihood of a path for each word on it.
         silence : label, default=None
             A word, such as that of pauses, that is left out of the answer.
-        times : bool, default=False
-            Whether words come as tuples (word, first frame).
 
         Notes
         -----
         A word that follows itself is found as two if its last state is not its first: not for words of one state,
         nor for the topology "ergodic".
         """
+        found = self.segment(X, grammar, insertion_penalty=insertion_penalty, silence=silence)
+        return [word for word, _ in found]
+
+    @from_one_state
+    def segment(
+        self,
+        X: ArrayLike,
+        grammar: Grammar | None = None,
+        *,
+        insertion_penalty: float = 0.0,
+        silence: Any = None,
+    ) -> list[tuple[Any, int]]:
+        """The words that :meth:`decode` finds in one sequence (T, d), each with the frame at which it begins."""
         check_is_fitted(self)
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
@@ -242,7 +252,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         labels = self.classes_.tolist()
         states, forward = self.models_.states, self.models_.states.topology == "left_right"
         found = [(labels[w], t) for w, t in words_along(path, states.sizes, forward=forward)]
-        return [(word, t) if gate.truth("times", times) else word for word, t in found if word != silence]
+        return [(word, t) for word, t in found if word != silence]
 
     def _train(self, data: Labeled, rng: np.random.Generator) -> Trained:
         states = States.of(data.sequences, data.word, self.n_states, self.topology)
@@ -255,13 +265,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         if isinstance(self.estimator, str):
             return calibrated(data, mixtures, held_out=held)
-        fit = discriminant_fit(lambda: self._new(seed), states, self.context)
+        default = KernelFisherClassifier(centers=CENTERS, random_state=seed)
+        estimator = default if self.estimator is None else self.estimator
+        fit = discriminant_fit(lambda: clone(estimator), states, self.context)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
-
-    def _new(self, seed: int) -> Any:
-        if self.estimator is None:
-            return KernelFisherClassifier(centers=CENTERS, random_state=seed)
-        return clone(self.estimator)
 
     def _check_parameters(self) -> None:
         for name in ("n_states", "n_mixtures", "n_iter"):
