@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier
 from mercer.kernels import RBF, FromCallable, pairwise
@@ -102,6 +104,20 @@ def test_whole_weights_are_repeats(three_classes):
     weighted = PairwiseClassifier(counting).fit(X, y, sample_weight=weight)
     repeated = PairwiseClassifier(FIXED).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+@pytest.mark.parametrize(
+    "estimator",
+    [CalibratedClassifierCV(LinearSVC(), cv=3, ensemble=False), DecisionTreeClassifier(random_state=0)],
+    ids=["without_logarithms", "zero_probabilities"],
+)
+def test_probabilities_of_any_classifier_are_coupled(three_classes, estimator, coupling):
+    X, y = three_classes
+    model = PairwiseClassifier(estimator, coupling=coupling).fit(X, y)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.8
 
 
 def test_what_cannot_be_coupled_is_refused(three_classes):

@@ -24,6 +24,23 @@ from mercer.scores.criteria import r_squared
 from mercer.scores.targets import ClassTargets, RealTargets
 from mercer.types import Array, Floats
 
+# In place of the logarithm of zero.
+LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
+
+
+def has_probabilities(classifier: Any) -> bool:
+    """Whether a classifier, of any library, has probabilities or their logarithms."""
+    return hasattr(classifier, "predict_log_proba") or hasattr(classifier, "predict_proba")
+
+
+def log_probabilities(classifier: Any, X: Any) -> Array:
+    """Logarithms (n, k) of the probabilities of a fitted classifier, finite; of its own, if it has them."""
+    with np.errstate(divide="ignore"):
+        own = hasattr(classifier, "predict_log_proba")
+        found = classifier.predict_log_proba(X) if own else np.log(classifier.predict_proba(X))
+    logs = np.asarray(found, dtype=np.float64)
+    return np.where(np.isneginf(logs), LEAST_LOG, logs)
+
 
 class LabelAnswers(ClassifierMixin):
     """Labels from probabilities; abstract."""

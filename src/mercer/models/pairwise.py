@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from mercer.gate import choice, same_type, unmasked
-from mercer.models.answers import LabelAnswers
+from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
 from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
@@ -39,7 +39,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier with predict_log_proba, default=None
+    estimator : classifier with predict_log_proba or predict_proba, default=None
         The classifier fitted to each pair; None is ``KernelFisherClassifier()``.
     coupling : {"least_squares", "odds"}, default="least_squares"
         How probabilities of pairs become those of classes: "least_squares" minimizes
@@ -192,10 +192,10 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Array]:
         """Rows, labels and weights, validated."""
         choice("coupling", self.coupling, ("least_squares", "odds"))
-        if not hasattr(self._new(), "predict_log_proba"):
+        if not has_probabilities(self._new()):
             raise TypeError(
-                f"{self.estimator!r} has no predict_log_proba; use a classifier with probabilities, which are "
-                "needed to couple pairs"
+                f"{self.estimator!r} has no predict_log_proba or predict_proba; use a classifier with "
+                "probabilities, which are needed to couple pairs"
             )
         # Dask arrays are indexed like arrays.
         if not hasattr(X, "shape"):
@@ -238,7 +238,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         S = np.zeros((n, len(self.classes_), len(self.classes_)))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):
-                log_p = model.predict_log_proba(_rows_for(model, X, columns))
+                log_p = log_probabilities(model, _rows_for(model, X, columns))
                 S[:, i, j] = log_p[:, 0] - log_p[:, 1]
                 S[:, j, i] = -S[:, i, j]
         return S

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from mercer.models.answers import log_probabilities
 from mercer.scores.coupling import scaled_likelihoods
 from mercer.types import Array, Indices
 
@@ -74,7 +75,7 @@ class DiscriminantEmissions:
 
     def __call__(self, sequences: Sequence[Array]) -> list[Array]:
         log_p = np.full((sum(map(len, sequences)), len(self.shares)), -np.inf)
-        log_p[:, self.classifier.classes_] = _log_proba(self.classifier, stacked(sequences, self.context))
+        log_p[:, self.classifier.classes_] = log_probabilities(self.classifier, stacked(sequences, self.context))
         return split(scaled_likelihoods(log_p, self.shares, floor=self.floor), sequences)
 
 
@@ -127,13 +128,6 @@ def _with_neighbors(X: Array, context: int) -> Array:
 def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
     """Values of all frames (n, ...), sequence by sequence."""
     return np.split(values, np.cumsum([len(X) for X in sequences])[:-1])
-
-
-def _log_proba(classifier: Any, X: Array) -> Array:
-    if hasattr(classifier, "predict_log_proba"):
-        return np.asarray(classifier.predict_log_proba(X), dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        return np.log(np.asarray(classifier.predict_proba(X), dtype=np.float64))
 
 
 def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:
