@@ -85,3 +85,15 @@ def test_all_rows_are_centers_where_few_would_be_another_model(case):
         warnings.simplefilter("ignore", NumericalWarning)
         model = KernelFisherClassifier(**parameters, random_state=0).fit(X, y)
     assert len(model.X_fit_) == 2100
+
+
+@pytest.mark.parametrize("case", ["double", "float32", "folds"])
+def test_rows_stay_centers_beyond_a_limit_only_where_so_many_matter(monkeypatch, case):
+    monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 2100)
+    monkeypatch.setattr("mercer.models.resumable.MATTERING_ROWS", 2600)
+    # A pattern of 38 x 38 fields.
+    X = np.random.default_rng(0).uniform(size=(2400, 2))
+    y = (np.sin(120.0 * X).prod(axis=1) > 0).astype(int)
+    model = KernelFisherClassifier(RBF(gamma=4000.0), alpha=0.1, cv=5 if case == "folds" else None, random_state=0)
+    model.fit(X.astype(np.float32) if case == "float32" else X, y)
+    assert (len(model.X_fit_) == 2400) == (case == "double")

@@ -78,6 +78,17 @@ def test_all_alike_is_the_fit_without_relevances(rng):
     assert plain.relevance_ is None
 
 
+@pytest.mark.parametrize("centers", ["all", 200])
+def test_what_is_not_learned_changes_nothing_of_the_choice_of_kernels(rng, centers):
+    # More rows than centers of the comparison, which are drawn at random.
+    X = rng.normal(size=(700, 3))
+    y = np.sin(X.sum(axis=1)) + 0.3 * rng.normal(size=700)
+    plain = KernelRidgeRegressor(centers=centers, random_state=0).fit(X, y)
+    model = KernelRidgeRegressor(relevance="diagonal", centers=centers, random_state=0).fit(X, y)
+    assert "all 3 features alike" in str(model.report_)
+    assert_allclose(model.predict(X), plain.predict(X))
+
+
 def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     honest, seen = 0.0, 0.0
     for seed in range(3):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.centers import CenterSelector
-from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS
+from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS, MATTERING_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels.vector import Stationary
@@ -137,7 +137,7 @@ class ResumableModel(Scored, KernelModel):
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))
         rows = _in_memory(settings, X, y, None if sample_weight is None else weight)
-        if _in_passes(settings, len(y)):
+        if _in_passes(settings, X, fold):
             check_folds(fold, rows.weight)
             self._begin(rows, settings, rng, fold)
             fit = self._state.solved(rows)
@@ -148,8 +148,8 @@ class ResumableModel(Scored, KernelModel):
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
         if settings.learns and not limited:
-            every = every.with_learned(settings.relevance, rng)
-        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem))
+            every = every.with_learned(settings.relevance, rng.spawn(1)[0])
+        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem.X, fold))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)
             fit = self._state.solved(rows)
@@ -325,13 +325,14 @@ def _chooses(settings: Settings) -> bool:
     return settings.alpha is None or not settings.kernel.settled or selects or len(settings.mus) > 1
 
 
-def _in_passes(settings: Settings, n: int) -> bool:
+def _in_passes(settings: Settings, X: Any, fold: Indices | None) -> bool:
     """Whether rows in memory are fitted with fewer centers than rows."""
     centers = settings.centers
     if settings.copies is not None or settings.tangents is not None:
         return True
     if isinstance(centers, str) and centers == "auto":
-        return not settings.kernel.takes_values and n > EXACT_ROWS
+        most = MATTERING_ROWS if _may_be_fewer(settings, X, fold) else EXACT_ROWS
+        return not settings.kernel.takes_values and n_rows(X) > most
     return not (isinstance(centers, str) and centers == "all")
 
 
@@ -350,18 +351,18 @@ def _are_enough(compared: Compared, problem: ExactProblem) -> bool:
     return compared.enough is not None and FEWER * compared.enough <= n_rows(problem.X)
 
 
-def _may_be_fewer(settings: Settings, problem: ExactProblem) -> bool:
-    """Whether it is asked if fewer centers than distinct rows are enough.
+def _may_be_fewer(settings: Settings, X: Any, fold: Indices | None) -> bool:
+    """Whether it is asked if fewer centers than rows are enough.
 
     Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
     float32. Nor for folds, each of which would take a decomposition, or with what is learned from all rows.
     """
     return (
-        _may_be_limited(settings, n_rows(problem.X))
+        _may_be_limited(settings, n_rows(X))
         and settings.kernel.positive_semidefinite
-        and problem.fold is None
+        and fold is None
         and not settings.learns
-        and getattr(problem.X, "dtype", None) != np.float32
+        and getattr(X, "dtype", None) != np.float32
     )
 
 

@@ -337,7 +337,7 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learne
             settings.kernel,
             settings.relevance,
             evidence,
-            rng,
+            rng.spawn(1)[0],
             task.budget,
             classes=task.label is not None,
             most=len(used) // 2,

@@ -35,6 +35,7 @@ from mercer.rows.table import in_double, is_sparse, n_rows
 from mercer.tuning.compare import Compared, compare
 from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
 from mercer.tuning.exact import MOST_TO_CLIMB, fit_compared
+from mercer.tuning.memory import MOST_ROWS
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
@@ -48,8 +49,6 @@ SURE = 2.5
 # Smaller shares of the largest relevance are zero.
 LEAST = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
-# Relevances of so many rows are known well enough; fits to more would take minutes each.
-MOST_ROWS = 5000
 # Fits hold so many matrices of all their rows.
 MATRICES = 8
 
