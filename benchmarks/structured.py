@@ -263,6 +263,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--folds", type=int, default=10)
     args = parser.parse_args()
+    if not (args.data or args.large or args.pairs):
+        parser.error("pass --data, --large or --pairs")
     print(heading(), flush=True)
     if args.large:
         print(large(args.large, min(1000, args.large // 4)), end="\n\n", flush=True)

@@ -294,7 +294,9 @@ def test_structured_prints_a_line_for_each_kind_of_rows(tmp_path, rng):
 def test_structured_measures_many_strings_and_the_recursion():
     lines = run("structured.py", "--large", 400, "--pairs", 10).splitlines()
     (fit,) = (line.split() for line in lines if line.startswith("400 "))
-    assert float(fit[3]) <= float(fit[4])
+    assert fit[1] == "100"
+    # A motif of eight letters in half of the strings: better than chance, which is 50 %.
+    assert float(fit[-1]) < 45.0
     ratios = [float(line.split()[-1]) for line in lines if line.split()[1:2] == ["10"]]
     assert len(ratios) == 2
     assert min(ratios) > 1.0
