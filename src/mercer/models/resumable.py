@@ -1,5 +1,6 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -148,7 +149,8 @@ class ResumableModel(Scored, KernelModel):
         every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
         if settings.learns and not limited:
-            every = every.with_learned(settings.relevance, rng.spawn(1)[0])
+            # Kernels are then compared with the same random centers as if nothing were learned.
+            every = every.with_learned(settings.relevance, deepcopy(rng))
         compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem.X, fold))
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, fold, compared=compared, every=limited)

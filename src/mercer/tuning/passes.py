@@ -5,6 +5,7 @@ removed (``left``), and it can be ``solved``; each returns a new state or a fit,
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -337,7 +338,8 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learne
             settings.kernel,
             settings.relevance,
             evidence,
-            rng.spawn(1)[0],
+            # Kernels are then compared with the same random centers as if nothing were learned.
+            deepcopy(rng),
             task.budget,
             classes=task.label is not None,
             most=len(used) // 2,
