@@ -45,7 +45,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tabular.py --data $(DATA) --honesty
 	$(PYTHON) benchmarks/columns.py --data $(DATA)
 	$(PYTHON) benchmarks/several.py --data $(DATA)
-	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/structured.py --data $(DATA)
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/structured.py --data $(DATA) --large 100000 --pairs 2000
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/speech.py --data $(DATA)
 	$(PYTHON) benchmarks/fit_times.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/memory.py

@@ -81,9 +81,9 @@ def models(d: int, centers: int) -> dict[str, Callable[[], Any]]:
         choices = {"n_states": STATES, "n_mixtures": 4, "n_rounds": rounds, "held_out": 0}
         return lambda: HiddenMarkovClassifier(estimator, context=context, random_state=0, **choices)
 
-    def fisher(kernel: Any, alpha: Any) -> Any:
+    def fisher(width: Any, alpha: Any) -> Any:
         choices = {"criterion": "log_loss", "loo_rows": 4000, "random_state": 0}
-        return KernelFisherClassifier(kernel, alpha=alpha, centers=Uniform(centers), **choices)
+        return KernelFisherClassifier(width, alpha=alpha, centers=Uniform(centers), **choices)
 
     pair = KernelFisherClassifier(kernel(d), alpha=1.0, centers=Uniform(50), loo_rows=500, random_state=0)
     few = SparseFisherClassifier(kernel(d), alpha=1.0, max_centers=50, stop=None, random_state=0, n_candidates=59)

@@ -190,7 +190,7 @@ def random_strings(rng: np.random.Generator, n: int, letters: str, length: int =
 
 
 def planted(n: int) -> tuple[list[str], NDArray[Any]]:
-    """DNA strings, of which every second one has eight letters, one of them changed, at a random place."""
+    """DNA strings, half of them with a motif of eight letters, of which one is drawn anew, at a random place."""
     rng = np.random.default_rng(0)
     letters, y = random_strings(rng, n, "ACGT"), rng.permutation(n) % 2
     for i in np.flatnonzero(y):
@@ -210,9 +210,9 @@ def large(n: int, m: int) -> str:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     error = 100.0 * float(np.mean(model.predict(X[n:]) != y[n:]))
     left_out = 100.0 * (1.0 - model.loo_score_)
-    line = [f"{seconds:.0f}", f"{before:.2f}", f"{memory:.2f}", f"{left_out:.1f}", f"{error:.1f}"]
+    figures = [f"{seconds:.0f}", f"{before:.2f}", f"{memory:.2f}", f"{left_out:.1f}", f"{error:.1f}"]
     header = ["s", "GiB before", "GiB at most", "left-out error %", "test error %"]
-    return table([[n, m, *line]], ["DNA strings", "centers", *header])
+    return table([[n, m, *figures]], ["DNA strings", "centers", *header])
 
 
 def recursion(s: str, t: str, p: int, decay: float) -> float:

@@ -93,6 +93,8 @@ def test_joined_words_are_decoded(fitted, new_words):
     assert np.abs(np.subtract([t for _, t in found], starts)).max() <= 3
     assert fitted.decode(X[0], {None: ["up"], "up": [None]}) == ["up"]
     assert fitted.decode(X[0], {None: ["up"], "up": [None]}, silence="up") == []
+    with pytest.raises(ValueError, match="there is no word 'pause' among the classes"):
+        fitted.decode(X[0], silence="pause")
 
 
 def test_impossible_sentences_are_refused(fitted):

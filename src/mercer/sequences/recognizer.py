@@ -240,6 +240,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     ) -> list[tuple[Any, int]]:
         """The words that :meth:`decode` finds in one sequence (T, d), each with the frame at which it begins."""
         check_is_fitted(self)
+        if silence is not None:
+            self._number(silence)
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
