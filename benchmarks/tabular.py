@@ -433,7 +433,7 @@ def honesty(draws: int, jobs: int) -> str:
     def drawn(n: int, d: int, seed: int, signal: bool) -> list[float]:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n + 2000, d))
-        y = rng.permutation(n + 2000) % 2
+        y = rng.integers(2, size=n + 2000)
         if signal:
             y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=len(y)) > 0).astype(int)
         plain = KernelFisherClassifier(random_state=0).fit(X[:n], y[:n])

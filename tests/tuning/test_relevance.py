@@ -61,11 +61,11 @@ def test_three_classes_share_their_relevances(rng):
 
 def test_noise_has_no_relevances():
     rounds = []
-    for seed in range(8):
+    for seed in range(24):
         rng = np.random.default_rng(seed)
         rounds.append(learned(rng.normal(size=(80, 10)), rng.choice([-1.0, 1.0], 80), seed).rounds)
     # The best of several rounds, by two and a half standard errors: few may pass.
-    assert np.count_nonzero(rounds) <= 1
+    assert np.count_nonzero(rounds) <= 2
 
 
 def test_all_alike_is_the_fit_without_relevances(rng):

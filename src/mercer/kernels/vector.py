@@ -289,11 +289,9 @@ class Stationary(Differentiable, Kernel):
         gamma = _feature_gamma(self, self.gamma, X)
         return self._slopes(X, Z, gamma, self._slope(self._exponents(X, Z, gamma)), coef)
 
-    def weighted(self, relevance: ArrayLike, near: int | None = None) -> "Weighted":
-        """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is still to be chosen,
-        among all candidates or from those ``near`` one of them.
-        """
-        return Weighted(self, relevance, near)
+    def weighted(self, relevance: ArrayLike) -> "Weighted":
+        """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is to be chosen."""
+        return Weighted(self, relevance)
 
     def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         """With the distances for gamma = 1, if gamma is one number."""
@@ -523,8 +521,6 @@ class Weighted(Kernel):
         With gamma="median", "scale" or "loo".
     relevance : array of shape (d,)
         Nonnegative, not all zero.
-    near : int, optional
-        Of the candidates, only the one at this position and its neighbors.
 
     Examples
     --------
@@ -532,15 +528,9 @@ class Weighted(Kernel):
     [RBF(gamma=[0.25, 0.0])]
     """
 
-    def __init__(self, kernel: Stationary, relevance: ArrayLike, near: int | None = None) -> None:
+    def __init__(self, kernel: Stationary, relevance: ArrayLike) -> None:
         self.kernel = kernel
         self.relevance = relevance
-        self.near = near
-
-    @property
-    def first(self) -> int:
-        """The position of the first candidate among all."""
-        return 0 if self.near is None else max(self.near - 1, 0)
 
     @property
     def settled(self) -> bool:
@@ -556,7 +546,6 @@ class Weighted(Kernel):
         X = as_matrix(X)
         lengths = relevance ** (1.0 / self.kernel._length_power)
         inner = self.kernel.candidates(scale_columns(X, lengths.astype(X.dtype)), weight)
-        inner = inner if self.near is None else inner[self.first : self.near + 2]
         return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:

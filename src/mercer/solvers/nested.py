@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.linalg import eigen_psd, factor_spd
+from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.spectrum import Eigenvalues, Resolvent
 from mercer.types import Array, Floats, Indices
 
@@ -99,6 +100,23 @@ class NestedCenters:
         kept = eigen.values > 0.0
         Z = self.SPhi[:, some] @ eigen.vectors[:, kept]
         return LowRank(eigen.values[kept], Z, self.root_weight, self.has_intercept)
+
+
+def coefficients(
+    nested: NestedCenters, K: Floats, centers: Indices, Y: Array, alpha: float
+) -> tuple[Array, Array]:
+    """Coefficients (m, q) of the centers and the intercept (q,) for targets Y (u, q) at the points.
+
+    ``nested`` is that of the same kernel values K (u, m), whose rows ``centers`` are those of the centers, with a
+    positive semidefinite kernel.
+    """
+    values, s = np.asarray(K, dtype=np.float64), nested.root_weight
+    G = nested.G + alpha * np.eye(len(nested.G))
+    slopes = factor_spd(G).solve(nested.SPhi.T @ (s[:, None] * Y))
+    lower = factor_spd(_shifted(values[centers])).lower
+    coef = solve_triangular(lower, slopes, lower=True, transposed=True)
+    mean = s**2 @ (Y - values @ coef) / (s @ s)
+    return coef, mean if nested.has_intercept else np.zeros_like(mean)
 
 
 def _coordinates(K: Floats, K_zz: Floats) -> Array:

@@ -76,11 +76,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class Setting:
-    """A problem, some of its points (m,) as centers, and the alphas to try; None: multiples of the trace."""
+    """A problem, some of its points (m,) as centers, and the alphas to try; None: multiples of the trace.
+
+    ``halves``: kernels are tried with half of the centers, too.
+    """
 
     problem: ExactProblem
     centers: Indices
     alphas: Array | None
+    halves: bool = True
 
     @classmethod
     def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, rung: Rung) -> "Setting":
@@ -124,14 +128,14 @@ class Setting:
         return NestedCenters.of(K, among, self.problem.observations.point_weight, intercept=self.problem.intercept)
 
     def _trials(self, kernels: Sequence[Kernel], values: Callable[[Kernel], Floats]) -> list[Trial]:
-        """Some kernels for every alpha, and with half of the centers for alphas near the best one."""
+        """Some kernels for every alpha, and perhaps with half of the centers for alphas near the best one."""
         nested = [self.nested(kernel, values(kernel)) for kernel in kernels]
         fits = [each.first() for each in nested]
         alphas = [self._shares * (fit.trace or 1.0) if self.alphas is None else self.alphas for fit in fits]
         losses = self.losses(fits, alphas)
         share = self.problem.judge.share
         found = [Trial.of(*each, share) for each in zip(kernels, alphas, losses)]
-        if self.has_every:
+        if self.has_every or not self.halves:
             return found
         half = len(self.centers) // 2
         return [replace(trial, before=self.fewer(trial, each, half).least) for trial, each in zip(found, nested)]

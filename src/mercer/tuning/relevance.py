@@ -12,8 +12,9 @@ al. 2024, Science 383). Three things keep noise from being learned:
   least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
   The relevances are the means of those of its three fits, which saves fits to all rows.
 
-Where there is a choice of kernels, relevances are those of the first one. The others are tried with them and
-without, and the parts decide again.
+Fits have a few hundred random centers: which features matter can be told from a rough model. Where there is a
+choice of kernels, relevances are those of the first one. The others are tried with them and without, and the parts
+decide again: the first one stays unless another is better by a standard error.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,15 +29,12 @@ from mercer.gram.gradients import GradientsOf
 from mercer.kernels.base import Kernel
 from mercer.kernels.choice import OneOf
 from mercer.kernels.vector import Stationary
-from mercer.linalg.threads import SMALL
 from mercer.rows.base import Block
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, is_sparse, n_rows
-from mercer.tuning.compare import Compared, compare
 from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
-from mercer.tuning.exact import MOST_TO_CLIMB, fit_compared
 from mercer.tuning.memory import MOST_ROWS
-from mercer.tuning.problem import ExactProblem
+from mercer.tuning.rough import CENTERS, RoughFit, fit_roughly
 from mercer.types import Array, Indices
 
 # At most so many rounds, fewer if so many have not improved the predictions of other rows.
@@ -49,7 +47,7 @@ SURE = 2.5
 # Smaller shares of the largest relevance are zero.
 LEAST = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
-# Fits hold so many matrices of all their rows.
+# Fits hold so many matrices of kernel values of all their rows against the centers.
 MATRICES = 8
 
 
@@ -124,10 +122,10 @@ def learn_relevance(
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
-    O(rounds n³) for n rows: three fits to two thirds of them in each of three to seven rounds, and six for each
-    other kernel. What is taken is the mean of the shares learned without each part.
+    O(rounds n m²) for n rows and m = 300 centers: three fits to two thirds of the rows in each of three to seven
+    rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
     """
-    most = min(most, MOST_ROWS, max(2 * FOLDS, int((budget.n_bytes / (8.0 * MATRICES)) ** 0.5)))
+    most = min(most, MOST_ROWS, max(2 * FOLDS, _rows_within(budget)))
     n = n_rows(evidence.X)
     used = np.sort(rng.permutation(n)[:most])
     some = evidence.some(used)
@@ -147,18 +145,24 @@ def learn_relevance(
                 advance(1)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
-        tried = [_Tried(first, Gain.of(losses[0], losses[best], some))]
+        tried = [_Tried.of(first, losses[0], losses[best], some)]
         for other in others:
-            before, after = (learner.crossed(other, paths, held, part, r) for r in (0, best))
-            tried.append(_Tried(other, Gain.of(before, after, some)))
+            alike, learned = (learner.crossed(other, paths, held, part, r) for r in (0, best))
+            tried.append(_Tried.of(other, alike, learned, some))
             advance(2 * FOLDS)
-        taken = min(tried, key=lambda each: each.loss)
+        taken = _best(tried, some)
     every = np.full(n, -1)
     every[used] = part
     rounds = best if taken.surely else 0
     without = tuple(path.shares[rounds] for path in paths)
     chosen = taken.kernel if taken.surely else kernel
     return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain)
+
+
+def _rows_within(budget: Budget) -> int:
+    """Rows for whose kernel values against the centers there is memory."""
+    values = budget.n_bytes / (8.0 * MATRICES)
+    return int(max(values / CENTERS, min(values**0.5, CENTERS)))
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:
@@ -179,10 +183,16 @@ def _is_over(losses: list[Array], weight: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A kernel, and what it gains by relevances."""
+    """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain."""
 
     kernel: Stationary
+    alike: Array
+    learned: Array
     gain: Gain
+
+    @classmethod
+    def of(cls, kernel: Stationary, alike: Array, learned: Array, evidence: Evidence) -> "_Tried":
+        return cls(kernel, alike, learned, Gain.of(alike, learned, evidence))
 
     @property
     def surely(self) -> bool:
@@ -190,9 +200,16 @@ class _Tried:
         return self.gain.mean > SURE * self.gain.error
 
     @property
-    def loss(self) -> float:
-        """Of other rows, with relevances only if they are certainly better."""
-        return self.gain.before - self.surely * self.gain.mean
+    def losses(self) -> Array:
+        """With relevances only if they are certainly better."""
+        return self.learned if self.surely else self.alike
+
+
+def _best(tried: list[_Tried], evidence: Evidence) -> _Tried:
+    """The kernel with the least loss of those better than the first by a standard error, or the first."""
+    first = tried[0]
+    gains = [Gain.of(first.losses, other.losses, evidence) for other in tried]
+    return max(zip(gains, tried), key=lambda each: each[0].mean if each[0].mean > each[0].error else 0.0)[1]
 
 
 @dataclass(frozen=True)
@@ -219,21 +236,21 @@ class _Learner:
 
     def extend(self, path: _Rounds) -> Expansion:
         """The fit with the last shares of a path, to which the next ones are added."""
-        evidence, shares = path.evidence, path.shares[-1]
+        evidence = path.evidence
         n, q = evidence.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
-        problem = squared_problem(self.kernel, evidence, np.column_stack([evidence.Y, signs]), self.budget)
         # Relevances change the best width by little.
-        kernel = self.kernel.weighted(shares, path.widths[-1] if path.widths else None)
-        compared = _compared(kernel, problem, self.rng)
-        path.widths.append(kernel.first + compared.best)
-        tuned = fit_compared(compared, problem)
-        fold = GradientsOf(tuned.kernel, problem.X, tuned.coef)
-        sums = fold(Block(evidence.X, None, evidence.weight, 0))
-        size = evidence.weight @ (evidence.Y - tuned.loo[:, :q]) ** 2 / evidence.weight.sum()
+        start = path.widths[-1] if path.widths else None
+        fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), start)
+        path.widths.append(fit.position)
+        f = fit.expansion
+        sums = GradientsOf(f.kernel, f.centers, np.asarray(f.coef, dtype=np.float64))(
+            Block(evidence.X, None, evidence.weight, 0)
+        )
+        size = evidence.weight @ (evidence.Y - fit.loo[:, :q]) ** 2 / evidence.weight.sum()
         products = _shared(sums.products / sums.n, evidence.group)
         path.shares.append(_next(products, np.sqrt(size)))
-        return Expansion(tuned.kernel, problem.X, tuned.coef[:, :q], tuned.intercept[:q])
+        return Expansion(f.kernel, f.centers, f.coef[:, :q], f.intercept[:q])
 
     def crossed(
         self, kernel: Stationary, paths: list[_Rounds], held: list[Evidence], part: Indices, rounds: int
@@ -241,16 +258,21 @@ class _Learner:
         """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
         losses = np.empty(len(part))
         for f, (path, other) in enumerate(zip(paths, held)):
-            problem = squared_problem(kernel, path.evidence, path.evidence.Y, self.budget)
-            tuned = fit_compared(_compared(kernel.weighted(path.shares[rounds]), problem, self.rng), problem)
-            losses[part == f] = other.losses(Expansion(tuned.kernel, problem.X, tuned.coef, tuned.intercept))
+            fit = self._fit(kernel, path.evidence, path.shares[rounds], path.evidence.Y)
+            losses[part == f] = other.losses(fit.expansion)
         return losses
 
+    def _fit(
+        self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, start: int | None = None
+    ) -> RoughFit:
+        """Of targets Y, and perhaps random signs beside them, with other centers every time.
 
-def _compared(kernel: Kernel, problem: ExactProblem, rng: np.random.Generator) -> Compared:
-    """The best width by small fits."""
-    n = n_rows(problem.X)
-    return compare(kernel, problem, rng, alone=n > SMALL, once=SMALL < n <= MOST_TO_CLIMB)
+        Where features hardly show, some centers show them when others do not.
+        """
+        problem = squared_problem(kernel, evidence, Y, self.budget)
+        order = self.rng.permutation(n_rows(problem.X))
+        few = kernel.subset(problem.X, np.sort(order[:CENTERS]))
+        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, start)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

@@ -1,0 +1,66 @@
+"""Fits with a few hundred random centers, quick enough to be made again and again while a kernel is learned.
+
+The width is searched from a likely one to its neighbors, with one small eigendecomposition each for all alphas.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from mercer.expansion import Expansion
+from mercer.kernels.base import Kernel, grid_shape
+from mercer.solvers.left_out import leave_out
+from mercer.solvers.nested import coefficients
+from mercer.tuning.compare import Setting
+from mercer.tuning.path import Trial
+from mercer.tuning.problem import ExactProblem
+from mercer.tuning.search import best_of, climb
+from mercer.types import Array, Indices
+
+# Random rows as centers; fits to fewer rows are exact.
+CENTERS = 300
+# Multiples of the best of a few alphas far apart.
+FINER = 10.0 ** np.linspace(-0.5, 0.5, 5)
+
+
+@dataclass(frozen=True)
+class RoughFit:
+    """A fit with few centers, its leave-one-out outputs (n, q), and the position of its kernel among all."""
+
+    expansion: Expansion
+    loo: Array
+    position: int
+
+
+def fit_roughly(
+    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, start: int | None = None
+) -> RoughFit:
+    """The best of all kernels, or from position ``start`` to better neighbors, with the first points of an order.
+
+    O(u m² + m³) for each kernel, u points and m centers. Kernels must be positive semidefinite.
+    """
+    setting = Setting(problem, np.sort(order[:CENTERS]), None, halves=False)
+    # Every other one, and then the neighbors of the best.
+    first = set(range(0, len(kernels), 2)) if start is None else {start}
+    tried = climb(first, grid_shape(kernels), partial(_trials, setting, kernels))
+    best = best_of(tried)
+    return replace(_solved(setting, tried[best]), position=best)
+
+
+def _trials(setting: Setting, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
+    return setting.trials([kernels[g] for g in some])
+
+
+def _solved(setting: Setting, trial: Trial) -> RoughFit:
+    """The fit with the kernel of a trial, at the best alpha near its own."""
+    problem, kernel, observations = setting.problem, trial.kernel, setting.problem.observations
+    K = setting.values([kernel])(kernel)
+    nested = setting.nested(kernel, K)
+    fit = nested.first()
+    alphas = trial.alpha * FINER
+    alpha = alphas[[np.argmin(setting.losses([fit], [alphas])[0] @ trial.share)]]
+    coef, intercept = coefficients(nested, K, setting.centers, observations.point_target, float(alpha[0]))
+    loo = leave_out(fit, observations, alpha, problem.fold)[0]
+    return RoughFit(Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo, 0)

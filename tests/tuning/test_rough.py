@@ -1,0 +1,61 @@
+"""Rough fits: those of ridge regression in the span of few centers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.gram import Budget
+from mercer.kernels import RBF
+from mercer.tuning.evidence import Evidence, squared_problem
+from mercer.tuning.rough import CENTERS, fit_roughly
+
+BUDGET = Budget(2.0**30)
+
+
+def drawn(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return Evidence(X, np.sin(2.0 * X[:, :1]) + 0.1 * rng.normal(size=(n, 1)), rng.uniform(0.5, 2.0, n))
+
+
+def problem_of(evidence):
+    return squared_problem(RBF(), evidence, evidence.Y, BUDGET)
+
+
+@pytest.mark.parametrize("n", [120, 2 * CENTERS])
+def test_left_out_outputs_are_those_of_fits_without_the_row(n):
+    evidence = drawn(n)
+    order = np.random.default_rng(1).permutation(n)
+    fit = fit_roughly([RBF(gamma=0.5)], problem_of(evidence), order)
+    kernel, Z = fit.expansion.kernel, np.asarray(fit.expansion.centers)
+    K, A, w = kernel.block(evidence.X, Z), kernel.block(Z, Z), evidence.weight
+    # The penalty follows from the stationarity of the fit: K'W(y - f) = alpha A c.
+    f = fit.expansion(evidence.X)
+    alpha = np.linalg.norm(K.T @ (w[:, None] * (evidence.Y - f))) / np.linalg.norm(A @ fit.expansion.coef)
+    unit = np.minimum(w, 1.0)
+    for row in (0, 7, n - 1):
+        kept = w.copy()
+        kept[row] -= unit[row]
+        H = np.block([[K.T * kept @ K + alpha * A, (K.T @ kept)[:, None]], [(kept @ K)[None], kept.sum()]])
+        solution = np.linalg.lstsq(
+            H, np.append(K.T * kept @ evidence.Y, [kept @ evidence.Y], axis=0), rcond=1e-14
+        )[0]
+        assert_allclose(K[row] @ solution[:-1] + solution[-1], fit.loo[row], rtol=1e-3, atol=1e-3)
+
+
+def test_the_width_is_found_from_anywhere():
+    evidence = drawn(400)
+    kernels = RBF().candidates(evidence.X)
+    order = np.random.default_rng(1).permutation(400)
+    every = fit_roughly(kernels, problem_of(evidence), order)
+    near = fit_roughly(kernels, problem_of(evidence), order, start=every.position + 2)
+    assert near.position == every.position
+    assert 0 < every.position < len(kernels) - 1
+
+
+def test_few_centers_are_not_all_rows():
+    evidence = drawn(2 * CENTERS)
+    fit = fit_roughly(RBF().candidates(evidence.X), problem_of(evidence), np.arange(2 * CENTERS))
+    assert_allclose(fit.expansion.centers, evidence.X[:CENTERS])
+    new = drawn(1000, seed=1)
+    assert new.losses(fit.expansion).mean() < 0.1 * np.var(new.Y)
