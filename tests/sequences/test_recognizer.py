@@ -12,11 +12,12 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from mercer import KernelFisherClassifier, PairwiseClassifier, SparseFisherClassifier
+from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier, SparseFisherClassifier
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
@@ -137,6 +138,46 @@ class Recorder(LinearDiscriminantAnalysis):
     def fit(self, X, y, groups=None):
         self.groups_ = groups
         return super().fit(X, y)
+
+
+class OrderRecorder(LinearDiscriminantAnalysis):
+    def fit(self, X, y):
+        self.given_ = X, y
+        return super().fit(X, y)
+
+
+class RowByRow(OrderRecorder):
+    def partial_fit(self, X, y):
+        raise NotImplementedError
+
+
+def by_word(words):
+    order = np.argsort(words[1], kind="stable")
+    return [words[0][i] for i in order], words[1][order]
+
+
+@pytest.mark.parametrize("wrap", [lambda own: own, lambda own: make_pipeline(own)], ids=["alone", "pipeline"])
+def test_classifiers_that_learn_row_by_row_get_frames_in_a_random_order(words, wrap):
+    X, y = by_word(words)
+    kept, mixed = (
+        model_of(wrap(recorder), held_out=0, n_rounds=0).fit(X, y).models_.emissions.classifier
+        for recorder in (OrderRecorder(), RowByRow())
+    )
+    (frames, state), (Z, shuffled) = (
+        getattr(each, "steps", [(None, each)])[-1][1].given_ for each in (kept, mixed)
+    )
+    assert_array_equal(frames, np.concatenate(X))
+    # The same frames with the same states, which come together from the first rows to the last.
+    assert_array_equal(
+        np.unique(np.column_stack([Z, shuffled]), axis=0), np.unique(np.column_stack([frames, state]), axis=0)
+    )
+    assert all(len(np.unique(part)) == 9 for part in np.array_split(shuffled, 5))
+
+
+def test_online_discriminants_learn_words_that_come_sorted(words, new_words):
+    stream = OnlineFisherClassifier(RBF(gamma=1.0), max_centers=60, window=300)
+    model = model_of(OneVsRestClassifier(stream), held_out=0, n_rounds=0).fit(*by_word(words))
+    assert model.score(*new_words) > 0.8
 
 
 def test_frames_of_a_sequence_are_one_group(words):

@@ -64,7 +64,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         without them, and once more, at the end, with them. At least one group is held out, if one can be. 0, or
         if none can: all rounds are made, and probabilities are not calibrated.
     random_state : int, RandomState or None, default=None
-        For first means of mixtures, held-out sequences, and the default estimator.
+        For first means of mixtures, held-out sequences, the order of frames, and the default estimator.
 
     Attributes
     ----------
@@ -89,6 +89,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     Frames of one sequence, or of one group of sequences, are held out together, also within the estimator if its
     ``fit`` takes ``groups``: it gets at most 20 of them, in which sequences or groups are joined.
+
+    An estimator with ``partial_fit`` whose ``fit`` takes no groups, such as
+    :class:`mercer.OnlineFisherClassifier`, may learn row by row: it gets the frames in a random order, all others
+    sequence by sequence.
 
     References
     ----------
@@ -269,7 +273,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             return calibrated(data, mixtures, held_out=held)
         default = KernelFisherClassifier(centers=CENTERS, random_state=seed)
         estimator = default if self.estimator is None else self.estimator
-        fit = discriminant_fit(lambda: clone(estimator), states, self.context)
+        fit = discriminant_fit(lambda: clone(estimator), states, self.context, seed)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
 
     def _check_parameters(self) -> None:
