@@ -283,6 +283,11 @@ def test_wrong_input_is_refused(words, fitted):
         model_of().fit(X, y, groups=np.arange(9))
     with pytest.raises(ValueError, match="pass a list of sequences"):
         fitted.predict(X[0])
+    for several in (X[:2], [X[0], X[0]], np.array([X[0], X[0]])):
+        for method in (fitted.segment, fitted.decode, fitted.emissions, lambda given: fitted.align(given, "up")):
+            with pytest.raises(ValueError, match=r"list of 2 sequences; pass one sequence at a time.*X\[0\]"):
+                method(several)
+    assert fitted.segment(X[0].tolist()) == fitted.segment(X[0])
     with pytest.raises(ValueError, match="frames of 3 numbers, and others 2"):
         fitted.predict([np.ones((4, 3))])
     with pytest.raises(ValueError, match="pass at least one"):

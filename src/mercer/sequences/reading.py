@@ -61,6 +61,15 @@ def checked_sequences(X: Any, *, width: int | None = None) -> list[Array]:
     return [_checked(f"sequence {i}", each, width or np.shape(X[0])[-1]) for i, each in enumerate(X)]
 
 
+def one_sequence(X: Any, *, width: int) -> list[Array]:
+    """A list of one sequence (T, d), which was passed without a list."""
+    if (np.ndim(X[0]) if isinstance(X, list | tuple) and len(X) else np.ndim(X) - 1) > 1:
+        raise ValueError(
+            f"X is a list of {len(X)} sequences; pass one sequence at a time, an array of shape (T, d): X[0]"
+        )
+    return checked_sequences([X], width=width)
+
+
 def _checked(name: str, X: Any, width: int) -> Array:
     frames = gate.finite(name, X)
     if frames.ndim != 2:

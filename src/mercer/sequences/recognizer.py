@@ -17,7 +17,7 @@ from mercer.sequences.alignment import States, mixture_models
 from mercer.sequences.chains import TOPOLOGIES
 from mercer.sequences.decoding import Grammar, follow, network, words_along
 from mercer.sequences.hmm import best_path
-from mercer.sequences.reading import checked_sequences, read_groups
+from mercer.sequences.reading import checked_sequences, one_sequence, read_groups
 from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
 from mercer.types import Array, Indices
 
@@ -192,14 +192,14 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """The most likely path (T,) of one sequence (T, d) through the states 0, 1, … of a word."""
         check_is_fitted(self)
         w = self._number(word)
-        (path,) = self.models_.align(self._read([X]), np.array([w]))
+        (path,) = self.models_.align(one_sequence(X, width=self.n_features_in_), np.array([w]))
         return np.asarray(path - self.models_.states.first(w))
 
     @from_one_state
     def emissions(self, X: ArrayLike) -> Array:
         """Logarithms (T, states) of the emissions of all states of all words, for one sequence (T, d)."""
         check_is_fitted(self)
-        (logs,) = self.models_.emissions(self._read([X]))
+        (logs,) = self.models_.emissions(one_sequence(X, width=self.n_features_in_))
         return np.asarray(logs)
 
     @from_one_state
