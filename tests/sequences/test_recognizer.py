@@ -21,8 +21,8 @@ from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClass
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, hmm, read_sequences
-from mercer.sequences.emissions import Mixtures, folds, stacked
+from mercer.sequences import HiddenMarkovClassifier, emissions, hmm, read_sequences
+from mercer.sequences.emissions import Mixtures, batches, folds, stacked
 from mercer.sequences.training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()
@@ -323,6 +323,19 @@ def test_ergodic_words_may_return_to_their_states(words):
 def test_context_shows_neighbors_of_the_same_sequence():
     X = [np.array([[1.0], [2.0], [3.0]]), np.array([[7.0]])]
     assert_array_equal(stacked(X, 1), [[1, 1, 2], [1, 2, 3], [2, 3, 3], [7, 7, 7]])
+
+
+def test_few_sequences_at_a_time_have_the_same_emissions(fitted, words, monkeypatch):
+    X, y = words
+    at_once = fitted.decision_function(X), fitted.align(X[3], y[3])
+    assert [len(some) for some in batches(X)] == [60]
+    monkeypatch.setattr(emissions, "BATCH", 40)
+    parts = list(batches(X))
+    assert [len(x) for some in parts for x in some] == [len(x) for x in X]
+    assert all(len(some) == 1 or sum(map(len, some)) <= 40 for some in parts)
+    assert len(parts) > 20
+    assert_allclose(fitted.decision_function(X), at_once[0], rtol=1e-9)
+    assert_array_equal(fitted.align(X[3], y[3]), at_once[1])
 
 
 def test_context_is_used(words, new_words):

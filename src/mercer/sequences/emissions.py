@@ -1,6 +1,6 @@
 """Emissions of states: log p(x | state) of frames, by Gaussian mixtures or by a discriminant of all states."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from mercer.types import Array, Indices
 Emissions = Callable[[Sequence[Array]], list[Array]]
 # Each fold that is held out takes a factorization of its own.
 FOLDS = 20
+# Frames whose emissions are computed at a time.
+BATCH = 20_000
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,26 @@ def folds(groups: Indices, word: ArrayLike) -> Indices:
     return dealt[number]
 
 
+def batches(sequences: Sequence[Array]) -> Iterator[Sequence[Array]]:
+    """Consecutive sequences with at most ``BATCH`` frames together, or one that has more."""
+    first, frames = 0, 0
+    for i, X in enumerate(sequences):
+        if i > first and frames + len(X) > BATCH:
+            yield sequences[first:i]
+            first, frames = i, 0
+        frames += len(X)
+    yield sequences[first:]
+
+
 def stacked(sequences: Sequence[Array], context: int) -> Array:
     """All frames (n, (2 context + 1) d) beside their neighbors; the ends of sequences are repeated."""
     if context == 0:
         return np.asarray(np.concatenate(sequences))
-    return np.concatenate([_with_neighbors(X, context) for X in sequences])
+    n, d = sum(map(len, sequences)), sequences[0].shape[1]
+    frames = np.empty((n, (2 * context + 1) * d))
+    for X, rows in zip(sequences, split(frames, sequences)):
+        rows[:] = _with_neighbors(X, context)
+    return frames
 
 
 def _with_neighbors(X: Array, context: int) -> Array:
