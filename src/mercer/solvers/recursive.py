@@ -203,7 +203,7 @@ def left_out(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weig
     which is nothing for later centers. NaN where no other row has any weight.
     """
     A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
-    B = _with_intercept(state.learned[len(state.learned) - len(Y) :])
+    B = _with_intercept(_last_rows(state.learned, len(Y)))
     weight = weight * recursion.decay ** np.arange(len(Y) - 1.0, -1.0, -1.0)
     own = _whitened(state, B)
     leverage = weight * (own**2).sum(axis=0)
@@ -319,9 +319,14 @@ def _absorb(recursion: Recursion, state: RecursiveState, chunk: _Chunk, weight: 
         R *= recursion.decay ** (0.5 * len(rows))
         if n % recursion.period == 0:
             R = stack_diagonal(R, _renewal(recursion, state.m, len(R)))
-    learned = np.vstack([state.learned, chunk.Phi])
-    learned = learned[max(0, len(learned) - state.kept) :]
+    learned = np.vstack([state.learned, _last_rows(chunk.Phi, state.kept)])
+    learned = _last_rows(learned, state.kept)
     return replace(state, R=R, a=_coordinates(R, 1 + state.m), n_rows=n, learned=learned)
+
+
+def _last_rows(A: Array, n: int) -> Array:
+    """At most n rows."""
+    return A[max(0, len(A) - n) :]
 
 
 def _renewal(recursion: Recursion, m: int, p: int) -> Array:
