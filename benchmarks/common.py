@@ -1,4 +1,4 @@
-"""What benchmark scripts share: the heading of a table, its columns, times, and what a fit is compared with."""
+"""What benchmark scripts share: heading and columns of a table, memory, times, what a fit is compared with."""
 
 import platform
 import shlex
@@ -57,6 +57,12 @@ def blas_threads() -> int:
     return max(
         (library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1
     )
+
+
+def held(name: str) -> float:
+    """Bytes of this process, as the system counts them: VmRSS now, VmHWM at most."""
+    with open("/proc/self/status") as lines:
+        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> str:

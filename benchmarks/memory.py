@@ -21,7 +21,7 @@ import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from common import heading, table
+from common import heading, held, table
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, plan
@@ -182,12 +182,6 @@ def planned(setting: Setting) -> float:
         max_memory=setting.max_memory,
         search=setting.gamma is None,
     ).driver_bytes
-
-
-def held(name: str) -> float:
-    """Bytes of this process, as the system counts them: VmRSS now, VmHWM at most."""
-    with open("/proc/self/status") as lines:
-        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def measure(setting: Setting, folder: Path) -> dict[str, Any]:

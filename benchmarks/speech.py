@@ -7,20 +7,27 @@
 --speakers N    speakers left out, one after another: all six by default
 --every N       only every N-th training recording of digits
 --centers N     centers of the discriminant of all states
+--frames N      instead: read N frames from a Parquet file and fit, in a process of its own: seconds and memory
 --store FILE    JSON file of results: those that it has are not computed again
 """
 
 import argparse
 import json
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import heading, table
+import pyarrow as pa
+import pyarrow.parquet as pq
+from common import heading, held, table
 from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -31,7 +38,14 @@ from sklearn.svm import SVC
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier, SparseFisherClassifier
 from mercer.centers import Uniform
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, differences, speech_frames, standardize, word_errors
+from mercer.sequences import (
+    HiddenMarkovClassifier,
+    differences,
+    read_sequences,
+    speech_frames,
+    standardize,
+    word_errors,
+)
 
 Frames = NDArray[np.float64]
 PARTS = ("official", "speakers", "vowels", "strings")
@@ -40,6 +54,8 @@ CONTEXT, STATES = 4, 5
 # Noise below the speech of connected digits, in decibels, and pauses in seconds.
 NOISE, PAUSES = 30.0, (0.05, 0.3)
 N_STRINGS = 20
+# Noise of repeated recordings, whose features have a variance of one, and recordings that are written at a time.
+REPEATED, WRITTEN = 0.1, 500
 PENALTIES = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
@@ -281,6 +297,64 @@ def strings_tested(folder: Path, s: int, model: Any, every: int) -> dict[str, fl
     return vars(found) | {"penalty": best}
 
 
+def repeated(folder: Path, n: int) -> Iterator[tuple[Frames, int]]:
+    """Training recordings of the official part and their digits, again and again with new noise: n frames."""
+    X, data, rng = spoken(folder), digits(folder), np.random.default_rng(0)
+    known = np.flatnonzero(data["index"] >= 5)
+    while n > 0:
+        for i in rng.permutation(known):
+            if n > 0:
+                yield X[i][:n] + REPEATED * rng.normal(size=X[i][:n].shape), int(data["digit"][i])
+                n -= len(X[i])
+
+
+def write_frames(folder: Path, n: int, path: Path) -> None:
+    """A Parquet file with n frames, a row group for some recordings."""
+    names = [f"f{j}" for j in range(spoken(folder)[0].shape[1])]
+    schema = pa.schema([*((name, pa.float64()) for name in names), ("n", pa.int64()), ("digit", pa.int64())])
+    recordings = enumerate(repeated(folder, n))
+    with pq.ParquetWriter(path, schema) as writer:
+        while block := list(islice(recordings, WRITTEN)):
+            X, lengths = np.concatenate([x for _, (x, _) in block]), [len(x) for _, (x, _) in block]
+            numbers, words = np.array([(i, digit) for i, (_, digit) in block]).repeat(lengths, axis=0).T
+            writer.write_table(pa.table([*X.T, numbers, words], schema=schema))
+
+
+def read_and_fit(folder: Path, path: Path, name: str, centers: int) -> dict[str, float]:
+    """Seconds of reading and of the fit, the most memory of this process, and errors of the official test part."""
+    bare, start = held("VmRSS"), time.perf_counter()
+    X, y = read_sequences(path, "digit", sequence="n")
+    read, size = time.perf_counter(), sum(x.nbytes for x in X)
+    model = models(X[0].shape[1], centers)[name]().fit(X, y)
+    fitted, peak = time.perf_counter(), held("VmHWM")
+    data = digits(folder)
+    test = data["index"] < 5
+    error = 100 * float(np.mean(model.predict(some(spoken(folder), test)) != data["digit"][test]))
+    sizes = {"size": size, "peak": peak - bare}
+    return {"read": read - start, "seconds": fitted - read, "error": error} | sizes
+
+
+def many(args: Any, results: Results) -> list[list[Any]]:
+    """Seconds, memory and errors of fits to many frames."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "frames.parquet"
+        for name in args.models or ("mixtures 4", "all states, no context", "all states"):
+            compute = lambda name=name: apart(args, path, name)  # noqa: E731
+            found = results.get(f"frames {args.frames} {name} {args.centers}", compute)
+            sizes = [f"{found[key] / 1e6:.0f}" for key in ("size", "peak")]
+            rows.append([name, f"{found['read']:.0f}", f"{found['seconds']:.0f}", *sizes, found["error"]])
+    return rows
+
+
+def apart(args: Any, path: Path, name: str) -> dict[str, float]:
+    """One fit in a process of its own; the file is written for the first of them."""
+    if not path.exists():
+        write_frames(args.data, args.frames, path)
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(read_and_fit, args.data, path, name, args.centers).result()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -289,10 +363,15 @@ def main() -> None:
     parser.add_argument("--speakers", type=int, default=6)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--centers", type=int, default=1000)
+    parser.add_argument("--frames", type=int)
     parser.add_argument("--store", type=Path)
     args = parser.parse_args()
     results = Results(args.store)
     print(f"{heading()}hmmlearn {version('hmmlearn')}\n")
+    if args.frames:
+        columns = ["read s", "fit s", "MB of frames", "peak MB", "error %"]
+        print(table(many(args, results), [f"{args.frames:,} frames", *columns]))
+        return
     columns = ["error %", "by speaker", "fit s", "ms each"]
     for part in args.parts:
         if part == "strings":

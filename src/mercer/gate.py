@@ -170,13 +170,14 @@ def _is_date(dtype: Any) -> bool:
 
 
 @contextmanager
-def naming_text(name: str, frame: Any) -> Iterator[None]:
-    """While numbers are read from a data frame: an error names the columns that contain text."""
+def naming_text(name: str, values: Any) -> Iterator[None]:
+    """While numbers are read: an error names the columns of a data frame that contain text, or strings as rows."""
     try:
         yield
     except ValueError as problem:
-        named = hasattr(frame, "columns") and hasattr(frame, "dtypes")
-        texts = {column: first_text(frame[column]) for column in (frame.columns if named else ())}
+        _refuse_strings(name, values, problem)
+        named = hasattr(values, "columns") and hasattr(values, "dtypes")
+        texts = {column: first_text(values[column]) for column in (values.columns if named else ())}
         found = {repr(column): text for column, text in texts.items() if text is not None}
         if not found:
             raise
@@ -185,6 +186,18 @@ def naming_text(name: str, frame: Any) -> Iterator[None]:
             f"{columns} {', '.join(found)} of {name} {contain} text ({next(iter(found.values()))!r}), but must be "
             "numeric; encode text and categories with a OneHotEncoder or OrdinalEncoder in a ColumnTransformer, "
             "or compare them with a kernel, OnColumns(RBF(), [...]) * OnColumns(Nominal(), [...])"
+        ) from problem
+
+
+def _refuse_strings(name: str, values: Any, problem: ValueError) -> None:
+    """Name kernels for rows that are strings, which numbers cannot be read from."""
+    if not isinstance(values, list | tuple) and np.ndim(values) != 1:
+        return
+    text = first_text([value for value in values if isinstance(value, str)])
+    if text is not None:
+        raise ValueError(
+            f"rows of {name} are strings ({text!r}), and the kernel compares vectors of numbers; pass a kernel on "
+            "strings, such as KmerSpectrum(), Subsequence() or BagOfWords() of mercer.kernels"
         ) from problem
 
 

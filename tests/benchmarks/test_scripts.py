@@ -331,3 +331,8 @@ def test_speech_prints_errors_and_keeps_them(tmp_path, rng):
     lines = run(*command).splitlines()
     assert [line.split()[-4] for line in lines if line.startswith("mixtures 1")] == ["0.00", "0.00"]
     assert len(json.loads(store.read_text())) == 4
+    lines = run("speech.py", "--data", tmp_path, "--frames", 200, "--models", "mixtures 1").splitlines()
+    assert lines[-3].startswith("200 frames")
+    peak, error = map(float, lines[-1].split()[-2:])
+    assert peak > 0.0
+    assert error == 0.0

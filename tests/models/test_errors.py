@@ -17,9 +17,10 @@ from mercer import (
     OnlineKernelRegressor,
     SparseFisherClassifier,
     SparseKernelRegressor,
+    kernels,
 )
 from mercer.errors import KernelError, NumericalWarning, ScaleWarning
-from mercer.kernels import RBF, FromCallable, Sigmoid
+from mercer.kernels import RBF, FromCallable, Linear, Normalized, OnColumns, OneOf, Product, Sigmoid, Sum
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
@@ -375,3 +376,36 @@ def test_rows_of_which_only_one_differs_are_not_all_constant(rng):
     X, y = np.zeros((700, 2)), np.arange(700) % 2
     X[3] = 1.0
     KernelFisherClassifier(RBF(gamma=1.0), alpha=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (OnColumns("rbf", [0]), "OnColumns contains 'rbf'; pass kernels, such as RBF()"),
+        (OnColumns(RBF, [0]), "OnColumns contains the class RBF; pass kernels, such as RBF()"),
+        (2.0 * Normalized("linear"), "Normalized contains 'linear'; pass kernels"),
+        (Sum([("a", "rbf")]), "Sum contains 'rbf'; pass kernels"),
+        (Sum([("a", RBF(), 1)]), "Sum contains ('a', RBF(), 1), which is not a pair (name, kernel)"),
+        (Product([RBF(), Linear()]), "Product contains RBF(), which is not a pair (name, kernel)"),
+        (Sum(RBF()), 'the parts of Sum are RBF(); pass a list of pairs, such as [("rbf", 2.0 * RBF())]'),
+        (OneOf(RBF()), "OneOf(RBF()) has no kernels to choose from; pass a list"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("model", [KernelFisherClassifier, SparseFisherClassifier, OnlineFisherClassifier])
+def test_what_is_not_a_kernel_within_one_is_named(two_classes, model, kernel, message):
+    with pytest.raises(KernelError, match=re.escape(message)):
+        model(kernel).fit(*two_classes)
+
+
+@pytest.mark.parametrize("as_rows", [list, np.array, lambda rows: np.array(rows, dtype=object)])
+@pytest.mark.parametrize(
+    "model", [KernelFisherClassifier(), KernelRidgeRegressor("matern"), OnlineFisherClassifier()], ids=str
+)
+def test_strings_are_told_which_kernels_take_them(model, as_rows):
+    rows, y = as_rows(["ab", "cd", "abc", "d"] * 5), [0, 1, 0, 1] * 5
+    with pytest.raises(ValueError, match=r"rows of X are strings \('ab'\).*KmerSpectrum\(\), Subsequence\(\)"):
+        model.fit(rows, y)
+    for name in ("KmerSpectrum", "Subsequence", "BagOfWords"):
+        fitted = KernelFisherClassifier(getattr(kernels, name)()).fit(["ab cd", "cd ef", "ab c", "ef d"] * 5, y)
+        assert fitted.kernel_.takes == "objects"

@@ -10,7 +10,7 @@ import scipy.sparse
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, OnlineKernelRegressor
@@ -125,6 +125,16 @@ def test_probabilities_of_a_stream_are_honest(method):
     assert abs(np.mean(y_new[sure] == 1) - P[sure].mean()) < 0.05
     assert brier_score_loss(y_new, P) < 0.08
     assert np.mean(model.predict(X_new) != y_new) < 0.11
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_probabilities_of_a_rare_class_tell_rows_apart_although_centers_are_replaced(seed):
+    rng = np.random.default_rng(seed)
+    means, cluster = 1.5 * rng.normal(size=(30, 5)), rng.integers(30, size=4000)
+    X, y = means[cluster] + rng.normal(size=(4000, 5)), (cluster == 0).astype(int)
+    model = OnlineFisherClassifier(RBF(gamma=0.2), max_centers=40).fit(X[:3000], y[:3000])
+    share = np.full(1000, y[:3000].mean())
+    assert log_loss(y[3000:], model.predict_proba(X[3000:])) < 0.85 * log_loss(y[3000:], share)
 
 
 def test_a_moving_stream_is_followed_where_the_past_is_forgotten():

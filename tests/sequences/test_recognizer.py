@@ -12,16 +12,17 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from mercer import KernelFisherClassifier, PairwiseClassifier, SparseFisherClassifier
+from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier, SparseFisherClassifier
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, hmm, read_sequences
-from mercer.sequences.emissions import Mixtures, folds, stacked
+from mercer.sequences import HiddenMarkovClassifier, emissions, hmm, read_sequences
+from mercer.sequences.emissions import Mixtures, batches, folds, stacked
 from mercer.sequences.training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()
@@ -139,6 +140,46 @@ class Recorder(LinearDiscriminantAnalysis):
         return super().fit(X, y)
 
 
+class OrderRecorder(LinearDiscriminantAnalysis):
+    def fit(self, X, y):
+        self.given_ = X, y
+        return super().fit(X, y)
+
+
+class RowByRow(OrderRecorder):
+    def partial_fit(self, X, y):
+        raise NotImplementedError
+
+
+def by_word(words):
+    order = np.argsort(words[1], kind="stable")
+    return [words[0][i] for i in order], words[1][order]
+
+
+@pytest.mark.parametrize("wrap", [lambda own: own, lambda own: make_pipeline(own)], ids=["alone", "pipeline"])
+def test_classifiers_that_learn_row_by_row_get_frames_in_a_random_order(words, wrap):
+    X, y = by_word(words)
+    kept, mixed = (
+        model_of(wrap(recorder), held_out=0, n_rounds=0).fit(X, y).models_.emissions.classifier
+        for recorder in (OrderRecorder(), RowByRow())
+    )
+    (frames, state), (Z, shuffled) = (
+        getattr(each, "steps", [(None, each)])[-1][1].given_ for each in (kept, mixed)
+    )
+    assert_array_equal(frames, np.concatenate(X))
+    # The same frames with the same states, which come together from the first rows to the last.
+    assert_array_equal(
+        np.unique(np.column_stack([Z, shuffled]), axis=0), np.unique(np.column_stack([frames, state]), axis=0)
+    )
+    assert all(len(np.unique(part)) == 9 for part in np.array_split(shuffled, 5))
+
+
+def test_online_discriminants_learn_words_that_come_sorted(words, new_words):
+    stream = OnlineFisherClassifier(RBF(gamma=1.0), max_centers=60, window=300)
+    model = model_of(OneVsRestClassifier(stream), held_out=0, n_rounds=0).fit(*by_word(words))
+    assert model.score(*new_words) > 0.8
+
+
 def test_frames_of_a_sequence_are_one_group(words):
     X, y = words[0][:20], words[1][:20]
     lengths = [len(x) for x in X]
@@ -242,6 +283,11 @@ def test_wrong_input_is_refused(words, fitted):
         model_of().fit(X, y, groups=np.arange(9))
     with pytest.raises(ValueError, match="pass a list of sequences"):
         fitted.predict(X[0])
+    for several in (X[:2], [X[0], X[0]], np.array([X[0], X[0]])):
+        for method in (fitted.segment, fitted.decode, fitted.emissions, lambda given: fitted.align(given, "up")):
+            with pytest.raises(ValueError, match=r"list of 2 sequences; pass one sequence at a time.*X\[0\]"):
+                method(several)
+    assert fitted.segment(X[0].tolist()) == fitted.segment(X[0])
     with pytest.raises(ValueError, match="frames of 3 numbers, and others 2"):
         fitted.predict([np.ones((4, 3))])
     with pytest.raises(ValueError, match="pass at least one"):
@@ -277,6 +323,19 @@ def test_ergodic_words_may_return_to_their_states(words):
 def test_context_shows_neighbors_of_the_same_sequence():
     X = [np.array([[1.0], [2.0], [3.0]]), np.array([[7.0]])]
     assert_array_equal(stacked(X, 1), [[1, 1, 2], [1, 2, 3], [2, 3, 3], [7, 7, 7]])
+
+
+def test_few_sequences_at_a_time_have_the_same_emissions(fitted, words, monkeypatch):
+    X, y = words
+    at_once = fitted.decision_function(X), fitted.align(X[3], y[3])
+    assert [len(some) for some in batches(X)] == [60]
+    monkeypatch.setattr(emissions, "BATCH", 40)
+    parts = list(batches(X))
+    assert [len(x) for some in parts for x in some] == [len(x) for x in X]
+    assert all(len(some) == 1 or sum(map(len, some)) <= 40 for some in parts)
+    assert len(parts) > 20
+    assert_allclose(fitted.decision_function(X), at_once[0], rtol=1e-9)
+    assert_array_equal(fitted.align(X[3], y[3]), at_once[1])
 
 
 def test_context_is_used(words, new_words):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise as pairs
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels.precomputed import FromCallable, pairwise
+from mercer.solvers import recursive
 from mercer.solvers.recursive import (
     CHUNK,
     Recursion,
@@ -29,10 +31,10 @@ def problem(rng, n, *, d=2, q=1):
     return X, Y
 
 
-def run(recursion, X, Y, weight=None, *, blocks=()):
+def run(recursion, X, Y, weight=None, *, blocks=(), kept=0):
     """State and outputs after all rows, in blocks that end at the given rows."""
     weight = np.ones(len(Y)) if weight is None else weight
-    state, outputs = start(Y.shape[1]), []
+    state, outputs = start(Y.shape[1], kept=kept), []
     edges = [0, *blocks, len(Y)]
     for first, last in pairs(edges):
         rows = slice(first, last)
@@ -254,7 +256,7 @@ def test_left_out_outputs_are_those_of_refitting(rng):
     X, Y = problem(rng, 30)
     weight = rng.integers(1, 4, size=30).astype(float)
     recursion = Recursion(RBF(gamma=3.0), 0.1, 1e-9, 100)
-    state, _ = run(recursion, X, Y, weight)
+    state, _ = run(recursion, X, Y, weight, kept=30)
     assert state.m == 30
     loo = left_out(recursion, state, X, Y, np.ones(30))
     for i in (0, 11, 29):
@@ -262,6 +264,36 @@ def test_left_out_outputs_are_those_of_refitting(rng):
         others = fewer > 0
         model, _ = run(recursion, X[others], Y[others], fewer[others])
         assert_allclose(loo[i], evaluate(recursion, model, X[i : i + 1])[0], atol=1e-8)
+
+
+def recorded(choose, made):
+    def chosen(*arguments, **names):
+        made.append(choose(*arguments, **names))
+        return made[-1]
+
+    return chosen
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.999])
+def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replaced(rng, monkeypatch, decay):
+    n, kept = 3 * CHUNK + 40, 400
+    X, Y = problem(rng, n, q=2)
+    # The rows move on, so that centers are replaced.
+    X = X + np.linspace(0.0, 4.0, n)[:, None]
+    recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 20, decay)
+    made = {"forward_gains": [], "cheapest_columns": []}
+    for name, results in made.items():
+        monkeypatch.setattr(recursive, name, recorded(getattr(recursive, name), results))
+    state, _ = run(recursion, X, Y, kept=kept)
+    assert (state.centers[:, 0] > X[: 2 * CHUNK, 0].max()).any()
+    loo = left_out(recursion, state, X[-kept:], Y[-kept:], np.ones(kept))
+    for i in (n - kept, n - 300, n - 45, n - 10):
+        # The same choices of centers for a row with next to no weight.
+        for name, results in made.items():
+            monkeypatch.setattr(recursive, name, Mock(side_effect=results))
+        model, _ = run(recursion, X, Y, np.where(np.arange(n) == i, 1e-12, 1.0))
+        assert_allclose(model.centers, state.centers)
+        assert_allclose(loo[i - n], evaluate(recursion, model, X[i : i + 1])[0], atol=1e-6)
 
 
 def test_the_printed_start_gives_half_of_the_solution(rng):
@@ -362,6 +394,6 @@ def test_a_row_that_the_model_repeats_has_no_output_without_itself(rng):
     """Where all but the last row are forgotten, its residual and one minus its leverage are zero."""
     X, Y = problem(rng, 4)
     recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 10, 1e-300)
-    state, _ = run(recursion, X, Y)
+    state, _ = run(recursion, X, Y, kept=4)
     outputs = left_out(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
     assert np.isnan(outputs[-1]).all()

@@ -253,6 +253,7 @@ def test_rows_can_be_added():
         (WeightedSum([("a", Linear()), ("a", RBF())]), "names must differ"),
         (WeightedSum({"a": "rbf"}), "pass kernels, such as RBF"),
         (WeightedSum([RBF(), Linear()]), "kernels without names"),
+        (WeightedSum(RBF()), r"parts of WeightedSum are RBF\(\); pass names and kernels"),
         (WeightedSum([("a", RBF(), 2.0)]), "kernels without names"),
         (WeightedSum({1: RBF(), 2: Linear()}), "a part that is named 1; names are strings"),
         (WeightedSum({"a": Linear(), "b": Sigmoid(0.1)}), 'kernel "b" of WeightedSum'),

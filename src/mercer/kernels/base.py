@@ -319,22 +319,44 @@ class Composition(Parted, Pointwise):
         return Grid(choices, lambda chosen: type(self)(list(zip(names, chosen))))
 
     def _named(self) -> Parts:
-        return self.parts
+        return check_pairs(type(self).__name__, self.parts, 'a list of pairs, such as [("rbf", 2.0 * RBF())]')
 
     def _rename(self, parts: Parts) -> None:
         self.parts = parts
 
     def _kernels(self) -> list[Kernel]:
         """The parts without their names, after checking both."""
-        check_names(type(self).__name__, [name for name, _ in self.parts])
-        return [kernel for _, kernel in self.parts]
+        owner, parts = type(self).__name__, self._named()
+        check_names(owner, [name for name, _ in parts])
+        return check_kernels(owner, [kernel for _, kernel in parts])
 
 
-def check_kernels(owner: str, kernels: Iterable[Any]) -> None:
-    """All are kernels, not names of them."""
+def check_parts(kernel: Kernel) -> None:
+    """All that a kernel is made of, and all that this is made of, are kernels."""
+    for part in kernel._kernels() if isinstance(kernel, Composite) else ():
+        check_parts(part)
+
+
+def check_kernels(owner: str, kernels: list[Any]) -> list[Kernel]:
+    """The same, which are kernels and not names or classes of them."""
     for kernel in kernels:
         if not isinstance(kernel, Kernel):
-            raise KernelError(f"{owner} contains {kernel!r}; pass kernels, such as RBF()")
+            given = f"the class {kernel.__name__}" if isinstance(kernel, type) else repr(kernel)
+            raise KernelError(f"{owner} contains {given}; pass kernels, such as RBF()")
+    return kernels
+
+
+def check_pairs(owner: str, parts: Any, remedy: str) -> Parts:
+    """The same, which are pairs of a name and something else."""
+    if not isinstance(parts, list | tuple):
+        raise KernelError(f"the parts of {owner} are {parts!r}; pass {remedy}")
+    for part in parts:
+        if not isinstance(part, list | tuple) or len(part) != 2:
+            raise KernelError(
+                f"{owner} contains {part!r}, which is not a pair (name, kernel), and takes no kernels without "
+                f"names; pass {remedy}"
+            )
+    return list(parts)
 
 
 def check_names(owner: str, names: list[str], parameters: Iterable[str] = ("parts",)) -> None:
@@ -407,7 +429,7 @@ class Wrapped(Composite):
     kernel: Kernel
 
     def _kernels(self) -> list[Kernel]:
-        return [self.kernel]
+        return check_kernels(type(self).__name__, [self.kernel])
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel."""

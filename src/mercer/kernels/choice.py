@@ -35,10 +35,11 @@ class OneOf(Parted):
         self.kernels = kernels
 
     def _kernels(self) -> list[Kernel]:
-        if not self.kernels:
-            raise KernelError("OneOf has no kernels to choose from; pass at least one")
-        check_kernels("OneOf", self.kernels)
-        return list(self.kernels)
+        if not isinstance(self.kernels, list | tuple) or not self.kernels:
+            raise KernelError(
+                f"OneOf({self.kernels!r}) has no kernels to choose from; pass a list of at least one"
+            )
+        return check_kernels("OneOf", list(self.kernels))
 
     def _named(self) -> Parts:
         return distinctly_named([(name_of(each), each) for each in self.kernels if isinstance(each, Kernel)])

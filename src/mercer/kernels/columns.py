@@ -117,15 +117,13 @@ class OnColumns(Mapped):
             raise KernelError(
                 f'columns="{self.columns}" are not known yet; name them, or use kernel.candidates(X)'
             )
-        part = _part(X, self.columns)
-        if self.kernel.takes_values:
-            raise KernelError(
-                f"{self.kernel!r} takes kernel values, which are not columns; use it without OnColumns"
-            )
-        if self.kernel.takes_vectors:
+        (kernel,), part = self._kernels(), _part(X, self.columns)
+        if kernel.takes_values:
+            raise KernelError(f"{kernel!r} takes kernel values, which are not columns; use it without OnColumns")
+        if kernel.takes_vectors:
             return self._scaled(_numbers(part))
         named = isinstance(part, NamedColumns)
-        return part.objects() if named and self.kernel.takes == "objects" else part
+        return part.objects() if named and kernel.takes == "objects" else part
 
     def _scaled(self, X: Matrix) -> Matrix:
         """Columns (n, d) divided by their lengths; (n, 2 d) with indicators, if missing numbers have a meaning."""

@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mercer.errors import KernelError
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, check_parts
 from mercer.kernels.choice import OneOf
 from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed
@@ -52,6 +52,7 @@ def as_kernel(kernel: Any) -> Kernel:
     Sum(parts=[('matern', Matern()), ('linear', Linear())])
     """
     if isinstance(kernel, Kernel):
+        check_parts(kernel)
         return kernel
     if isinstance(kernel, list | tuple) and kernel:
         return OneOf([as_kernel(each) for each in kernel])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from mercer.errors import KernelError
 from mercer.gate import choice, number
-from mercer.kernels.base import Kernel, Parted, Parts, Sum, check_kernels, check_names
+from mercer.kernels.base import Kernel, Parted, Parts, Sum, check_kernels, check_names, check_pairs
 from mercer.kernels.pairs import Matrix
 from mercer.types import Floats
 
@@ -54,8 +54,6 @@ class WeightedSum(Parted):
     def named(self) -> list[tuple[str, Kernel]]:
         """Names and kernels, checked."""
         parts = self._named()
-        if not parts and len(self.parts):
-            raise KernelError("WeightedSum contains kernels without names; pass a dict, or pairs (name, kernel)")
         check_names("WeightedSum", [name for name, _ in parts], ("parts", "weights"))
         check_kernels("WeightedSum", [kernel for _, kernel in parts])
         return parts
@@ -73,8 +71,8 @@ class WeightedSum(Parted):
         return Sum([(name, kernel * float(weight)) for (name, _), kernel, weight in parts if weight > 0.0])
 
     def _named(self) -> Parts:
-        parts = list(self.parts.items() if isinstance(self.parts, Mapping) else self.parts)
-        return parts if all(isinstance(part, tuple | list) and len(part) == 2 for part in parts) else []
+        parts = list(self.parts.items()) if isinstance(self.parts, Mapping) else self.parts
+        return check_pairs("WeightedSum", parts, 'names and kernels, such as {"smooth": RBF(), "line": Linear()}')
 
     def _rename(self, parts: Parts) -> None:
         self.parts = dict(parts) if isinstance(self.parts, Mapping) else parts

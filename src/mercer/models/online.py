@@ -43,7 +43,7 @@ from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_shares
 from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
-from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, learn, start
+from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
 from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
 from mercer.types import Array
@@ -170,7 +170,7 @@ class OnlineModel(KernelModel):
             check_size(self.kernel_, self_similarity(self.kernel_, block.X))
             warn_of_constant(self.kernel_, block.X)
         self.__dict__ |= self._targets.known
-        self.state_ = start(n_targets)
+        self.state_ = start(n_targets, kept=self.window if is_classifier(self) and not more_to_come else 0)
         self.prequential_ = Prequential()
         self._reset()
 
@@ -321,7 +321,8 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start over and learn the rows in one pass, in their order.
 
-        Probabilities come from leave-one-out scores of the last ``window`` rows, in closed form.
+        Probabilities come from leave-one-out scores of the last ``window`` rows, in closed form: shuffle rows that
+        are sorted by class.
 
         Parameters
         ----------
@@ -335,6 +336,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         block = self._add(X, y, sample_weight, None, restart=True)
         self._calibrate_left_out(block)
+        self.state_ = forgetful(self.state_)
         return self
 
     @in_one_step

@@ -4,14 +4,14 @@ The first one is made by Gaussian mixtures, one hidden Markov model for each wor
 frames (Baum-Welch); later ones by the discriminants that were trained on the alignment before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from mercer.sequences.chains import Chain, allowed, counted, divided, hasty
-from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures
+from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures, batches
 from mercer.sequences.hmm import baum_welch, best_path, log_likelihood
 from mercer.types import Array, Indices
 
@@ -71,17 +71,22 @@ class WordModels:
         first = self.states.first
         return [
             first(w) + best_path(self._chain(w, len(L)), self._own(L, w))[1]
-            for L, w in zip(self.emissions(sequences), word)
+            for L, w in zip(self._emitted(sequences), word)
         ]
 
     def log_likelihoods(self, sequences: Sequence[Array]) -> Array:
         """log p(X | word) (n, words), up to a constant of each sequence."""
         words = range(len(self.chains))
-        return np.array([[self._log_likelihood(L, w) for w in words] for L in self.emissions(sequences)])
+        return np.array([[self._log_likelihood(L, w) for w in words] for L in self._emitted(sequences)])
 
     def log_posteriors(self, sequences: Sequence[Array], slope: float, priors: Array) -> Array:
         """slope log p(X | word) + log P(word) (n, words), up to a constant of each sequence."""
         return np.asarray(slope * self.log_likelihoods(sequences) + np.log(priors))
+
+    def _emitted(self, sequences: Sequence[Array]) -> Iterator[Array]:
+        """Log-emissions (T_i, states) of one sequence after another; those of few are in memory."""
+        for some in batches(sequences):
+            yield from self.emissions(some)
 
     def _log_likelihood(self, L: Array, w: int) -> float:
         return log_likelihood(self._chain(w, len(L)), self._own(L, w))

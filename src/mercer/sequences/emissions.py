@@ -1,6 +1,6 @@
 """Emissions of states: log p(x | state) of frames, by Gaussian mixtures or by a discriminant of all states."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from mercer.types import Array, Indices
 Emissions = Callable[[Sequence[Array]], list[Array]]
 # Each fold that is held out takes a factorization of its own.
 FOLDS = 20
+# Frames whose emissions are computed at a time.
+BATCH = 20_000
 
 
 @dataclass(frozen=True)
@@ -87,15 +89,21 @@ def fit_discriminant(
     *,
     n_states: int,
     context: int,
+    seed: int,
 ) -> DiscriminantEmissions:
     """One classifier of all states, from frames with labels (T_i,); frames of a group are held out together.
 
     Groups are dealt to at most 20 folds, word by word. Classifiers whose ``fit`` takes no ``groups`` may hold out
-    frames singly. Probabilities are not below one over the number of frames: fewer frames have not been seen.
+    frames singly; if they have ``partial_fit``, they may learn row by row, and get the frames in a random order.
+    Probabilities are not below one over the number of frames: fewer frames have not been seen.
     """
-    state = np.concatenate(labels)
+    state, X = np.concatenate(labels), stacked(sequences, context)
     fold = np.repeat(folds(groups, [path[0] for path in labels]), [len(X) for X in sequences])
-    classifier.fit(stacked(sequences, context), state, **_grouped(classifier, fold))
+    if _row_by_row(classifier):
+        order = np.random.default_rng(seed).permutation(len(state))
+        classifier.fit(X[order], state[order])
+    else:
+        classifier.fit(X, state, **_grouped(classifier, fold))
     shares = np.bincount(state, minlength=n_states) / len(state)
     return DiscriminantEmissions(classifier, shares, 1.0 / len(state), context)
 
@@ -112,11 +120,26 @@ def folds(groups: Indices, word: ArrayLike) -> Indices:
     return dealt[number]
 
 
+def batches(sequences: Sequence[Array]) -> Iterator[Sequence[Array]]:
+    """Consecutive sequences with at most ``BATCH`` frames together, or one that has more."""
+    first, frames = 0, 0
+    for i, X in enumerate(sequences):
+        if i > first and frames + len(X) > BATCH:
+            yield sequences[first:i]
+            first, frames = i, 0
+        frames += len(X)
+    yield sequences[first:]
+
+
 def stacked(sequences: Sequence[Array], context: int) -> Array:
     """All frames (n, (2 context + 1) d) beside their neighbors; the ends of sequences are repeated."""
     if context == 0:
         return np.asarray(np.concatenate(sequences))
-    return np.concatenate([_with_neighbors(X, context) for X in sequences])
+    n, d = sum(map(len, sequences)), sequences[0].shape[1]
+    frames = np.empty((n, (2 * context + 1) * d))
+    for X, rows in zip(sequences, split(frames, sequences)):
+        rows[:] = _with_neighbors(X, context)
+    return frames
 
 
 def _with_neighbors(X: Array, context: int) -> Array:
@@ -130,9 +153,20 @@ def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
     return np.split(values, np.cumsum([len(X) for X in sequences])[:-1])
 
 
+def _last_step(classifier: Any) -> tuple[str, Any]:
+    """The name of the last step of a pipeline, and the step; any other classifier has no name."""
+    return classifier.steps[-1] if isinstance(classifier, Pipeline) else ("", classifier)
+
+
+def _row_by_row(classifier: Any) -> bool:
+    """Whether the order of rows may matter to a fit."""
+    _, last = _last_step(classifier)
+    return hasattr(last, "partial_fit") and not has_fit_parameter(last, "groups")
+
+
 def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:
     """Folds of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts groups."""
-    name, last = classifier.steps[-1] if isinstance(classifier, Pipeline) else ("", classifier)
+    name, last = _last_step(classifier)
     if not has_fit_parameter(last, "groups") or fold.max() == 0:
         return {}
     return {f"{name}__groups" if name else "groups": fold}

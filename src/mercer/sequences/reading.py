@@ -31,23 +31,33 @@ def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Arr
     frames = ParquetRows(path, target=y)
     if sequence not in frames.feature_names:
         raise ValueError(f"there is no column {sequence!r} among {list(frames.feature_names)} of {path}")
-    blocks = list(frames.blocks())
-    if not blocks:
+    if frames.n_rows == 0:
         raise ValueError(f"{path} has no rows; pass files with a row for each frame")
-    X, labels = np.concatenate([block.X for block in blocks]), gate.joined("y", [block.y for block in blocks])
-    place = frames.feature_names.index(sequence)
-    if np.abs(X[:, place]).max(initial=0.0) >= EXACT:
+    X, number, labels = _read_frames(frames, frames.feature_names.index(sequence))
+    if np.abs(number).max(initial=0.0) >= EXACT:
         raise ValueError(f"numbers of sequences in {sequence!r} are 2^53 or more; number them from 0")
-    starts = np.flatnonzero(np.r_[True, X[1:, place] != X[:-1, place]])
-    if len(np.unique(X[starts, place])) < len(starts):
+    starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
+    if len(np.unique(number[starts])) < len(starts):
         raise ValueError(f"frames of a sequence are apart; sort the rows by {sequence!r}, in the order of time")
     words = np.split(labels, starts[1:])
     mixed = [i for i, own in enumerate(words) if (own != own[0]).any()]
     if mixed:
-        raise ValueError(
-            f"sequence {X[starts[mixed[0]], place]:g} has several labels; pass one for all its frames"
-        )
-    return np.split(np.delete(X, place, axis=1), starts[1:]), labels[starts]
+        raise ValueError(f"sequence {number[starts[mixed[0]]]:g} has several labels; pass one for all its frames")
+    return np.split(X, starts[1:]), labels[starts]
+
+
+def _read_frames(frames: ParquetRows, place: int) -> tuple[Array, Array, NDArray[Any]]:
+    """Features (n, d), numbers of sequences (n,), which are column ``place`` of the file, and labels (n,).
+
+    Features are in memory once.
+    """
+    n, others = frames.n_rows, np.delete(np.arange(len(frames.feature_names)), place)
+    X, number, labels = np.empty((n, len(others))), np.empty(n), []
+    for block in frames.blocks():
+        rows = slice(block.first, block.first + block.n_rows)
+        X[rows], number[rows] = block.X[:, others], block.X[:, place]
+        labels.append(block.y)
+    return X, number, gate.joined("y", labels)
 
 
 def checked_sequences(X: Any, *, width: int | None = None) -> list[Array]:
@@ -59,6 +69,15 @@ def checked_sequences(X: Any, *, width: int | None = None) -> list[Array]:
     if len(X) == 0:
         raise ValueError("there are no sequences; pass at least one")
     return [_checked(f"sequence {i}", each, width or np.shape(X[0])[-1]) for i, each in enumerate(X)]
+
+
+def one_sequence(X: Any, *, width: int) -> list[Array]:
+    """A list of one sequence (T, d), which was passed without a list."""
+    if (np.ndim(X[0]) if isinstance(X, list | tuple) and len(X) else np.ndim(X) - 1) > 1:
+        raise ValueError(
+            f"X is a list of {len(X)} sequences; pass one sequence at a time, an array of shape (T, d): X[0]"
+        )
+    return checked_sequences([X], width=width)
 
 
 def _checked(name: str, X: Any, width: int) -> Array:

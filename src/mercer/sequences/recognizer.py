@@ -17,7 +17,7 @@ from mercer.sequences.alignment import States, mixture_models
 from mercer.sequences.chains import TOPOLOGIES
 from mercer.sequences.decoding import Grammar, follow, network, words_along
 from mercer.sequences.hmm import best_path
-from mercer.sequences.reading import checked_sequences, read_groups
+from mercer.sequences.reading import checked_sequences, one_sequence, read_groups
 from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
 from mercer.types import Array, Indices
 
@@ -64,7 +64,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         without them, and once more, at the end, with them. At least one group is held out, if one can be. 0, or
         if none can: all rounds are made, and probabilities are not calibrated.
     random_state : int, RandomState or None, default=None
-        For first means of mixtures, held-out sequences, and the default estimator.
+        For first means of mixtures, held-out sequences, the order of frames, and the default estimator.
 
     Attributes
     ----------
@@ -89,6 +89,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     Frames of one sequence, or of one group of sequences, are held out together, also within the estimator if its
     ``fit`` takes ``groups``: it gets at most 20 of them, in which sequences or groups are joined.
+
+    An estimator with ``partial_fit`` whose ``fit`` takes no groups, such as
+    :class:`mercer.OnlineFisherClassifier`, may learn row by row: it gets the frames in a random order, all others
+    sequence by sequence.
 
     References
     ----------
@@ -188,14 +192,14 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """The most likely path (T,) of one sequence (T, d) through the states 0, 1, … of a word."""
         check_is_fitted(self)
         w = self._number(word)
-        (path,) = self.models_.align(self._read([X]), np.array([w]))
+        (path,) = self.models_.align(one_sequence(X, width=self.n_features_in_), np.array([w]))
         return np.asarray(path - self.models_.states.first(w))
 
     @from_one_state
     def emissions(self, X: ArrayLike) -> Array:
         """Logarithms (T, states) of the emissions of all states of all words, for one sequence (T, d)."""
         check_is_fitted(self)
-        (logs,) = self.models_.emissions(self._read([X]))
+        (logs,) = self.models_.emissions(one_sequence(X, width=self.n_features_in_))
         return np.asarray(logs)
 
     @from_one_state
@@ -269,7 +273,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             return calibrated(data, mixtures, held_out=held)
         default = KernelFisherClassifier(centers=CENTERS, random_state=seed)
         estimator = default if self.estimator is None else self.estimator
-        fit = discriminant_fit(lambda: clone(estimator), states, self.context)
+        fit = discriminant_fit(lambda: clone(estimator), states, self.context, seed)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
 
     def _check_parameters(self) -> None:

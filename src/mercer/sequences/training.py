@@ -51,13 +51,12 @@ class Trained:
 Fit = Callable[[Labeled, Sequence[Indices]], WordModels]
 
 
-def discriminant_fit(new: Callable[[], Any], states: States, context: int) -> Fit:
+def discriminant_fit(new: Callable[[], Any], states: States, context: int, seed: int) -> Fit:
     """How models are made from paths: a new classifier of all states, and chains."""
 
     def fit(data: Labeled, paths: Sequence[Indices]) -> WordModels:
-        emissions = fit_discriminant(
-            new(), data.sequences, paths, data.group, n_states=states.total, context=context
-        )
+        frames = data.sequences, paths, data.group
+        emissions = fit_discriminant(new(), *frames, n_states=states.total, context=context, seed=seed)
         return WordModels(states, states.chains(paths, data.word), emissions)
 
     return fit

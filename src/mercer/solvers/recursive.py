@@ -111,6 +111,8 @@ class RecursiveState:
     """m centers, L (m, m) lower, R (1 + m + q, 1 + m + q) upper, a (1 + m, q), rows so far, and the last of them.
 
     a holds the intercept and L'c; ``recent`` are the rows since the last revision, if there will be another.
+    ``learned`` (r, m) are the coordinates with which R contains the last rows, at most ``kept`` of them: zero for
+    centers that came after a row, and projected where centers were removed.
     """
 
     centers: Any
@@ -119,6 +121,8 @@ class RecursiveState:
     a: Array
     n_rows: int
     recent: LabeledRows | None
+    learned: Array
+    kept: int
 
     @property
     def m(self) -> int:
@@ -161,13 +165,18 @@ class _Chunk(LabeledRows):
         return self.left > self.tolerance
 
     def features(self) -> Array:
-        return np.column_stack([np.ones(len(self.Y)), self.Phi])
+        return _with_intercept(self.Phi)
 
 
-def start(n_targets: int) -> RecursiveState:
-    """Before the first row: no centers."""
-    q = n_targets
-    return RecursiveState(None, np.zeros((0, 0)), np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None)
+def start(n_targets: int, *, kept: int = 0) -> RecursiveState:
+    """Before the first row: no centers. ``kept`` of the last rows can be left out later."""
+    q, empty = n_targets, np.zeros((0, 0))
+    return RecursiveState(None, empty, np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None, empty, kept)
+
+
+def forgetful(state: RecursiveState) -> RecursiveState:
+    """The same state, whose rows cannot be left out any more."""
+    return replace(state, learned=np.zeros((0, state.m)), kept=0)
 
 
 def learn(
@@ -190,14 +199,18 @@ def learn(
 def left_out(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
     """Outputs (n, q) of the last rows learned, for the model without ``weight`` (n,) of each; O(m²) per row.
 
-    NaN where a row that was approximately dependent would have a leverage of one or more because of later centers.
+    The state was started with at least n rows ``kept``. Centers stay; a row takes away what it has contributed,
+    which is nothing for later centers. NaN where no other row has any weight.
     """
     A = _read(recursion, state, LabeledRows(X, Y, weight)).features()
+    B = _with_intercept(_last_rows(state.learned, len(Y)))
     weight = weight * recursion.decay ** np.arange(len(Y) - 1.0, -1.0, -1.0)
-    leverage = weight * (_whitened(state, A) ** 2).sum(axis=0)
-    residual = Y - A @ state.a
+    own = _whitened(state, B)
+    leverage = weight * (own**2).sum(axis=0)
+    share = weight * (_whitened(state, A) * own).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        outputs: Array = np.where((leverage < 1.0)[:, None], Y - residual / (1.0 - leverage)[:, None], np.nan)
+        factor = np.where(leverage < 1.0, share / (1.0 - leverage), np.nan)
+    outputs: Array = A @ state.a - factor[:, None] * (Y - B @ state.a)
     return outputs
 
 
@@ -214,7 +227,8 @@ def remove(recursion: Recursion, state: RecursiveState, gone: Indices) -> Recurs
     (triangle,) = scipy.linalg.qr(turned, mode="r", check_finite=False)
     centers = take(state.centers, kept)
     R: Array = np.asfortranarray(triangle[: turned.shape[1]], dtype=np.float64)
-    return replace(state, centers=centers, L=np.asfortranarray(upper.T), R=R, a=_coordinates(R, 1 + len(kept)))
+    L, a = np.asfortranarray(upper.T), _coordinates(R, 1 + len(kept))
+    return replace(state, centers=centers, L=L, R=R, a=a, learned=state.learned @ Q)
 
 
 def _step(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> tuple[RecursiveState, Array]:
@@ -269,6 +283,7 @@ def _with_centers(
         L=border(state.L, chunk.Phi[taken], V[taken]),
         R=insert_columns(state.R, k, np.full(r, np.sqrt(recursion.penalty(state.n_rows)))),
         a=np.vstack([state.a, np.zeros((r, state.a.shape[1]))]),
+        learned=np.pad(state.learned, ((0, 0), (0, r))),
     )
 
 
@@ -304,7 +319,14 @@ def _absorb(recursion: Recursion, state: RecursiveState, chunk: _Chunk, weight: 
         R *= recursion.decay ** (0.5 * len(rows))
         if n % recursion.period == 0:
             R = stack_diagonal(R, _renewal(recursion, state.m, len(R)))
-    return replace(state, R=R, a=_coordinates(R, 1 + state.m), n_rows=n)
+    learned = np.vstack([state.learned, _last_rows(chunk.Phi, state.kept)])
+    learned = _last_rows(learned, state.kept)
+    return replace(state, R=R, a=_coordinates(R, 1 + state.m), n_rows=n, learned=learned)
+
+
+def _last_rows(A: Array, n: int) -> Array:
+    """At most n rows."""
+    return A[max(0, len(A) - n) :]
 
 
 def _renewal(recursion: Recursion, m: int, p: int) -> Array:
@@ -393,6 +415,11 @@ def _whitened(state: RecursiveState, A: Array) -> Array:
     """R^-T A' (1 + m, b) for rows A (b, 1 + m) of features."""
     k = 1 + state.m
     return np.asarray(scipy.linalg.solve_triangular(state.R[:k, :k], A.T, trans="T", check_finite=False))
+
+
+def _with_intercept(Phi: Array) -> Array:
+    """Features (n, 1 + m): a one, and the coordinates (n, m)."""
+    return np.column_stack([np.ones(len(Phi)), Phi])
 
 
 def _coordinates(R: Array, k: int) -> Array:
