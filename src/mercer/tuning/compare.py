@@ -114,6 +114,10 @@ class Setting:
         problem.budget.release()
         return list(chain.from_iterable(found))
 
+    def trials_at(self, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
+        """Those of the kernels at some positions."""
+        return self.trials([kernels[g] for g in some])
+
     def values(self, kernels: Sequence[Kernel]) -> Callable[[Kernel], Floats]:
         """kernel -> kernel values (u, m) of the points against the centers, in float64, for these kernels."""
         X = in_double(self.problem.X)
@@ -237,7 +241,7 @@ def _climbed(
 
     def step(rung: Rung, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> Step:
         setting = Setting.at(kernels[0], problem, order, rung)
-        tried = search(partial(_trials, setting, kernels))
+        tried = search(partial(setting.trials_at, kernels))
         return Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count)
 
     steps = [step(rungs[0], partial(along_axes, shape))]
@@ -284,10 +288,6 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int, final: in
         again if mattered and not every else {},
         tuple(last.by_promise(last.wanted | {best})),
     )
-
-
-def _trials(setting: Setting, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
-    return setting.trials([kernels[g] for g in some])
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,9 @@ def fit_roughly(
     setting = Setting(problem, np.sort(order[:CENTERS]), None, halves=False)
     # Every other one, and then the neighbors of the best.
     first = set(range(0, len(kernels), 2)) if start is None else {start}
-    tried = climb(first, grid_shape(kernels), partial(_trials, setting, kernels))
+    tried = climb(first, grid_shape(kernels), partial(setting.trials_at, kernels))
     best = best_of(tried)
     return replace(_solved(setting, tried[best]), position=best)
-
-
-def _trials(setting: Setting, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
-    return setting.trials([kernels[g] for g in some])
 
 
 def _solved(setting: Setting, trial: Trial) -> RoughFit:
