@@ -10,7 +10,7 @@ which the same calls, one after the other, lead to.
 import argparse
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def read_after_change(
 
 def read_while_written(model: Any, batches: list[tuple[Any, Any]], X: Any, seconds: float) -> tuple[int, int, int]:
     """Calls, errors, and answers of no state, of seven readers beside one writer."""
-    known = {method: list(states(model, batches, method, X)) for method in methods(model)}
+    known = states(model, batches, X)
     model = clone(model).fit(*batches[0])
     stop = time.monotonic() + seconds
     answers: list[tuple[str, Any]] = []
@@ -134,12 +134,14 @@ def read_while_written(model: Any, batches: list[tuple[Any, Any]], X: Any, secon
     return len(answers), errors, torn
 
 
-def states(model: Any, batches: list[tuple[Any, Any]], method: str, X: Any) -> Iterator[Any]:
-    """The answers of all states that the writer leads to, twice around."""
-    model = clone(model)
+def states(model: Any, batches: list[tuple[Any, Any]], X: Any) -> dict[str, list[Any]]:
+    """The answers of each method in all states that the writer leads to, twice around."""
+    model, known = clone(model), {method: [] for method in methods(model)}
     for change in changes(model, batches) * 2:
         change(model)
-        yield getattr(model, method)(X)
+        for method, answers in known.items():
+            answers.append(getattr(model, method)(X))
+    return known
 
 
 def rows_lost(model: Any, batches: list[tuple[Any, Any]]) -> int:

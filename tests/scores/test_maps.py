@@ -126,6 +126,15 @@ def test_map_of_constant_scores_is_one_straight_slope():
     assert_allclose(found.slope, found.slope[0, 0] * np.eye(2))
 
 
+def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
+    """Leave-one-out shares of classes are lower for the class that was left out."""
+    label = rng.permutation(np.arange(60) % 4)
+    F = (np.bincount(label) - np.eye(4)[label]) / 59 + 1e-3 * rng.normal(size=(60, 4))
+    found = choose_map(F[:, 1:] - F[:, :1], label, np.ones(60))
+    P = np.exp(log_softmax(np.column_stack([np.zeros(60), found.logits(F[:, 1:] - F[:, :1])]), axis=1))
+    assert_allclose(P, 0.25, atol=1e-5)
+
+
 def test_scores_that_are_probabilities_are_bent(rng):
     R, label = true_probabilities(rng, 2000, 4)
     new, truth = true_probabilities(rng, 20000, 4)

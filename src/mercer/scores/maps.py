@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.scores.logistic import fit_logits, smoothed_targets, softmax
+from mercer.scores.logistic import LEAST_SLOPE, fit_logits, smoothed_targets, softmax
 from mercer.types import Array, Indices
 
 # Straight scores, and bends that are compared with them.
@@ -181,11 +181,16 @@ def one_slope(R: Array, label: Indices, weight: Array, bend: float = np.inf) -> 
 def with_matrix(
     plain: Map, R: Array, label: Indices, weight: Array, spread: float, tolerance: float = TOLERANCE
 ) -> Map:
-    """The map with a matrix whose deviations from the slope of a plain map have this spread."""
-    k = R.shape[1] + 1
+    """The map with a matrix whose deviations from the slope of a plain map have this spread.
+
+    A plain map without slope stays: leave-one-out scores of a model without signal are negatively correlated with
+    the labels, and a matrix, whose trace is free, would turn them around.
+    """
+    k, S, slope = R.shape[1] + 1, bent(R, plain.bend), float(plain.slope[0, 0])
+    if slope * min(float(S.std()), 1.0) <= 2.0 * LEAST_SLOPE:
+        return plain
     center = np.eye(k) - 1.0 / k
-    X = np.column_stack([bent(R, plain.bend) @ center[1:], np.ones(len(R))])
-    slope = plain.slope[0, 0]
+    X = np.column_stack([S @ center[1:], np.ones(len(R))])
     T = smoothed_targets(label, weight, k, EXTRA_ROWS / k)
     problem = _MatrixProblem(X, T, weight, 1.0 / (spread * slope) ** 2)
     theta = problem.minimum(np.vstack([slope * np.eye(k), np.append(0.0, plain.offset)]), tolerance)

@@ -44,6 +44,13 @@ SETTLED = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
 ENOUGH, MOST_SMOOTH = 0.03, 50
+# Further steps of losses without jumps ignore changes of curvatures that move outputs by this share at most: they
+# then shrink by about this factor from step to step.
+IGNORED = 0.1
+# Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
+# time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
+# leave its arc on the way, and bend it. They are left as they are if that takes more than so many steps.
+FEW_ON_ARCS, SHORTER, SHORTEST, MANY_STEPS = 20, 0.3, 1e-5, 30
 # What is added to the diagonal of the Hessian, as a share of its mean.
 TINY = 1e-12
 # A row that determines its own output, as far as can be told, is left out of a model of which so much is left.
@@ -72,7 +79,7 @@ def leave_each_out(
         outputs = _followed(step, found, np.arange(len(outputs)), with_corners=with_corners)
     elif len(outputs) <= MOST_ROWS and not isinstance(program.loss, Squared):
         outputs = _improved(step, found, outputs, own)
-    return LeftOutRows(outputs, float(step.curvature @ step.leverage))
+    return LeftOutRows(outputs, step.degrees_of_freedom)
 
 
 def can_follow(program: Program, own: Indices | None) -> bool:
@@ -96,9 +103,28 @@ def _followed(step: "_Step", found: Solution, rows: Indices, *, with_corners: bo
     """Outputs (r,) of some rows by following their paths."""
     program, loss = step.program, step.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
-    arcs = loss.corners(program.y)
-    form = loss.loss.corners(program.y) if with_corners and isinstance(loss, Rounded) else arcs
-    return FullFit.of(program, form, found, arcs.bend).outputs_without(step.share, rows)
+    form = loss.corners(program.y)
+    bend = form.bend
+    if with_corners and isinstance(loss, Rounded):
+        form = loss.loss.corners(program.y)
+        bend, found = _with_short_arcs(step, loss, found)
+    return FullFit.of(program, form, found, bend).outputs_without(step.share, rows)
+
+
+def _with_short_arcs(step: "_Step", loss: Rounded, found: Solution) -> tuple[float, Solution]:
+    """The length of arcs that few rows are on, if a few steps find it, and the solution with these arcs."""
+    program, bend, steps = step.program, loss.bend, 0
+    few = FEW_ON_ARCS + step.degrees_of_freedom
+    while bend > SHORTEST * loss.bend and steps <= MANY_STEPS:
+        f = program.outputs(found.coef, found.intercept)
+        if np.count_nonzero(Rounded(loss.loss, bend).curvature(program.y, f)) <= few:
+            break
+        shorter = replace(program, loss=Rounded(loss.loss, SHORTER * bend))
+        again = newton(shorter, np.append(found.coef, found.intercept))
+        if not again.converged:
+            break
+        bend, found, steps = SHORTER * bend, again, again.steps
+    return bend, found
 
 
 def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | None) -> Array:
@@ -170,10 +196,14 @@ class _Step:
         """How far outputs are from their mean."""
         return float(np.sqrt(np.average((self.f - self.f.mean()) ** 2))) or 1.0
 
-    @property
+    @cached_property
     def leverage(self) -> Array:
         leverage: Array = np.einsum("ij,ij->i", self.rows, self.rows)
         return leverage
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        return float(self.curvature @ self.leverage)
 
     @property
     def outputs(self) -> Array:
@@ -215,20 +245,36 @@ class _Step:
         least = np.inf
         for _ in range(MOST_STEPS):
             missed, slope = self._missed(i, f)
-            some = np.flatnonzero(missed)
-            residual = f - start + self._product(B, cross, some, missed[some])
+            residual = f - start + _product(B, cross, missed)
             size = float(np.abs(residual).max())
             if size <= SETTLED * self.scale:
                 return float(f[i]), True
             if size > least:
                 f = 0.5 * (f + before)
                 continue
-            some = np.flatnonzero(slope)
-            A = np.eye(len(some)) + (B[np.ix_(some, some)] - np.outer(cross[some], cross[some])) * slope[some]
-            way = _solution(A, -residual[some])
             before, least = f, size
-            f = f - residual - self._product(B, cross, some, slope[some] * way)
+            f = f - residual - _product(B, cross, self._changes(B, cross, slope, residual))
         return float(before[i]), False
+
+    def _changes(self, B: Array, cross: Array | None, slope: Array, residual: Array) -> Array:
+        """What a step of outputs by -residual (n,) changes of slopes (n,) beyond the parabolas."""
+        some = self._matter(slope)
+        A = B[np.ix_(some, some)]
+        if cross is not None:
+            A -= np.outer(cross[some], cross[some])
+        A *= slope[some]
+        A.flat[:: len(A) + 1] += 1.0
+        changes = np.zeros_like(slope)
+        changes[some] = slope[some] * _solution(A, -residual[some])
+        return changes
+
+    def _matter(self, slope: Array) -> Indices:
+        """The rows whose changes of curvature, ``slope`` (n,), a step must not ignore."""
+        if self.loss.jumps:
+            return np.flatnonzero(slope)
+        size = np.abs(slope) * self.leverage
+        order = np.argsort(size)
+        return np.sort(order[np.cumsum(size[order]) > IGNORED])
 
     @cached_property
     def _slopes(self) -> Array:
@@ -236,19 +282,13 @@ class _Step:
         slopes: Array = self.program.weight * self.loss.slope(self.program.y, self.f)
         return slopes
 
-    def _without_column(self, i: int) -> tuple[Array, Array]:
-        """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c'."""
+    def _without_column(self, i: int) -> tuple[Array, Array | None]:
+        """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c', if one has."""
         if self.column is None or not self.column[:, i].any():
-            return self.f, np.zeros(len(self.f))
+            return self.f, None
         length = float(np.linalg.norm(self.column[:, i]))
         cross: Array = self.rows @ self.column[:, i] / length
         return self.f - cross * (self.coef[i] / length), cross
-
-    @staticmethod
-    def _product(B: Array, cross: Array, some: Indices, values: Array) -> Array:
-        """(B - c c')[:, some] @ values (n,)."""
-        product: Array = B[:, some] @ values - cross * float(cross[some] @ values)
-        return product
 
     def _missed(self, i: int, f: Array) -> tuple[Array, Array]:
         """Slopes (n,) at outputs f, without row i, less those of the parabolas, and the derivatives (n,) of it."""
@@ -261,6 +301,13 @@ class _Step:
         missed[i] -= self.share[i] * slope[i]
         change[i] = curvature[i] - self.curvature[i] - self.share[i] * curvature[i]
         return missed, change
+
+
+def _product(B: Array, cross: Array | None, values: Array) -> Array:
+    """(B - c c') @ values (n,), for B that is symmetric and values of which many may be zero."""
+    some = np.flatnonzero(values)
+    product: Array = B @ values if 2 * len(some) > len(values) else values[some] @ B[some]
+    return product if cross is None else product - cross * float(cross @ values)
 
 
 def _solution(A: Array, right: Array) -> Array:

@@ -19,6 +19,7 @@ If the fit is known with arcs in place of corners, its segments are moved to the
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,16 @@ class FullFit:
     border: float | None
     answer: Array
 
+    @cached_property
+    def slopes(self) -> NDArray[np.bool_]:
+        """Which rows (n,) are on sloped segments."""
+        return np.asarray(self.segment % 2 == 1)
+
+    @cached_property
+    def columns(self) -> Array:
+        """The columns of ``answer``, as rows that are contiguous."""
+        return np.ascontiguousarray(self.answer.T)
+
     @classmethod
     def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "FullFit":
         """From a solution with arcs of length ``bend`` in place of those of the form, or of its corners."""
@@ -129,7 +140,7 @@ class FullFit:
     def _without(self, i: int, share: float, most: int) -> tuple[float, int]:
         """The output of row i, and the number of bends."""
         force = share * float(self.beta[i])
-        path = _Path.of(self, _Drive(i, share, -np.sign(force), np.zeros(len(self.f))))
+        path = _Path.of(self, _Drive(i, share, -float(np.sign(force)), np.zeros(len(self.f))))
         bends = path.follow(abs(force), most)
         return float(path.f[i]), bends
 
@@ -167,13 +178,14 @@ class _Drive:
 
 @dataclass(frozen=True)
 class _Path:
-    """The way from a fit, as it is driven: segments and their ends (n,), beta, and f from where segments are moved
-    to; beta of the row that leaves is without the force. The arrays are changed on the way.
+    """The way from a fit, as it is driven: segments, whether they slope, and their ends (n,), beta, and f from
+    where segments are moved to; beta of the row that leaves is without the force. Arrays are changed on the way.
     """
 
     start: FullFit
     drive: _Drive
     segment: Indices
+    slopes: NDArray[np.bool_]
     low: Array
     high: Array
     beta: Array
@@ -182,24 +194,25 @@ class _Path:
     @classmethod
     def of(cls, start: FullFit, drive: _Drive) -> "_Path":
         every, i, kept = np.arange(len(start.f)), drive.i, 1.0 - drive.share
-        segment, beta = start.segment.copy(), start.beta.copy()
+        segment, slopes, beta = start.segment.copy(), start.slopes.copy(), start.beta.copy()
         low, high = start.segments.low[segment, every], start.segments.high[segment, every]
         if i >= 0:
             beta[i] *= kept
             if kept == 0.0:
-                segment[i], low[i], high[i] = 0, -np.inf, np.inf
-            elif segment[i] % 2 == 1:
+                segment[i], slopes[i], low[i], high[i] = 0, False, -np.inf, np.inf
+            elif slopes[i]:
                 low[i], high[i] = kept * low[i], kept * high[i]
-        return cls(start, drive, segment, low, high, beta, start.f + drive.shift)
+        return cls(start, drive, segment, slopes, low, high, beta, start.f + drive.shift)
 
     def follow(self, length: float, most: int) -> int:
         """Go so far, straight on after so many bends; the number of bends."""
         for bends in range(most + 1):
             beta, f = self._direction()
-            sloped = self.segment % 2 == 1
-            rate, value = np.where(sloped, beta, f), np.where(sloped, self.beta, self.f)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                room = np.where(rate == 0.0, np.inf, (np.where(rate > 0.0, self.high, self.low) - value) / rate)
+            rate, value = np.where(self.slopes, beta, f), np.where(self.slopes, self.beta, self.f)
+            room = np.where(rate > 0.0, self.high, self.low)
+            room -= value
+            # Rates of zero: never.
+            room = np.divide(room, rate, out=np.full_like(rate, np.inf), where=rate != 0.0)
             k = int(room.argmin())
             step = length if bends == most else min(max(float(room[k]), 0.0), length)
             self.beta[:] += step * beta
@@ -208,7 +221,7 @@ class _Path:
             if length <= 0.0:
                 break
             # beta falls where f rises.
-            self._turn(k, 1 if (rate[k] > 0.0) != sloped[k] else -1)
+            self._turn(k, 1 if (rate[k] > 0.0) != self.slopes[k] else -1)
         return bends
 
     def _turn(self, k: int, way: int) -> None:
@@ -216,32 +229,33 @@ class _Path:
         segments = self.start.segments
         now = segments.after(k, int(self.segment[k]), way)
         part = 1.0 - self.drive.share if k == self.drive.i and now % 2 == 1 else 1.0
-        self.segment[k], self.low[k], self.high[k] = now, part * segments.low[now, k], part * segments.high[now, k]
+        self.segment[k], self.slopes[k] = now, now % 2 == 1
+        self.low[k], self.high[k] = part * segments.low[now, k], part * segments.high[now, k]
 
     def _direction(self) -> tuple[Array, Array]:
         """Changes (n,) of beta and f per unit of length."""
         start, drive, i = self.start, self.drive, self.drive.i
-        first, now = start.segment % 2 == 1, self.segment % 2 == 1
+        first, now, shift = start.slopes, self.slopes, drive.shift
         changed = now != first
-        x = np.where(first & now, drive.shift, 0.0)
+        x = np.where(first & now, shift, 0.0)
         if i >= 0:
             changed[i] |= first[i]
             x[i] = 0.0 if changed[i] else drive.force
         J = np.flatnonzero(changed)
-        y = start.answer @ x if i < 0 else start.answer[:, i] * x[i]
+        y = start.answer @ x if i < 0 else start.columns[i] * x[i]
         if len(J):
-            A, right = start.answer[np.ix_(J, J)], np.where(now[J], drive.shift[J], 0.0)
+            A, right = start.answer[J[:, None], J], np.where(now[J], shift[J], 0.0)
             extra = np.where(now[J], start.d[J], 0.0)
             if i >= 0 and changed[i]:
                 place = int(np.searchsorted(J, i))
                 extra[place], right[place] = self._own(bool(first[i]), bool(now[i]))
-            A[np.diag_indices_from(A)] += extra
+            A.flat[:: len(J) + 1] += extra
             x[J] = np.linalg.solve(A, right - y[J])
-            y += start.answer[:, J] @ x[J]
+            y += x[J] @ start.columns[J]
         beta, f = np.where(first, y, x), np.where(first, x - start.d * y, y)
         if i >= 0:
             beta[i] -= drive.force
-        return beta, f - drive.shift
+        return beta, f - shift
 
     def _own(self, first: bool, now: bool) -> tuple[float, float]:
         """What the equation of row i has on its diagonal and on its right side, with the weight that it keeps."""
