@@ -14,8 +14,8 @@ from mercer import KernelFisherClassifier
 from mercer.datasets import make_clusters
 from mercer.plots import RelevanceDisplay
 
-X, y = make_clusters(2300, n_clusters=6, n_features=50, n_informative=3, separation=3.0, random_state=1)
-X, y, new, truth = X[:300], y[:300], X[300:], y[300:]
+X, y = make_clusters(2600, n_clusters=6, n_features=50, n_informative=3, separation=3.0, random_state=1)
+X, y, new, truth = X[:600], y[:600], X[600:], y[600:]
 models = {
     "all features alike": KernelFisherClassifier(random_state=0),
     'relevance="diagonal"': KernelFisherClassifier(relevance="diagonal", random_state=0),
