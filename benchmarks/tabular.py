@@ -340,10 +340,12 @@ class Store:
                 }
 
     def add(self, key: tuple[str, int, int, str], figures: tuple[float, float, float]) -> None:
-        self.found[key] = list(figures)
+        words = [f"{value:.5g}" for value in figures]
+        # As they will be read: differences between methods must not come from rounding.
+        self.found[key] = list(map(float, words))
         if self.path is not None:
             with self.path.open("a", newline="") as lines:
-                csv.writer(lines).writerow([*key, *(f"{value:.5g}" for value in figures)])
+                csv.writer(lines).writerow([*key, *words])
 
 
 def compare(

@@ -1,5 +1,7 @@
 """Rough fits: those of ridge regression in the span of few centers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from numpy.testing import assert_allclose
 from mercer.gram import Budget
 from mercer.kernels import RBF
 from mercer.tuning.evidence import Evidence, squared_problem
-from mercer.tuning.rough import CENTERS, fit_roughly
+from mercer.tuning.rough import CENTERS, MORE_CENTERS, fit_roughly
 
 BUDGET = Budget(2.0**30)
 
@@ -48,7 +50,7 @@ def test_the_width_is_found_from_anywhere():
     kernels = RBF().candidates(evidence.X)
     order = np.random.default_rng(1).permutation(400)
     every = fit_roughly(kernels, problem_of(evidence), order)
-    near = fit_roughly(kernels, problem_of(evidence), order, start=every.position + 2)
+    near = fit_roughly(kernels, problem_of(evidence), order, replace(every, position=every.position + 2))
     assert near.position == every.position
     assert 0 < every.position < len(kernels) - 1
 
@@ -60,3 +62,13 @@ def test_few_centers_are_not_all_rows():
     assert_allclose(fit.expansion.centers, problem.X[:CENTERS])
     new = drawn(1000, seed=1)
     assert new.losses(fit.expansion).mean() < 0.1 * np.var(new.Y)
+
+
+def test_there_are_more_centers_where_they_matter():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(700, 3))
+    rough = Evidence(X, np.sin(4.0 * X).prod(axis=1, keepdims=True), np.ones(700))
+    smooth = Evidence(X, X[:, :1] + 0.1 * rng.normal(size=(700, 1)), np.ones(700))
+    order = rng.permutation(700)
+    found = [fit_roughly(RBF().candidates(X), problem_of(each), order).most for each in (rough, smooth)]
+    assert found == [MORE_CENTERS, CENTERS]

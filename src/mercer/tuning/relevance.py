@@ -34,7 +34,7 @@ from mercer.rows.progress import progress
 from mercer.rows.table import in_double, is_sparse, n_rows
 from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
 from mercer.tuning.memory import MOST_ROWS
-from mercer.tuning.rough import CENTERS, RoughFit, fit_roughly
+from mercer.tuning.rough import CENTERS, MORE_CENTERS, RoughFit, fit_roughly
 from mercer.types import Array, Indices
 
 # At most so many rounds, fewer if so many have not improved the predictions of other rows.
@@ -122,8 +122,8 @@ def learn_relevance(
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
-    O(rounds n m²) for n rows and m = 300 centers: three fits to two thirds of the rows in each of three to seven
-    rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
+    O(rounds n m²) for n rows and m = 300 or 600 centers: three fits to two thirds of the rows in each of three to
+    seven rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
     """
     most = min(most, MOST_ROWS, max(2 * FOLDS, _rows_within(budget)))
     n = n_rows(evidence.X)
@@ -162,7 +162,7 @@ def learn_relevance(
 def _rows_within(budget: Budget) -> int:
     """Rows for whose kernel values against the centers there is memory."""
     values = budget.n_bytes / (8.0 * MATRICES)
-    return int(max(values / CENTERS, min(values**0.5, CENTERS)))
+    return int(max(values / MORE_CENTERS, min(values**0.5, MORE_CENTERS)))
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:
@@ -214,11 +214,11 @@ def _best(tried: list[_Tried], evidence: Evidence) -> _Tried:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Evidence, the shares of its features round after round, and positions of the best widths."""
+    """Evidence, and the shares of its features and fits with them, round after round."""
 
     evidence: Evidence
     shares: list[Array]
-    widths: list[int] = field(default_factory=list)
+    fits: list[RoughFit] = field(default_factory=list)
 
     @classmethod
     def of(cls, evidence: Evidence) -> "_Rounds":
@@ -240,9 +240,9 @@ class _Learner:
         n, q = evidence.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
         # Relevances change the best width by little.
-        start = path.widths[-1] if path.widths else None
-        fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), start)
-        path.widths.append(fit.position)
+        last = path.fits[-1] if path.fits else None
+        fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), last)
+        path.fits.append(fit)
         f = fit.expansion
         sums = GradientsOf(f.kernel, f.centers, np.asarray(f.coef, dtype=np.float64))(
             Block(evidence.X, None, evidence.weight, 0)
@@ -263,7 +263,7 @@ class _Learner:
         return losses
 
     def _fit(
-        self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, start: int | None = None
+        self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, like: RoughFit | None = None
     ) -> RoughFit:
         """Of targets Y, and perhaps random signs beside them, with other centers every time.
 
@@ -272,7 +272,7 @@ class _Learner:
         problem = squared_problem(kernel, evidence, Y, self.budget)
         order = self.rng.permutation(n_rows(problem.X))
         few = kernel.subset(problem.X, np.sort(order[:CENTERS]))
-        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, start)
+        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, like)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

@@ -19,34 +19,44 @@ from mercer.tuning.problem import ExactProblem
 from mercer.tuning.search import best_of, climb
 from mercer.types import Array, Indices
 
-# Random rows as centers; fits to fewer rows are exact.
-CENTERS = 300
+# Random rows as centers; fits to fewer rows are exact. There are more where more would lower the criterion of the
+# best kernel below this share, as the second half of the first ones did.
+CENTERS, MORE_CENTERS = 300, 600
+MATTER = 0.8
 # Multiples of the best of a few alphas far apart.
 FINER = 10.0 ** np.linspace(-0.5, 0.5, 5)
 
 
 @dataclass(frozen=True)
 class RoughFit:
-    """A fit with few centers, its leave-one-out outputs (n, q), and the position of its kernel among all."""
+    """A fit with few centers, its leave-one-out outputs (n, q), the position of its kernel among all, and the
+    largest number of centers.
+    """
 
     expansion: Expansion
     loo: Array
     position: int
+    most: int
 
 
 def fit_roughly(
-    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, start: int | None = None
+    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, like: RoughFit | None = None
 ) -> RoughFit:
-    """The best of all kernels, or from position ``start`` to better neighbors, with the first points of an order.
+    """The best of all kernels, with the first points of a random order as centers.
 
-    O(u m² + m³) for each kernel, u points and m centers. Kernels must be positive semidefinite.
+    If there is a fit to begin with, from its kernel to better neighbors, with as many centers. O(u m² + m³) for
+    each kernel, u points and m centers. Kernels must be positive semidefinite.
     """
-    setting = Setting(problem, np.sort(order[:CENTERS]), None, halves=False)
+    most = CENTERS if like is None else like.most
+    setting = Setting(problem, order[:most], None, halves=like is None)
     # Every other one, and then the neighbors of the best.
-    first = set(range(0, len(kernels), 2)) if start is None else {start}
-    tried = climb(first, grid_shape(kernels), partial(setting.trials_at, kernels))
+    start = set(range(0, len(kernels), 2)) if like is None else {like.position}
+    tried = climb(start, grid_shape(kernels), partial(setting.trials_at, kernels))
     best = best_of(tried)
-    return replace(_solved(setting, tried[best]), position=best)
+    fit = replace(_solved(setting, tried[best]), position=best, most=most)
+    if like is not None or tried[best].promise > MATTER * tried[best].least:
+        return fit
+    return fit_roughly(kernels, problem, order, replace(fit, most=MORE_CENTERS))
 
 
 def _solved(setting: Setting, trial: Trial) -> RoughFit:
@@ -59,4 +69,4 @@ def _solved(setting: Setting, trial: Trial) -> RoughFit:
     alpha = alphas[[np.argmin(setting.losses([fit], [alphas])[0] @ trial.share)]]
     coef, intercept = coefficients(nested, K, setting.centers, observations.point_target, float(alpha[0]))
     loo = leave_out(fit, observations, alpha, problem.fold)[0]
-    return RoughFit(Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo, 0)
+    return RoughFit(Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo, 0, 0)
