@@ -157,3 +157,61 @@ def test_topics_that_cannot_be_are_refused(topics, words):
 def test_topics_need_rows():
     with pytest.raises(KernelError, match="topics=3 are determined from data"):
         BagOfWords(idf=None, topics=3).block(TEXTS, TEXTS)
+
+
+@pytest.mark.parametrize("kernel", [BagOfWords(sublinear=True), BagOfWords(topics=2), BagOfWords(topics="rows")])
+def test_texts_taken_apart_are_compared_like_texts(kernel):
+    for each in (*kernel.candidates(TEXTS), *Normalized(kernel).candidates(TEXTS)):
+        rows, new = each.prepared(TEXTS), ["a new cat sat", "THE mat"]
+        some = np.array([4, 0, 2])
+        assert each.prepared(rows) is rows
+        assert_array_equal(each.diag(rows), each.diag(TEXTS))
+        assert_allclose(each.block(rows, rows), each.block(TEXTS, TEXTS), rtol=1e-14)
+        assert_allclose(each.block(rows, each.centers(rows, some)), each.block(TEXTS, TEXTS)[:, some], rtol=1e-14)
+        assert_allclose(each.block(each.prepared(new), rows), each.block(new, TEXTS), rtol=1e-14)
+
+
+def test_weights_of_texts_taken_apart_are_those_of_the_texts():
+    kernel = BagOfWords(topics="rows")
+    (expected,) = kernel.candidates(TEXTS[1:3])
+    (found,) = kernel.candidates(kernel.prepared(TEXTS)[1:3])
+    assert found.idf.weight == expected.idf.weight
+    assert_array_equal(found.block(TEXTS, TEXTS), expected.block(TEXTS, TEXTS))
+
+
+class Watched(str):
+    """A text that counts conversions to lower case, with which every analysis of a text begins."""
+
+    analyses = 0
+
+    def lower(self):
+        Watched.analyses += 1
+        return super().lower()
+
+
+def analyses_of(model, texts, y):
+    """How many analyses of texts the fit of a model takes, for each text."""
+    Watched.analyses = 0
+    model.fit([Watched(text) for text in texts], y)
+    return Watched.analyses / len(texts)
+
+
+def random_texts(rng, n, length, n_words=40):
+    """Texts of so many words, and labels: whether the first word is one of the first half."""
+    words = rng.integers(0, n_words, (n, length))
+    return [" ".join(f"word{i}" for i in row) for row in words], words[:, 0] < n_words // 2
+
+
+def test_a_fit_takes_texts_apart_once_for_all_comparisons(rng):
+    texts, y = random_texts(rng, 700, 5)
+    model = KernelFisherClassifier(Normalized(BagOfWords()), random_state=0)
+    # Once for the fit; then for what is known of new rows, with some of the rows as candidates and as centers.
+    assert analyses_of(model, texts, y) <= 4.0
+    assert model.X_fit_ == texts
+
+
+def test_texts_taken_apart_are_not_kept_without_memory_for_them(rng):
+    texts, y = random_texts(rng, 150, 1000, 3000)
+    ample, short = (KernelFisherClassifier(Normalized(BagOfWords()), max_memory=m) for m in (1.0, 0.003))
+    assert analyses_of(short, texts, y) > analyses_of(ample, texts, y) + 1.0
+    assert_array_equal(short.dual_coef_, ample.dual_coef_)

@@ -535,20 +535,27 @@ class Normalized(Wrapped):
         if isinstance(self.kernel, Normable):
             K = self.at(Z)(X)
             return mirror(K) if Z is X else K
-        left = self._inverse_norms(X)
-        right = left if Z is X else self._inverse_norms(Z)
-        return _onto(np.multiply, self.kernel.block(X, Z), np.outer(left, right))
+        rows = self.prepared(X)
+        centers = rows if Z is X else self.prepared(Z)
+        left = self._inverse_norms(rows)
+        right = left if Z is X else self._inverse_norms(centers)
+        return _onto(np.multiply, self.kernel.block(rows, centers), np.outer(left, right))
 
     def at(self, Z: Matrix) -> Callable[..., Floats]:
         if isinstance(self.kernel, Normable):
             cosines: Callable[..., Floats] = self.kernel.cosines_at(Z)
             return cosines
+        Z = self.prepared(Z)
         return partial(self._normalized_at, self.kernel.at(Z), self._inverse_norms(Z))
 
     def _normalized_at(
         self, at: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
     ) -> Floats:
+        X = self.prepared(X)
         return _onto(np.multiply, at(X, room), np.outer(self._inverse_norms(X), right))
+
+    def prepared(self, X: Matrix) -> Matrix:
+        return self.kernel.prepared(X)
 
     def diag(self, X: Matrix) -> Floats:
         if isinstance(self.kernel, Normable):

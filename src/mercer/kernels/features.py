@@ -40,8 +40,8 @@ class Structured(Kernel):
         """(X, room=None) -> block(X, Z), with the centers prepared once; picklable."""
 
     def block(self, X: Objects, Z: Objects) -> Floats:
-        K = self.at(Z)(X)
-        return mirror(K) if X is Z else K
+        centers = self.prepared(Z)
+        return mirror(self.at(centers)(centers)) if X is Z else self.at(centers)(X)
 
 
 class Vocabulary(Protocol):
@@ -63,10 +63,12 @@ class Counting(Structured):
         """The features of the centers."""
 
     def at(self, Z: Objects) -> Callable[..., Floats]:
+        Z = self.prepared(Z)
         vocabulary = self._vocabulary(Z)
         return partial(_products, vocabulary, [_transposed(F) for F in vocabulary.features(Z)])
 
     def diag(self, X: Objects) -> Floats:
+        X = self.prepared(X)
         return reduce(np.add, map(squared_norms, self._vocabulary(X).features(X)))
 
 

@@ -61,6 +61,13 @@ class TakesRows:
             return np.arange(n_rows(X)) if rows is None else rows
         return X if rows is None else take(X, rows)
 
+    def prepared(self, X: Matrix) -> Matrix:
+        """The rows X as a table that this kernel, and its candidates, compare faster, or X itself.
+
+        They accept it wherever they accept rows. It does not refer to X.
+        """
+        return X
+
     def distinct(self, X: Matrix) -> Distinct:
         """Which rows are equal, so that they can share one center and one equation; none for kernel values."""
         return every_row(n_rows(X)) if self.takes_values else distinct_rows(X)

@@ -60,7 +60,7 @@ def _weighted(kernel: Kernel, Z: Objects, c: Array) -> tuple[Any, Array]:
     if isinstance(kernel, BagOfWords) and isinstance(columns := kernel._vocabulary(Z), TermColumns):
         (F,) = columns.features(Z)
         factor = 1.0 if columns.weight is None else columns.weight
-        return columns.vectorizer.get_feature_names_out(), factor * (F.T @ c)
+        return columns.names, factor * (F.T @ c)
     raise KernelError(
         f"features of {kernel} have no names; use KmerSpectrum(aligned=False), or BagOfWords without topics, or "
         "one of them normalized or multiplied"

@@ -1,22 +1,25 @@
 """Kernels on texts: words or short pieces that two of them share."""
 
+from array import array
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from itertools import repeat
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.sparse.linalg import svds
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.features import Counting, Objects
+from mercer.kernels.features import Counting, Objects, pointers, starts
 from mercer.kernels.pairs import Matrix, inner_products, scale_columns
 from mercer.kernels.parameters import SetByRows, integer
 from mercer.kernels.strings import strings
-from mercer.rows.table import dense, is_sparse
-from mercer.types import Array
+from mercer.rows.table import dense, is_sparse, n_rows
+from mercer.types import Array, Indices
 
 ANALYZERS = ("word", "char", "char_wb")
 # Topics whose singular value is a smaller share of the largest one are rounding errors of ARPACK.
@@ -30,9 +33,9 @@ class TermWeights(SetByRows):
     weight: dict[str, float] = field(repr=False)
     unseen: float
 
-    def of(self, terms: NDArray[Any]) -> Array:
+    def of(self, terms: list[str]) -> Array:
         """The weight of each term."""
-        return np.array([self.weight.get(term, self.unseen) for term in terms.tolist()], np.float64)
+        return np.fromiter(map(self.weight.get, terms, repeat(self.unseen)), np.float64, len(terms))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,21 +49,85 @@ class TermTopics(SetByRows):
         return f"<TermTopics: {self.S.shape[1]} topics of {len(self.terms)} terms>"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Terms:
+    """Texts taken apart: a table of how often each of n texts contains each of the v ``names``, CSR (n, v).
+
+    Names are in ascending order. Some of the rows have the same columns.
+    """
+
+    names: list[str]
+    counts: Matrix
+
+    @classmethod
+    def of(cls, X: Objects, vectorizer: CountVectorizer) -> "Terms":
+        """The terms of texts, each of which is read once; texts that were taken apart are returned as they are."""
+        if isinstance(X, Terms):
+            return X
+        analyzed, place, column, sizes = vectorizer.build_analyzer(), _Places(), array("q"), []
+        for text in strings(X):
+            before = len(column)
+            column.extend(map(place.__getitem__, analyzed(text)))
+            sizes.append(len(column) - before)
+        # There is always a column; this term is in no text, since texts are converted to lower case.
+        names = sorted(place) or ["A"]
+        rank = np.empty(len(names), np.intp)
+        rank[[place[name] for name in names]] = np.arange(len(names))
+        found = rank[np.frombuffer(column, np.int64)] if len(column) else np.zeros(0, np.intp)
+        counts = sparse.csr_matrix((np.ones(len(found)), found, starts(sizes)), (len(sizes), len(names)))
+        counts.sum_duplicates()
+        return cls(names, counts)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (int(self.counts.shape[0]),)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the counts."""
+        return int(self.counts.data.nbytes + self.counts.indices.nbytes + self.counts.indptr.nbytes)
+
+    def __getitem__(self, rows: Indices | slice) -> "Terms":
+        return Terms(self.names, self.counts[rows])
+
+    def counts_of(self, names: list[str], place: dict[str, int]) -> Matrix:
+        """How often each text contains each of some names, whose columns are their ``place``; CSR (n, v)."""
+        if names is self.names:
+            return self.counts.copy()
+        column = np.array([place.get(name, -1) for name in self.names], np.intp)[self.counts.indices]
+        kept = column >= 0
+        pointer = pointers(kept, self.counts.indptr)
+        return sparse.csr_matrix((self.counts.data[kept], column[kept], pointer), (*self.shape, len(names)))
+
+
+class _Places(dict[str, int]):
+    """Numbers of terms in the order in which they are asked for."""
+
+    def __missing__(self, term: str) -> int:
+        return self.setdefault(term, len(self))
+
+
 @dataclass(frozen=True)
 class TermColumns:
-    """A column for each term that some texts contain, with its weight; None: 1."""
+    """A column for each of some terms, with its weight; None: 1."""
 
     vectorizer: CountVectorizer
+    names: list[str]
     sublinear: bool
     weight: Array | None
 
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The column of each term."""
+        return {name: i for i, name in enumerate(self.names)}
+
     def features(self, X: Objects) -> list[Matrix]:
         """How often each text contains each term, times its weight, CSR (n, v)."""
-        rows = strings(X)
-        counts = self.vectorizer.transform(rows or [""]).astype(np.float64)[: len(rows)]
+        terms = Terms.of(X, self.vectorizer)
+        counts = terms.counts_of(self.names, {} if terms.names is self.names else self.place)
         if self.sublinear:
             counts.data = 1.0 + np.log(counts.data)
-        return [counts.tocsr() if self.weight is None else scale_columns(counts, self.weight)]
+        return [counts if self.weight is None else scale_columns(counts, self.weight)]
 
 
 @dataclass(frozen=True)
@@ -149,52 +216,54 @@ class BagOfWords(Counting):
         """The kernel, with weights and topics of the terms of X if they are to be set."""
         if self.settled:
             return [self]
-        w = np.ones(len(X)) if weight is None else np.asarray(weight, np.float64)
-        found = clone(self).set_params(idf=self._weights(X, w))
-        return [found.set_params(topics=found._topics(X, w))]
+        w = np.ones(n_rows(X)) if weight is None else np.asarray(weight, np.float64)
+        terms = self.prepared(X)
+        found = clone(self).set_params(idf=self._weights(terms, w))
+        return [found.set_params(topics=found._topics(terms, w))]
+
+    def prepared(self, X: Objects) -> Terms:
+        """The terms of the texts."""
+        return Terms.of(X, self._analyzer())
 
     def _vocabulary(self, Z: Objects) -> TermColumns | TopicColumns:
         if isinstance(self.idf, str):
             raise KernelError(f'idf="{self.idf}" is determined from data; call candidates(X) first, or pass None')
         if self.topics is None:
-            return self._columns(self._vectorizer(Z))
+            return self._columns(self.prepared(Z).names)
         if not isinstance(self.topics, TermTopics):
             raise KernelError(
                 f"topics={self.topics!r} are determined from data; call candidates(X) first, or pass None"
             )
-        vectorizer = self._analyzer().set_params(vocabulary=self.topics.terms)
-        return TopicColumns(self._columns(vectorizer), self.topics.S)
+        return TopicColumns(self._columns(self.topics.terms), self.topics.S)
 
-    def _columns(self, vectorizer: CountVectorizer) -> TermColumns:
-        """Its terms, with their weights."""
+    def _columns(self, names: list[str]) -> TermColumns:
+        """Terms with their weights."""
         if not (self.idf is None or isinstance(self.idf, TermWeights)):
             raise KernelError(f'idf={self.idf!r} is not known; pass "rows", None or TermWeights')
-        weight = None if self.idf is None else self.idf.of(vectorizer.get_feature_names_out())
-        return TermColumns(vectorizer, bool(self.sublinear), weight)
+        weight = None if self.idf is None else self.idf.of(names)
+        return TermColumns(self._analyzer(), names, bool(self.sublinear), weight)
 
-    def _weights(self, X: Objects, w: Array) -> TermWeights | None:
+    def _weights(self, found: Terms, w: Array) -> TermWeights | None:
         """log(n / n_t), where a row of weight 2 counts like two; unless weights are given."""
         if not isinstance(self.idf, str):
             return self.idf
         if self.idf != "rows":
             raise KernelError(f'idf="{self.idf}" is not known; pass "rows", None or TermWeights')
-        vectorizer = self._vectorizer(X)
-        contained = (vectorizer.transform(strings(X)) > 0).T @ w
-        terms = vectorizer.get_feature_names_out()[contained > 0].tolist()
+        contained = (found.counts > 0).T @ w
+        terms = [found.names[i] for i in np.flatnonzero(contained > 0)]
         weights = np.log(w.sum() / contained[contained > 0])
         return TermWeights(dict(zip(terms, weights.tolist())), float(weights.max(initial=0.0)))
 
-    def _topics(self, X: Objects, w: Array) -> TermTopics | None:
-        """S from the rows X with weights w (n,), unless it is given."""
+    def _topics(self, found: Terms, w: Array) -> TermTopics | None:
+        """S from the terms of rows with weights w (n,), unless it is given."""
         if self.topics is None or isinstance(self.topics, TermTopics):
             return self.topics
         if isinstance(self.topics, str) and self.topics != "rows":
             raise KernelError(f'topics="{self.topics}" is not known; pass a number, "rows", None or TermTopics')
-        vectorizer = self._vectorizer(X)
-        (D,) = self._columns(vectorizer).features(X)
+        (D,) = self._columns(found.names).features(found)
         D = scale_columns(D.T, np.sqrt(w)).T.tocsr()[w > 0]
         S = D.T.tocsr() if self.topics == "rows" else _leading(D, integer("topics", self.topics, least=1))
-        return TermTopics(vectorizer.get_feature_names_out().tolist(), S)
+        return TermTopics(found.names, S)
 
     def _analyzer(self) -> CountVectorizer:
         """What takes texts apart into terms."""
@@ -204,13 +273,6 @@ class BagOfWords(Counting):
         if shortest > longest:
             raise KernelError(f"ngrams={self.ngrams}; the first number must not be more than the second")
         return CountVectorizer(analyzer=self.analyzer, ngram_range=(shortest, longest))
-
-    def _vectorizer(self, Z: Objects) -> CountVectorizer:
-        """One that counts the terms of Z."""
-        vectorizer = self._analyzer()
-        terms = {term for text in strings(Z) for term in vectorizer.build_analyzer()(text)}
-        # A vocabulary must have a term; this one is in no text, since texts are converted to lower case.
-        return vectorizer.set_params(vocabulary=sorted(terms) or ["A"])
 
 
 def _leading(D: Matrix, k: int) -> Array:

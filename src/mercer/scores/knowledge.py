@@ -128,7 +128,7 @@ class Knowledge:
         values = evaluator(self.kernel, self.centers)
 
         def of_piece(rows: slice) -> tuple[Array, Array]:
-            part = in_double(take(X, rows))
+            part = self.kernel.prepared(in_double(take(X, rows)))
             known = self.kernel.takes_values
             own = (
                 np.full(rows.stop - rows.start, self.diagonal)

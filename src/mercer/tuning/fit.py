@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -156,6 +157,14 @@ class EveryRow:
         """Whether the fit stays within the budget."""
         return fits_exact(self.kernel, self.problem)
 
+    @cached_property
+    def _prepared(self) -> ExactProblem:
+        """The problem with rows that the kernel prepares once for the whole fit, if there is memory for them."""
+        if not self.fits:
+            return self.problem
+        problem = replace(self.problem, X=self.kernel.prepared(self.problem.X))
+        return problem if fits_exact(self.kernel, problem) else self.problem
+
     def with_learned(self, features: Features | None, rng: np.random.Generator) -> "EveryRow":
         """With what the kernel learns from the rows with weight."""
         part, problem = self.part, self.problem
@@ -174,12 +183,12 @@ class EveryRow:
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
         """The best kernel, and how many centers are enough (``count``)."""
         warn_of_scales(self.kernel, self.part.X, self.names)
-        return compare_exact(self.kernel, self.problem, rng, self.few, count=count)
+        return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
 
     def fit(self, compared: Compared) -> Fit:
         """Choose alpha for the best kernel, and solve."""
         training, used, observations = self.training, self.used, self.problem.observations
-        tuned = fit_compared(compared, self.problem)
+        tuned = fit_compared(compared, self._prepared)
         if self.learned is not None:
             tuned = replace(tuned, loo=self._without_own_part(tuned, self.learned))
         warn_of_indefinite(tuned.kernel, tuned.negative)

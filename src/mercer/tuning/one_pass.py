@@ -253,7 +253,7 @@ def _every_row(kernel: Kernel, task: Task) -> ExactProblem:
     weight = np.asarray(block.weight)
     X, observations = at_points(kernel, block.X, block.y, weight, weight if block.unit is None else block.unit)
     return ExactProblem(
-        X=X,
+        X=kernel.prepared(X),
         observations=observations,
         criterion=criterion,
         fold=fold,
