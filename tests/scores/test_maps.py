@@ -135,6 +135,14 @@ def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
     assert_allclose(P, 0.25, atol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1e6, 1e8])
+def test_maps_do_not_depend_on_the_unit_of_scores(rng, unit):
+    label = np.arange(600) % 3
+    R = rng.normal(size=(600, 2)) + 1.5 * np.eye(3)[label][:, 1:] @ np.array([[1.0, 0.5], [0.0, 2.0]])
+    one, other = (choose_map(c * R, label, np.ones(600)) for c in (1.0, unit))
+    assert_allclose(other.logits(unit * R), one.logits(R), rtol=1e-4, atol=1e-4)
+
+
 def test_scores_that_are_probabilities_are_bent(rng):
     R, label = true_probabilities(rng, 2000, 4)
     new, truth = true_probabilities(rng, 20000, 4)

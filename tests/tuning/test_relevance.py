@@ -21,8 +21,9 @@ def two_of(d, n, seed):
     return X, np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
 
 
-def learned(X, y, seed=0, **choices):
-    evidence = Evidence(X, np.reshape(y, (len(y), -1)) / np.std(y), np.ones(len(y)), **choices)
+def learned(X, y, seed=0, *, scale=None, **choices):
+    Y = np.reshape(y, (len(y), -1)) / (np.std(y) if scale is None else scale)
+    evidence = Evidence(X, Y, np.ones(len(y)), **choices)
     return learn_relevance(RBF(), evidence, np.random.default_rng(seed), BUDGET, most=len(y), verbose=0)
 
 
@@ -247,3 +248,21 @@ def test_every_kernel_of_a_choice_must_have_relevances(rng):
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
     with pytest.raises(ValueError, match="chooses a gamma for each feature"):
         KernelFisherClassifier([RBF(), Polynomial()], relevance="diagonal").fit(X, y)
+
+
+@pytest.mark.parametrize("level", [0.1, 1.0, 3.7])
+def test_a_constant_has_no_relevances(rng, level):
+    X = rng.normal(size=(200, 6))
+    for seed in range(3):
+        assert learned(X, np.full(200, level), seed, scale=1.0).rounds == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*squared distances")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_column_with_few_huge_values_is_no_obstacle(seed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = rng.lognormal(0.0, 5.0, 300)
+    # Most rows are nearly equal in units of the largest: their kernel matrix is singular.
+    model = KernelRidgeRegressor(relevance="diagonal", random_state=seed).fit(X, np.sin(X[:, 1]))
+    assert np.isfinite(model.predict(X)).all()

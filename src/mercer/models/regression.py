@@ -83,8 +83,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     relevance : "diagonal", array-like of shape (n_features,) or None, default=None
         "diagonal": the kernel gets one gamma for each feature (automatic relevance determination, ARD), in
         proportion to the mean squared derivative of the fit, if rows that had no part in it are predicted
-        better for that; otherwise all features are alike, as with None. Learned from at most 2000 rows, with
-        centers from at most half of the sample. Takes five to twenty times as long as the fit. Labels in place
+        better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
+        centers from at most half of the sample, in a few times the time of the fit to 1000 rows. Labels in place
         of "diagonal" name the group of each feature: features of one group, such as the indicators of one
         nominal variable, have one relevance.
     loo_rows : int or None, default=10000

@@ -187,7 +187,8 @@ def with_matrix(
     the labels, and a matrix, whose trace is free, would turn them around.
     """
     k, S, slope = R.shape[1] + 1, bent(R, plain.bend), float(plain.slope[0, 0])
-    if slope * min(float(S.std()), 1.0) <= 2.0 * LEAST_SLOPE:
+    # The least slope is in units of the spread, or a number where scores are constant.
+    if slope * float(S.std()) <= 2.0 * LEAST_SLOPE or slope == LEAST_SLOPE:
         return plain
     center = np.eye(k) - 1.0 / k
     X = np.column_stack([S @ center[1:], np.ones(len(R))])

@@ -101,7 +101,8 @@ def fit_discriminant(
     fold = np.repeat(folds(groups, [path[0] for path in labels]), [len(X) for X in sequences])
     if _row_by_row(classifier):
         order = np.random.default_rng(seed).permutation(len(state))
-        classifier.fit(X[order], state[order])
+        X = X[order]
+        classifier.fit(X, state[order])
     else:
         classifier.fit(X, state, **_grouped(classifier, fold))
     shares = np.bincount(state, minlength=n_states) / len(state)
@@ -154,8 +155,12 @@ def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
 
 
 def _last_step(classifier: Any) -> tuple[str, Any]:
-    """The name of the last step of a pipeline, and the step; any other classifier has no name."""
-    return classifier.steps[-1] if isinstance(classifier, Pipeline) else ("", classifier)
+    """The last step of a pipeline, or of the pipeline that is its last step, and the prefix of its parameters."""
+    prefix = ""
+    while isinstance(classifier, Pipeline):
+        name, classifier = classifier.steps[-1]
+        prefix += f"{name}__"
+    return prefix, classifier
 
 
 def _row_by_row(classifier: Any) -> bool:
@@ -166,7 +171,7 @@ def _row_by_row(classifier: Any) -> bool:
 
 def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:
     """Folds of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts groups."""
-    name, last = _last_step(classifier)
+    prefix, last = _last_step(classifier)
     if not has_fit_parameter(last, "groups") or fold.max() == 0:
         return {}
-    return {f"{name}__groups" if name else "groups": fold}
+    return {f"{prefix}groups": fold}

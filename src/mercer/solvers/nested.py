@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.linalg import eigen_psd, factor_spd
+from mercer.linalg.cholesky import CholeskyFactor
 from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.spectrum import Eigenvalues, Resolvent
 from mercer.types import Array, Floats, Indices
@@ -107,14 +108,14 @@ def coefficients(
 ) -> tuple[Array, Array]:
     """Coefficients (m, q) of the centers and the intercept (q,) for targets Y (u, q) at the points.
 
-    ``nested`` is that of the same kernel values K (u, m), whose rows ``centers`` are those of the centers, with a
-    positive semidefinite kernel.
+    ``nested`` is that of the same kernel values K (u, m), whose rows ``centers`` are those of the centers.
     """
     values, s = np.asarray(K, dtype=np.float64), nested.root_weight
     G = nested.G + alpha * np.eye(len(nested.G))
     slopes = factor_spd(G).solve(nested.SPhi.T @ (s[:, None] * Y))
-    lower = factor_spd(_shifted(values[centers])).lower
-    coef = solve_triangular(lower, slopes, lower=True, transposed=True)
+    factor, V = _factor(values[centers])
+    coef = solve_triangular(factor.lower, slopes, lower=True, transposed=True)
+    coef = coef if V is None else V @ (V.T @ coef)
     mean = s**2 @ (Y - values @ coef) / (s @ s)
     return coef, mean if nested.has_intercept else np.zeros_like(mean)
 
@@ -122,14 +123,19 @@ def coefficients(
 def _coordinates(K: Floats, K_zz: Floats) -> Array:
     """K R^-1 (u, m) for R'R = K_zz up to the shift."""
     values, A = np.asarray(K, dtype=np.float64), np.asarray(K_zz, dtype=np.float64)
+    factor, V = _factor(A)
+    return factor.half_solve_rows(values if V is None else (values @ V) @ V.T)
+
+
+def _factor(A: Array) -> tuple[CholeskyFactor, Array | None]:
+    """That of A up to the shift, or of the part of A in the directions V (m, p) in which it is positive, and V."""
     try:
-        return factor_spd(_shifted(A)).half_solve_rows(values)
+        return factor_spd(_shifted(A)), None
     except NumericalError:
-        # An indefinite kernel: the directions in which it is positive, as in a fit with every row as a center.
+        # An indefinite kernel, or rounding: as in a fit with every row as a center.
         eigen = eigen_psd(np.array(A, order="F"))
         V = eigen.vectors[:, eigen.values > 0.0]
-        positive = (V * eigen.values[eigen.values > 0.0]) @ V.T
-        return factor_spd(_shifted(positive)).half_solve_rows((values @ V) @ V.T)
+        return factor_spd(_shifted((V * eigen.values[eigen.values > 0.0]) @ V.T)), V
 
 
 def _shifted(A: Array) -> Array:

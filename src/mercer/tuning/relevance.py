@@ -33,7 +33,6 @@ from mercer.rows.base import Block
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, is_sparse, n_rows
 from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
-from mercer.tuning.memory import MOST_ROWS
 from mercer.tuning.rough import CENTERS, MORE_CENTERS, RoughFit, fit_roughly
 from mercer.types import Array, Indices
 
@@ -47,6 +46,10 @@ SURE = 2.5
 # Smaller shares of the largest relevance are zero.
 LEAST = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
+# Smaller gains, relative to the mean square of targets, are rounding errors.
+ROUNDING = float((1e3 * np.finfo(np.float64).eps) ** 2)
+# Rows from which relevances are learned.
+MOST_ROWS = 5000
 # Fits hold so many matrices of kernel values of all their rows against the centers.
 MATRICES = 8
 
@@ -183,21 +186,25 @@ def _is_over(losses: list[Array], weight: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain."""
+    """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain, and
+    how large that may be by rounding.
+    """
 
     kernel: Stationary
     alike: Array
     learned: Array
     gain: Gain
+    rounding: float
 
     @classmethod
     def of(cls, kernel: Stationary, alike: Array, learned: Array, evidence: Evidence) -> "_Tried":
-        return cls(kernel, alike, learned, Gain.of(alike, learned, evidence))
+        rounding = ROUNDING * float(np.mean(np.sum(evidence.Y**2, axis=1)))
+        return cls(kernel, alike, learned, Gain.of(alike, learned, evidence), rounding)
 
     @property
     def surely(self) -> bool:
         """Whether relevances are certainly better than none."""
-        return self.gain.mean > SURE * self.gain.error
+        return self.gain.mean > max(SURE * self.gain.error, self.rounding)
 
     @property
     def losses(self) -> Array:

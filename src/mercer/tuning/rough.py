@@ -45,7 +45,7 @@ def fit_roughly(
     """The best of all kernels, with the first points of a random order as centers.
 
     If there is a fit to begin with, from its kernel to better neighbors, with as many centers. O(u m² + m³) for
-    each kernel, u points and m centers. Kernels must be positive semidefinite.
+    each kernel, u points and m centers.
     """
     most = CENTERS if like is None else like.most
     setting = Setting(problem, order[:most], None, halves=like is None)

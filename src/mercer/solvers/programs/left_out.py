@@ -49,7 +49,7 @@ ENOUGH, MOST_SMOOTH = 0.03, 50
 IGNORED = 0.1
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
-# leave its arc on the way, and bend it. They are left as they are if that takes more than so many steps.
+# leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
 FEW_ON_ARCS, SHORTER, SHORTEST, MANY_STEPS = 20, 0.3, 1e-5, 30
 # What is added to the diagonal of the Hessian, as a share of its mean.
 TINY = 1e-12
