@@ -257,7 +257,7 @@ def test_a_constant_has_no_relevances(rng, level):
         assert learned(X, np.full(200, level), seed, scale=1.0).rounds == 0
 
 
-@pytest.mark.filterwarnings("ignore:.*squared distances")
+@pytest.mark.filterwarnings("ignore::mercer.errors.ScaleWarning", "ignore::mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_column_with_few_huge_values_is_no_obstacle(seed):
     rng = np.random.default_rng(0)
