@@ -1,6 +1,6 @@
 """Fits with a few hundred random centers, quick enough to be made again and again while a kernel is learned.
 
-The width is searched from a likely one to its neighbors, with one small eigendecomposition each for all alphas.
+A width costs one small eigendecomposition for all alphas; once one is known, only its neighbors are tried.
 """
 
 from collections.abc import Sequence
@@ -53,14 +53,14 @@ def fit_roughly(
     start = set(range(0, len(kernels), 2)) if like is None else {like.position}
     tried = climb(start, grid_shape(kernels), partial(setting.trials_at, kernels))
     best = best_of(tried)
-    fit = replace(_solved(setting, tried[best]), position=best, most=most)
+    fit = RoughFit(*_solved(setting, tried[best]), best, most)
     if like is not None or tried[best].promise > MATTER * tried[best].least:
         return fit
     return fit_roughly(kernels, problem, order, replace(fit, most=MORE_CENTERS))
 
 
-def _solved(setting: Setting, trial: Trial) -> RoughFit:
-    """The fit with the kernel of a trial, at the best alpha near its own."""
+def _solved(setting: Setting, trial: Trial) -> tuple[Expansion, Array]:
+    """The fit with the kernel of a trial, at the best alpha near its own, and its leave-one-out outputs (n, q)."""
     problem, kernel, observations = setting.problem, trial.kernel, setting.problem.observations
     K = setting.values([kernel])(kernel)
     nested = setting.nested(kernel, K)
@@ -69,4 +69,4 @@ def _solved(setting: Setting, trial: Trial) -> RoughFit:
     alpha = alphas[[np.argmin(setting.losses([fit], [alphas])[0] @ trial.share)]]
     coef, intercept = coefficients(nested, K, setting.centers, observations.point_target, float(alpha[0]))
     loo = leave_out(fit, observations, alpha, problem.fold)[0]
-    return RoughFit(Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo, 0, 0)
+    return Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo
