@@ -237,6 +237,24 @@ def test_single_precision_is_close(banana):
     assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-3)
 
 
+def test_rows_in_float32_have_as_many_centers_of_a_wide_kernel():
+    """Values of a wide kernel are nearly equal: those in float32 are equal for all but a few centers."""
+    X, y = make_waveform(1500, random_state=0)
+    X = X.astype(np.float32)
+    model = KernelFisherClassifier(RBF(gamma=1e-3), centers=300, random_state=0).fit(X, y)
+    assert len(model.X_fit_) == 300
+    assert model.X_fit_.dtype == model.dual_coef_.dtype == np.float64
+    assert_array_equal(model.decision_function(X), model.decision_function(X.astype(np.float64)))
+    again = KernelFisherClassifier(model.kernel_, centers=model.X_fit_, alpha=model.alpha_).fit(X.astype(float), y)
+    assert_allclose(model.loo_proba_, again.loo_proba_[model.loo_index_], atol=1e-4)
+
+
+def test_a_narrow_kernel_keeps_float32(banana):
+    X, y = banana
+    model = KernelFisherClassifier(KERNEL, centers=40, random_state=0).fit(X.astype(np.float32), y)
+    assert model.X_fit_.dtype == np.float32
+
+
 def test_predictions_for_rows_elsewhere(banana, tmp_path):
     X, y = banana
     folder = parquet(tmp_path, X, y)

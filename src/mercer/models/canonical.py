@@ -18,7 +18,7 @@ from mercer.models.state import from_one_state, in_one_step
 from mercer.models.subspace import all_are_centers, budget_of, settled
 from mercer.models.validation import check_parameters, count, fold_of_rows, generator, positive_or_word, row_weight
 from mercer.rows import outside_memory
-from mercer.rows.table import column_names, has_views, holds_numbers, is_frame, is_sparse, n_rows
+from mercer.rows.table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
 from mercer.solvers.canonical import correlations_of_scores
 from mercer.tuning.canonical import (
     AUTO_CENTERS,
@@ -176,7 +176,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
 
     def _concluded(self, found: CanonicalFit, paired: Paired) -> Self:
         """Store what was found; coefficients have the precision of the rows of their view."""
-        single = {v for v, view in paired.X.items() if getattr(view, "dtype", None) == np.float32}
+        single = {v for v, view in paired.X.items() if in_single(view)}
         kept = {v: np.float32 if v in single else np.float64 for v in paired.X}
         self.kernels_, self.X_fit_ = paired.kernels, found.centers
         self.dual_coef_ = {v: coef.astype(kept[v]) for v, coef in found.coef.items()}

@@ -30,6 +30,7 @@ from mercer.models.validation import (
     share,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
+from mercer.rows.table import in_single
 from mercer.scores.knowledge import learn
 from mercer.scores.targets import RealTargets, Targets
 from mercer.tuning.fit import Fit, Settings
@@ -170,7 +171,7 @@ class MachineModel(Scored, KernelModel):
         self, targets: Targets, fit: MachineFit, anew: Anew | None, sums: Fit | None = None
     ) -> dict[str, Any]:
         """The fitted attributes by name; ``sums`` of least squares if training rows are a sample."""
-        dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+        dtype = np.float32 if in_single(fit.training.X) else np.float64
         training, more = fit.training, dict[str, Any]()
         if targets.has_classes:
             keep, degrees = self.max_memory is None, fit.degrees_of_freedom

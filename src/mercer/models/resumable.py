@@ -38,7 +38,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
 from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
 from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
@@ -456,7 +456,7 @@ def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | N
     """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
     tuned, learned = fit.tuned, _learned(fit, settings) if targets.has_classes else None
     training = fit.training if learned is None else replace(fit.training, trust=learned[1])
-    dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+    dtype = np.float32 if in_single(fit.training.X, fit.centers) else np.float64
     concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
     if targets.has_classes:
         concluded["knowledge_"] = None if learned is None else learned[0]

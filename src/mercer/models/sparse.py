@@ -26,6 +26,7 @@ from mercer.models.validation import (
     read_rows,
 )
 from mercer.rows import Block, Labels, outside_memory
+from mercer.rows.table import in_single
 from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import STOPS, SelectionRule
 from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
@@ -154,7 +155,7 @@ class SparseModel(Scored, KernelModel):
         return None, cast(ChosenBy, self.alpha)
 
     def _attributes(self, targets: Targets, fit: FewRows, anew: Anew | None) -> dict[str, Any]:
-        dtype = np.float32 if getattr(fit.training.X, "dtype", None) == np.float32 else np.float64
+        dtype = np.float32 if in_single(fit.training.X) else np.float64
         concluded = targets.conclude(fit.training, fit)
         return with_score(concluded, anew) | {
             "kernels_": fit.kernels,

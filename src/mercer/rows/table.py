@@ -208,6 +208,11 @@ def _plain(part: Any) -> Any:
     return part.to_numpy() if hasattr(part, "to_numpy") else part
 
 
+def in_single(*tables: Any) -> bool:
+    """Whether rows of all these tables, and with them kernel values between them, are in float32."""
+    return all(getattr(X, "dtype", None) == np.float32 for X in tables)
+
+
 def in_double(X: Any) -> Any:
     """Rows in float32, as an array or a CSR matrix, in float64; others unchanged."""
-    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+    return X.astype(np.float64) if in_single(X) else X

@@ -12,7 +12,7 @@ from mercer.gram import Budget, cross, gram, kernel_blocks, own_values
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.rows import Block
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_double, n_rows, take
 from mercer.rows.virtual import Copies
 from mercer.scores.intervals import LeftOut, prediction_intervals, relative_std, residual_intervals
 from mercer.scores.nearby import NearbyResiduals
@@ -127,9 +127,7 @@ class Uncertainty:
                 "kernel"
             )
         # Rounding errors of float32 would make the matrix indefinite for small alpha.
-        single = getattr(self.centers, "dtype", None) == np.float32
-        centers = self.centers.astype(np.float64) if single else self.centers
-        K = np.asarray(gram(self.kernel, centers, budget=self.budget), dtype=np.float64)
+        K = np.asarray(gram(self.kernel, in_double(self.centers), budget=self.budget), dtype=np.float64)
         smoother = make_smoother(
             K, self.left_out.held_out.point_weight, self.alpha, penalty=self.penalty, intercept=self.intercept
         )

@@ -12,6 +12,7 @@ from mercer.gram.moments import pieces, target_columns
 from mercer.gram.products import Parts, combine
 from mercer.kernels.base import Kernel
 from mercer.rows.base import Block
+from mercer.rows.table import in_single
 from mercer.rows.virtual import Copies, rows_for_each
 from mercer.solvers.orbits import Orbit
 from mercer.solvers.ridge import MOST_NOISE, Leaving, MomentSpectrum
@@ -158,8 +159,8 @@ class MomentFit:
         return traces
 
     def error(self, alpha: float, loo: Array) -> float:
-        """The bound of the spectrum, for kernel values in the precision of the rows."""
-        single = getattr(self.sample.X, "dtype", None) == np.float32
+        """The bound of the spectrum, for kernel values in the precision of rows and centers."""
+        single = in_single(self.sample.X, self.centers)
         return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
 
     def _outputs(

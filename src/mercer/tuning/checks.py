@@ -9,7 +9,7 @@ from mercer.errors import NumericalWarning, ScaleWarning, warn
 from mercer.gram import cross
 from mercer.kernels import Kernel
 from mercer.rows import distinct_rows
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_single, n_rows, take
 
 # Half of the features must carry at least this share of squared distances: scales differ by at most about 1000.
 UNSEEN = 1e-6
@@ -107,7 +107,7 @@ def warn_of_indefinite(kernel: Kernel, negative: float) -> None:
 
 def warn_of_lost_digits(X: Any, kernel: Kernel, alpha: float, error: float) -> None:
     """Warn if rounding errors may change outputs visibly."""
-    single = getattr(X, "dtype", None) == np.float32
+    single = in_single(X)
     if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):
         warn(
             f"rounding errors may change outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "

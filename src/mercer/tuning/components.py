@@ -28,7 +28,7 @@ from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
 from mercer.rows.repeated import RepeatedRows
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import Statistics
 from mercer.solvers.rayleigh import rayleigh
@@ -285,7 +285,7 @@ class SubspaceState:
     @property
     def dtype(self) -> Any:
         """The type of the rows."""
-        return np.float32 if getattr(self.centers, "dtype", None) == np.float32 else np.float64
+        return np.float32 if in_single(self.centers) else np.float64
 
     def _expressed(self, mean: Array) -> Array:
         """Coefficients (m,) of the mean of phi in feature space, from the mean of kernel rows (m,)."""
@@ -324,9 +324,8 @@ def begin_subspace(
     weight = weight_of(Block(X, None, sample.weight, 0))
     kernel = settle(X, weight)
     chosen, words = selected_centers(kernel, X, weight, centers, drawn.n_rows, rng, budget)
-    single = getattr(X, "dtype", None) == np.float32
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
-    factor = factor_of(K, tolerance=DEPENDENT if single else NEARLY_DEPENDENT)
+    factor = factor_of(K, tolerance=DEPENDENT if in_single(X) else NEARLY_DEPENDENT)
     kept = factor.kept
     if len(kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")

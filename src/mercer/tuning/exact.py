@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import blas_threads, limit_threads
 from mercer.linalg.threads import SMALL, at_most
 from mercer.rows.progress import progress, stage
-from mercer.rows.table import n_rows
+from mercer.rows.table import in_single, n_rows
 from mercer.solvers import decompose
 from mercer.solvers.exact import AlphaFit, RootFit, SpectrumFit
 from mercer.solvers.root import Projected
@@ -81,7 +81,7 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
     """What the memory of the fit depends on, with the solver that is tried first."""
     folds, singular = problem.fold is not None, problem.penalty == "coef"
     # Of rows in float32 the spectrum may be needed, too.
-    roots = _definite(kernel, problem) and not _in_single(problem)
+    roots = _definite(kernel, problem) and not in_single(problem.X)
     held = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
     return replace(problem.extent, held=held, folds=folds)
 
@@ -89,11 +89,6 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
-
-
-def _in_single(problem: ExactProblem) -> bool:
-    """Whether rows, and with them kernel values, are in float32."""
-    return getattr(problem.X, "dtype", None) == np.float32
 
 
 def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
@@ -141,7 +136,7 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
 
     Also returns the fits, which are not those of kernel values in float32.
     """
-    single = _in_single(problem)
+    single = in_single(problem.X)
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
     fits, judge = _root_fit(kernel, problem), problem.judge

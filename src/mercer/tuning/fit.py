@@ -18,7 +18,7 @@ from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
 from mercer.rows.base import LocalRows
 from mercer.rows.draw import OF_EACH
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, rows_for_each
 from mercer.scores.evidence import Training
@@ -274,7 +274,7 @@ def load_of(
         selector=selector,
         threads=blas_threads(),
         n=n,
-        item=4 if getattr(X, "dtype", None) == np.float32 else 8,
+        item=4 if in_single(X) else 8,
         classes=classes,
         kernels=1 if kernel.settled else SEVERAL,
         alphas=len(ALPHAS) if settings.alpha is None else 1,

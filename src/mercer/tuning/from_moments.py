@@ -20,7 +20,7 @@ from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
-from mercer.rows.table import n_rows
+from mercer.rows.table import in_single
 from mercer.solvers.leaving import MomentFit
 from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
@@ -52,7 +52,7 @@ def finish(
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
     a fold, if rows are held out together.
     """
-    m = n_rows(choice.centers.rows)
+    m = choice.n_centers
     if m > MANY and task.alpha is None and choice.alpha is not None and part is None:
         near = _path_near(choice, choice.alpha, moments, task, judges)
         if near is not None:
@@ -75,7 +75,10 @@ def _path_near(
     rows = np.arange(task.sample.n_rows) if judges is None else judges
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, COMPARED_ROWS).astype(np.intp))]
     few = task.some(choice.kernel, rows)
-    judge, problem = _judge(few, None), MomentProblem(moments, choice.factor, task.intercept, _rounding(task))
+    judge, problem = (
+        _judge(few, None),
+        MomentProblem(moments, choice.factor, task.intercept, _rounding(choice, task)),
+    )
     least, most = np.array([LEAST_SHARE, ALPHAS[-1]]) * (problem.scale or 1.0)
     best = _Best()
 
@@ -88,24 +91,23 @@ def _path_near(
         task.budget.release()
         return found
 
-    words = f"Cholesky factors for {n_rows(choice.centers.rows):,} centers"
+    words = f"Cholesky factors for {choice.n_centers:,} centers"
     with suppress(NumericalError), stage(words, verbose=task.verbose):
         scores = scores_near(
             lambda alphas: np.array([*map(score, alphas.tolist())]),
             start,
             (least, most),
         )
-        path = TuningPath([choice.kernel], *scores, len(rows), n_rows(choice.centers.rows))
+        path = TuningPath([choice.kernel], *scores, len(rows), choice.n_centers)
         alpha = float(path.alphas[path.best])
         spectrum = best.at(alpha) or problem.factored(alpha)
         return None if spectrum is None else (path, spectrum)
     return None
 
 
-def _rounding(task: Task) -> float:
+def _rounding(choice: Choice, task: Task) -> float:
     """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
-    single = getattr(task.sample.X, "dtype", None) == np.float32
-    return TOLERANCE_SINGLE if single else MOST_ROUNDING
+    return TOLERANCE_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
 
 
 class _Best:
@@ -127,7 +129,7 @@ def tuned_by(
     choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
 ) -> Tuned:
     """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
-    m, n = n_rows(choice.centers.rows), task.sample.n_rows
+    m, n = choice.n_centers, task.sample.n_rows
     with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
         return choose_alpha(
             choice.kernel,

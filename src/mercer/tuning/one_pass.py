@@ -24,7 +24,7 @@ from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_double, in_single, n_rows, take
 from mercer.rows.virtual import Copies, Orbits, rows_for_each
 from mercer.scores.criteria import Criterion, CriterionFor
 from mercer.solvers.spectrum import Penalty
@@ -44,6 +44,8 @@ VARIANCE_ROWS = 128
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
+# Centers in float32 stay if they are at least this share of those in float64.
+AS_MANY = 0.9
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -79,6 +81,11 @@ class Choice:
     words: str
     blur: float = 0.0
     alpha: float | None = None
+
+    @property
+    def n_centers(self) -> int:
+        """The number of centers."""
+        return n_rows(self.centers.rows)
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,11 @@ class Task:
         return self.copies is not None and not isinstance(self.selector, ForwardSelection | Given)
 
     @property
+    def may_be_precise(self) -> bool:
+        """Whether centers in float64 may be tried for rows in float32: memory for them is not planned."""
+        return in_single(self.sample.X) and not self.budget.given and not isinstance(self.selector, Given)
+
+    @property
     def counted(self) -> Block:
         """The sample with weights that sum to the number of rows, as selectors expect."""
         if self.sample.weight is None:
@@ -143,10 +155,13 @@ class Task:
 
 
 def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compared | None = None) -> Choice:
-    """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows."""
-    given, known = isinstance(task.selector, Given), compared is not None
+    """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows.
+
+    If kernel values in float32 are too alike for so many centers, they are in float64, and with them all values.
+    """
+    known = compared is not None
     compared = _compared(kernel, task, rng) if compared is None else compared
-    chosen, n_centers = compared.kernel, task.n_centers
+    n_centers = task.n_centers
     words = f"{type(task.selector).__name__} on {task.sample.n_rows} rows"
     if task.copies is not None and task.virtual_centers:
         words += f" and {task.copies.size - 1} copies of each"
@@ -154,14 +169,33 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
         words += _words_of_number(compared.enough, None if known or task.sizes.lowered else n_centers)
         if compared.enough is not None:
             n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
-    centers = _centers(chosen, task, _prepared(kernel, task, rng), n_centers, rng)
-    chosen = _around_given(chosen, centers.rows) if _any_origin(task) and given else chosen
-    if not chosen.takes_values:
-        check_size(chosen, self_similarity(chosen, centers.rows))
-    factor = _factor(chosen, centers.rows, task, NEARLY_DEPENDENT)
-    blur = 0.0 if factor is None else _blur(chosen, task)
-    words += task.sizes.words
-    return _independent(Choice(chosen, centers, factor, compared.paths, words, blur, compared.alpha))
+    found = compared, n_centers, words + task.sizes.words
+    choice = _selected(*found, task, _prepared(kernel, task, rng), rng)
+    if n_centers is None or choice.n_centers >= n_centers or not task.may_be_precise:
+        return choice
+    precise = replace(task, sample=replace(task.sample, X=in_double(task.sample.X)))
+    other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
+    return other if choice.n_centers < AS_MANY * other.n_centers else choice
+
+
+def _selected(
+    compared: Compared,
+    n_centers: int | None,
+    words: str,
+    task: Task,
+    candidates: CandidateRows,
+    rng: np.random.Generator,
+) -> Choice:
+    """The kernel with its centers, without those in the span of others."""
+    kernel = compared.kernel
+    centers = _centers(kernel, task, candidates, n_centers, rng)
+    if _any_origin(task) and isinstance(task.selector, Given):
+        kernel = _around_given(kernel, centers.rows)
+    if not kernel.takes_values:
+        check_size(kernel, self_similarity(kernel, centers.rows))
+    factor = _factor(kernel, centers.rows, task, NEARLY_DEPENDENT)
+    blur = 0.0 if factor is None else _blur(kernel, task)
+    return _independent(Choice(kernel, centers, factor, compared.paths, words, blur, compared.alpha))
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -225,8 +259,8 @@ def precision_of(choice: Choice, task: Task) -> Precision:
 
 def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     """float32 if its products are accurate enough for rows of the sample, otherwise float64."""
-    m = n_rows(choice.centers.rows)
-    if not _in_single(task) or choice.factor is None:
+    m = choice.n_centers
+    if not in_single(task.sample.X, choice.centers.rows) or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if self_similarity(choice.kernel, choice.centers.rows).max() < LEAST_PRODUCTS:
         return Precision(np.float64, np.nan, "float64: squares of such small kernel values underflow in float32")
@@ -312,7 +346,9 @@ def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankF
     """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT requires."""
     if task.penalty != "rkhs":
         return None
-    return factor_of(_among(kernel, centers, task), tolerance=DEPENDENT if _in_single(task) else tolerance)
+    return factor_of(
+        _among(kernel, centers, task), tolerance=DEPENDENT if in_single(task.sample.X, centers) else tolerance
+    )
 
 
 def _independent(choice: Choice) -> Choice:
@@ -341,14 +377,8 @@ def _blur(kernel: Kernel, task: Task) -> float:
     return NEARLY_DEPENDENT * largest / variance if variance > 0.0 else 0.0
 
 
-def _in_single(task: Task) -> bool:
-    """Whether rows, and with them kernel values, are in float32."""
-    return getattr(task.sample.X, "dtype", None) == np.float32
-
-
 def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:
     """k(centers, centers) in float64, whatever the type of the rows: fits with small alpha need its digits."""
     if kernel.takes_values:
         return gram(kernel, kernel.subset(task.sample.X, centers), budget=task.budget)
-    precise = centers.astype(np.float64) if getattr(centers, "dtype", None) == np.float32 else centers
-    return gram(kernel, precise, budget=task.budget)
+    return gram(kernel, in_double(centers), budget=task.budget)
