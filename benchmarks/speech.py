@@ -311,19 +311,19 @@ def repeated(folder: Path, n: int) -> Iterator[tuple[Frames, int]]:
 def write_frames(folder: Path, n: int, path: Path) -> None:
     """A Parquet file with n frames, a row group for some recordings."""
     names = [f"f{j}" for j in range(spoken(folder)[0].shape[1])]
-    schema = pa.schema([*((name, pa.float64()) for name in names), ("n", pa.int64()), ("digit", pa.int64())])
+    schema = pa.schema([*((name, pa.float32()) for name in names), ("n", pa.int64()), ("digit", pa.int64())])
     recordings = enumerate(repeated(folder, n))
     with pq.ParquetWriter(path, schema) as writer:
         while block := list(islice(recordings, WRITTEN)):
             X, lengths = np.concatenate([x for _, (x, _) in block]), [len(x) for _, (x, _) in block]
             numbers, words = np.array([(i, digit) for i, (_, digit) in block]).repeat(lengths, axis=0).T
-            writer.write_table(pa.table([*X.T, numbers, words], schema=schema))
+            writer.write_table(pa.table([*X.T.astype(np.float32), numbers, words], schema=schema))
 
 
 def read_and_fit(folder: Path, path: Path, name: str, centers: int) -> dict[str, float]:
     """Seconds of reading and of the fit, the most memory of this process, and errors of the official test part."""
     bare, start = held("VmRSS"), time.perf_counter()
-    X, y = read_sequences(path, "digit", sequence="n")
+    X, y = read_sequences(path, "digit", sequence="n", file=path.with_suffix(".npy"))
     read, size = time.perf_counter(), sum(x.nbytes for x in X)
     model = models(X[0].shape[1], centers)[name]().fit(X, y)
     fitted, peak = time.perf_counter(), held("VmHWM")

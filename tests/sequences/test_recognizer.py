@@ -21,8 +21,9 @@ from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClass
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, emissions, hmm, read_sequences
-from mercer.sequences.emissions import Mixtures, batches, folds, stacked
+from mercer.sequences import HiddenMarkovClassifier, alignment, emissions, frames, hmm, read_sequences
+from mercer.sequences.emissions import Mixtures, batches, folds
+from mercer.sequences.frames import stacked
 from mercer.sequences.training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()
@@ -351,14 +352,20 @@ def test_densities_are_those_of_scikit_learn(rng):
     assert_allclose(ours.log_density(X)[:, 0], mixture.score_samples(X), rtol=1e-10)
 
 
+MEANS = np.array([[[-1.0, 0.0], [1.0, 0.0]], [[0.0, -1.0], [0.0, 1.0]]])
+
+
 def test_statistics_of_mixtures_are_those_of_hmmlearn(rng):
     _, ended = hmm._classes()
     plain = ended.__mro__[1]
     X, lengths = rng.normal(size=(40, 2)), [25, 15]
     found = []
+    priors = {"covars_prior": -1.5, "covars_weight": 0.0}
     for cls in (plain, ended):
-        model = cls(2, 2, n_iter=3, tol=-np.inf, random_state=0, params="stmcw")
+        model = cls(2, 2, n_iter=3, tol=-np.inf, random_state=0, params="stmcw", init_params="", **priors)
         model.log_end = np.zeros(2)
+        model.startprob_, model.transmat_ = np.array([0.7, 0.3]), np.array([[0.8, 0.2], [0.1, 0.9]])
+        model.weights_, model.means_, model.covars_ = np.full((2, 2), 0.5), MEANS, np.ones((2, 2, 2))
         found.append(model.fit(X, lengths))
     for name in ("weights_", "means_", "covars_", "transmat_"):
         assert_allclose(getattr(found[1], name), getattr(found[0], name), rtol=1e-8)
@@ -395,6 +402,50 @@ def test_frames_in_files_become_the_same_sequences(words, tmp_path):
     assert_array_equal(y, words[1])
     for found, expected in zip(X, words[0], strict=True):
         assert_array_equal(found, expected)
+
+
+def test_frames_are_mapped_to_memory_in_their_own_type(words, tmp_path):
+    table = as_table(words)
+    single = {name: table[name].astype(np.float32) for name in ("a", "b")}
+    path = written(tmp_path / "frames.parquet", table | single)
+    X, y = read_sequences(path, "word", sequence="n", file=tmp_path / "frames.npy")
+    assert isinstance(X[0].base, np.memmap)
+    assert X[0].dtype == np.float32
+    whole = model_of(KERNEL).fit([x.astype(np.float32) for x in words[0]], words[1])
+    model = model_of(KERNEL).fit(X, y)
+    assert model.models_.emissions.classifier.X_fit_.dtype == np.float32
+    assert_array_equal(model.decision_function(X), whole.decision_function(X))
+    double = model_of(KERNEL).fit(*words)
+    assert_allclose(model.predict_proba(X), double.predict_proba(words[0]), atol=1e-3)
+
+
+@pytest.mark.parametrize("context", [0, 2])
+@pytest.mark.parametrize("groups", [None, np.arange(60) % 7])
+def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups):
+    """The same model as with all frames beside their neighbors in memory, also when folds are held out."""
+    choices = {"context": context, "held_out": 0, "n_rounds": 0}
+    expected = model_of(KERNEL, **choices).fit(*words, groups)
+    with monkeypatch.context() as patch:
+        patch.setattr(emissions, "MANY", 10)
+        patch.setattr(emissions, "stacked", None)
+        found = model_of(KERNEL, **choices).fit(*words, groups)
+    assert_array_equal(found.decision_function(words[0]), expected.decision_function(words[0]))
+
+
+def test_blocks_of_frames_are_parts_of_all_frames(words):
+    X, state = words[0], np.arange(sum(map(len, words[0])))
+    rows = frames.FrameRows(X, state, 3, block_rows=50)
+    every = stacked(X, 3)
+    assert_array_equal(np.concatenate([block.X for block in rows.blocks()]), every)
+    part = np.flatnonzero(state % 3 == 1)
+    assert_array_equal(np.concatenate([block.X for block in rows.some(part).blocks()]), every[part])
+    assert_array_equal(np.concatenate([block.y for block in rows.some(part).some([4, 2]).blocks()]), part[[4, 2]])
+
+
+def test_mixtures_of_many_frames_are_learned_from_some_sequences(words, monkeypatch):
+    monkeypatch.setattr(alignment, "MOST_FRAMES", 100)
+    assert len(alignment._few(words[0])) < 10
+    assert model_of().fit(*words).score(*words) > 0.9
 
 
 def test_frames_in_files_that_are_no_sequences_are_refused(words, tmp_path):

@@ -131,9 +131,13 @@ class ResumableModel(Scored, KernelModel):
         self._start_anew()
         self._penalized = settings.penalty, settings.intercept
         if outside_memory(X):
-            refuse_outside(self, groups)
-            self._begin(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
-            self.__dict__ |= self._solution()
+            refuse_outside(self, X, groups)
+            rows = read_blocks(self, X, y, sample_weight, first=True)
+            fold = None if groups is None else fold_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
+            check_folds(fold, None)
+            self._begin(rows, settings, rng, fold)
+            fit = self._state.solved(None if fold is None else X)
+            self.__dict__ |= attributes_of(self._state.targets, fit, settings)
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))

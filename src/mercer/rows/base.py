@@ -79,6 +79,12 @@ class Rows(ABC):
         """
 
 
+class PartlyRead(Protocol):
+    """Rows of which some can be read without the others."""
+
+    def some(self, rows: Indices, /) -> Rows: ...
+
+
 class NoRows(ValueError):
     """A pass has found no rows."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
+from mercer.rows.table import in_double
 from mercer.sequences.chains import Chain, allowed, counted, divided, hasty
 from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures, batches
 from mercer.sequences.hmm import baum_welch, best_path, log_likelihood
@@ -17,6 +18,8 @@ from mercer.types import Array, Indices
 
 # Variances are at least this share of the variance of all frames of a word.
 LEAST_VARIANCE = 1e-3
+# Frames of a word from which its mixtures are learned: a mixture has few parameters.
+MOST_FRAMES = 50_000
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def mixture_models(
     """Hidden Markov models with Gaussian mixtures, one for each word; chains from their best paths."""
     found = []
     for w in range(len(states.sizes)):
-        own = _long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w])
+        own = _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]))
         found.append(_fit_mixtures(own, states.limits(w), n_mixtures, n_iter, rng))
     emissions = MixtureEmissions(tuple(found))
     uncounted = tuple(counted([], states.limits(w)) for w in range(len(states.sizes)))
@@ -125,6 +128,13 @@ def _long_enough(sequences: list[Array], k: int) -> list[Array]:
     return found or [longest[divided(k, len(longest))]]
 
 
+def _few(sequences: list[Array]) -> list[Array]:
+    """Evenly spaced ones of these sequences, with about ``MOST_FRAMES`` frames, or all if they have fewer."""
+    share = min(1.0, MOST_FRAMES / sum(map(len, sequences)))
+    n = max(1, round(share * len(sequences)))
+    return [sequences[i] for i in np.linspace(0, len(sequences) - 1, n).astype(np.intp)]
+
+
 def _fit_mixtures(
     sequences: Sequence[Array], limits: Chain, n_mixtures: int, n_iter: int, rng: np.random.Generator
 ) -> Mixtures:
@@ -132,7 +142,7 @@ def _fit_mixtures(
 
     Around the mean of its frames, where sums of squares keep their digits.
     """
-    k, X = len(limits.start), np.concatenate(sequences)
+    k, X = len(limits.start), in_double(np.concatenate(sequences))
     middle = X.mean(axis=0)
     X = X - middle
     state = np.concatenate([divided(len(each), k) for each in sequences])

@@ -10,7 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from mercer.models.answers import log_probabilities
+from mercer.models.resumable import ResumableModel
 from mercer.scores.coupling import scaled_likelihoods
+from mercer.sequences.frames import FrameRows, split, stacked
 from mercer.types import Array, Indices
 
 # From sequences (T_i, d) to log-emissions (T_i, states) of all states, up to a constant of each frame.
@@ -19,6 +21,8 @@ Emissions = Callable[[Sequence[Array]], list[Array]]
 FOLDS = 20
 # Frames whose emissions are computed at a time.
 BATCH = 20_000
+# More frames are never beside their neighbors all at once, if the classifier reads rows block by block.
+MANY = 100_000
 
 
 @dataclass(frozen=True)
@@ -97,14 +101,15 @@ def fit_discriminant(
     frames singly; if they have ``partial_fit``, they may learn row by row, and get the frames in a random order.
     Probabilities are not below one over the number of frames: fewer frames have not been seen.
     """
-    state, X = np.concatenate(labels), stacked(sequences, context)
+    state = np.concatenate(labels)
     fold = np.repeat(folds(groups, [path[0] for path in labels]), [len(X) for X in sequences])
     if _row_by_row(classifier):
         order = np.random.default_rng(seed).permutation(len(state))
-        X = X[order]
-        classifier.fit(X, state[order])
+        classifier.fit(stacked(sequences, context)[order], state[order])
+    elif len(state) > MANY and isinstance(classifier, ResumableModel):
+        classifier.fit(FrameRows(sequences, state, context), **_grouped(classifier, fold))
     else:
-        classifier.fit(X, state, **_grouped(classifier, fold))
+        classifier.fit(stacked(sequences, context), state, **_grouped(classifier, fold))
     shares = np.bincount(state, minlength=n_states) / len(state)
     return DiscriminantEmissions(classifier, shares, 1.0 / len(state), context)
 
@@ -130,28 +135,6 @@ def batches(sequences: Sequence[Array]) -> Iterator[Sequence[Array]]:
             first, frames = i, 0
         frames += len(X)
     yield sequences[first:]
-
-
-def stacked(sequences: Sequence[Array], context: int) -> Array:
-    """All frames (n, (2 context + 1) d) beside their neighbors; the ends of sequences are repeated."""
-    if context == 0:
-        return np.asarray(np.concatenate(sequences))
-    n, d = sum(map(len, sequences)), sequences[0].shape[1]
-    frames = np.empty((n, (2 * context + 1) * d))
-    for X, rows in zip(sequences, split(frames, sequences)):
-        rows[:] = _with_neighbors(X, context)
-    return frames
-
-
-def _with_neighbors(X: Array, context: int) -> Array:
-    T = len(X)
-    places = np.clip(np.arange(T)[:, None] + np.arange(-context, context + 1), 0, T - 1)
-    return np.asarray(X[places].reshape(T, -1))
-
-
-def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
-    """Values of all frames (n, ...), sequence by sequence."""
-    return np.split(values, np.cumsum([len(X) for X in sequences])[:-1])
 
 
 def _last_step(classifier: Any) -> tuple[str, Any]:

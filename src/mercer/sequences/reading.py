@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from mercer import gate
 from mercer.rows.parquet import ParquetRows
+from mercer.rows.table import in_double, in_single
 from mercer.types import Array, Indices
 
 # Integers below are exact in float64.
 EXACT = 2.0**53
 
 
-def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Array], NDArray[Any]]:
+def read_sequences(
+    path: str | Path, y: str, *, sequence: str, file: str | Path | None = None
+) -> tuple[list[Array], NDArray[Any]]:
     """Sequences (T_i, d) and their labels from Parquet files with a row for each frame, in order.
 
     Parameters
@@ -27,13 +30,25 @@ def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Arr
     sequence : str
         The column with the number of the sequence: consecutive rows with the same number are one. All other
         columns are features.
+    file : str or Path, default=None
+        Frames are written to this file in NumPy's format, and arrays are parts of it that the system reads when
+        they are used; None: all frames are in memory.
+
+    Returns
+    -------
+    X : list of arrays of shape (T_i, d)
+        In float32 if all features are, otherwise in float64.
+    y : ndarray of shape (n,)
     """
-    frames = ParquetRows(path, target=y)
-    if sequence not in frames.feature_names:
-        raise ValueError(f"there is no column {sequence!r} among {list(frames.feature_names)} of {path}")
+    named = ParquetRows(path, target=y).feature_names
+    if sequence not in named:
+        raise ValueError(f"there is no column {sequence!r} among {list(named)} of {path}")
+    features = [name for name in named if name != sequence]
+    frames = ParquetRows(path, target=y, columns=features)
     if frames.n_rows == 0:
         raise ValueError(f"{path} has no rows; pass files with a row for each frame")
-    X, number, labels = _read_frames(frames, frames.feature_names.index(sequence))
+    X, labels = _read_frames(frames, file)
+    number = np.concatenate([block.X[:, 0] for block in ParquetRows(path, columns=[sequence]).blocks()])
     if np.abs(number).max(initial=0.0) >= EXACT:
         raise ValueError(f"numbers of sequences in {sequence!r} are 2^53 or more; number them from 0")
     starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
@@ -46,29 +61,35 @@ def read_sequences(path: str | Path, y: str, *, sequence: str) -> tuple[list[Arr
     return np.split(X, starts[1:]), labels[starts]
 
 
-def _read_frames(frames: ParquetRows, place: int) -> tuple[Array, Array, NDArray[Any]]:
-    """Features (n, d), numbers of sequences (n,), which are column ``place`` of the file, and labels (n,).
-
-    Features are in memory once.
-    """
-    n, others = frames.n_rows, np.delete(np.arange(len(frames.feature_names)), place)
-    X, number, labels = np.empty((n, len(others))), np.empty(n), []
+def _read_frames(frames: ParquetRows, file: str | Path | None) -> tuple[Array, NDArray[Any]]:
+    """Features (n, d), in memory once or in a file, and labels (n,)."""
+    X, labels = None, []
     for block in frames.blocks():
-        rows = slice(block.first, block.first + block.n_rows)
-        X[rows], number[rows] = block.X[:, others], block.X[:, place]
+        if X is None:
+            X = _room((frames.n_rows, block.X.shape[1]), block.X.dtype, file)
+        X[block.first : block.first + block.n_rows] = block.X
         labels.append(block.y)
-    return X, number, gate.joined("y", labels)
+    assert X is not None
+    return X, gate.joined("y", labels)
+
+
+def _room(shape: tuple[int, int], dtype: Any, file: str | Path | None) -> Array:
+    """An array to be filled, in memory or in a file that is mapped to memory."""
+    if file is None:
+        return np.empty(shape, dtype)
+    return np.lib.format.open_memmap(file, "w+", dtype, shape)
 
 
 def checked_sequences(X: Any, *, width: int | None = None) -> list[Array]:
-    """Sequences (T_i, d) of finite numbers, all of the same width, which may be known."""
+    """Sequences (T_i, d) of finite numbers, all of the same width, which may be known, and of one type."""
     if np.ndim(X) == 2 if isinstance(X, np.ndarray) else not isinstance(X, Sequence):
         raise ValueError(
             f"X is one {type(X).__name__} of frames; pass a list of sequences, each an array of shape (T, d): [X]"
         )
     if len(X) == 0:
         raise ValueError("there are no sequences; pass at least one")
-    return [_checked(f"sequence {i}", each, width or np.shape(X[0])[-1]) for i, each in enumerate(X)]
+    found = [_checked(f"sequence {i}", each, width or np.shape(X[0])[-1]) for i, each in enumerate(X)]
+    return found if in_single(*found) else [in_double(each) for each in found]
 
 
 def one_sequence(X: Any, *, width: int) -> list[Array]:
@@ -81,7 +102,10 @@ def one_sequence(X: Any, *, width: int) -> list[Array]:
 
 
 def _checked(name: str, X: Any, width: int) -> Array:
+    """A sequence of finite numbers; those in float32 stay so, and those in a file are not copied."""
     frames = gate.finite(name, X)
+    if in_single(X):
+        frames = np.asarray(X)
     if frames.ndim != 2:
         raise ValueError(f"{name} has shape {frames.shape}; pass frames as (T, d)")
     if frames.shape[1] != width:

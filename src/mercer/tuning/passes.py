@@ -21,6 +21,7 @@ from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
+from mercer.rows.base import PartlyRead
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
@@ -175,7 +176,7 @@ class PassState:
             self.settings.tangents, rows, verbose=verbose
         )
 
-    def solved(self, rows: MemoryRows | None = None) -> Fit:
+    def solved(self, rows: PartlyRead | None = None) -> Fit:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
 
