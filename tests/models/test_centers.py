@@ -255,6 +255,19 @@ def test_a_narrow_kernel_keeps_float32(banana):
     assert model.X_fit_.dtype == np.float32
 
 
+def test_groups_of_rows_that_are_read_in_part(banana):
+    X, y = banana
+    groups = np.arange(len(y)) // 100
+    expected = KernelFisherClassifier(KERNEL, centers=GRID).fit(X, y, groups=groups)
+    found = KernelFisherClassifier(KERNEL, centers=GRID).fit(MemoryRows(X, y), groups=groups)
+    assert_array_equal(found.loo_proba_, expected.loo_proba_)
+    assert found.alpha_ == expected.alpha_
+    with pytest.raises(ValueError, match="cv and groups need the rows in memory"):
+        KernelFisherClassifier(KERNEL, centers=GRID).fit(StreamRows([(X, y)]), groups=groups)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        KernelFisherClassifier(KERNEL, centers=GRID).fit(MemoryRows(X, y), groups=groups[:-1])
+
+
 def test_predictions_for_rows_elsewhere(banana, tmp_path):
     X, y = banana
     folder = parquet(tmp_path, X, y)

@@ -90,6 +90,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Frames of one sequence, or of one group of sequences, are held out together, also within the estimator if its
     ``fit`` takes ``groups``: it gets at most 20 of them, in which sequences or groups are joined.
 
+    More than 100,000 frames are read block by block, if the estimator is a :class:`mercer.KernelFisherClassifier`;
+    others get all at once, with their neighbors. Mixtures are learned from about 50,000 frames of each word.
+
     An estimator with ``partial_fit`` whose ``fit`` takes no groups, such as
     :class:`mercer.OnlineFisherClassifier`, may learn row by row: it gets the frames in a random order, all others
     sequence by sequence.
@@ -144,7 +147,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         Parameters
         ----------
         X : list of n arrays of shape (T_i, d)
-            Sequences of frames.
+            Sequences of frames, in float32 if all are, otherwise in float64. They may be parts of a memory map.
         y : array of shape (n,)
             The word of each sequence.
         groups : array of shape (n,), default=None
