@@ -44,8 +44,8 @@ VARIANCE_ROWS = 128
 LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
-# Centers in float32 stay if they are at least this share of those in float64.
-AS_MANY = 0.9
+# Centers are in float64 if that lowers the criterion of their selection by this share.
+VISIBLE = 0.02
 # Fits are evaluated on rows not used to select the centers, if there are at least this many.
 LEAST_JUDGES = 1000
 
@@ -86,6 +86,12 @@ class Choice:
     def n_centers(self) -> int:
         """The number of centers."""
         return n_rows(self.centers.rows)
+
+    @property
+    def least(self) -> float:
+        """The least criterion of the selection of centers; infinite if they were not selected by targets."""
+        path = self.centers.path
+        return np.inf if path is None else float(path.score.min())
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,8 @@ class Task:
 def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compared | None = None) -> Choice:
     """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows.
 
-    If kernel values in float32 are too alike for so many centers, they are in float64, and with them all values.
+    Kernel values in float32 may be too alike for so many centers: where more of them would matter, centers are in
+    float64, and with them all values.
     """
     known = compared is not None
     compared = _compared(kernel, task, rng) if compared is None else compared
@@ -175,7 +182,7 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
         return choice
     precise = replace(task, sample=replace(task.sample, X=in_double(task.sample.X)))
     other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
-    return other if choice.n_centers < AS_MANY * other.n_centers else choice
+    return other if other.least < (1.0 - VISIBLE) * choice.least else choice
 
 
 def _selected(
