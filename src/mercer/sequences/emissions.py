@@ -106,7 +106,7 @@ def fit_discriminant(
     if _row_by_row(classifier):
         order = np.random.default_rng(seed).permutation(len(state))
         classifier.fit(stacked(sequences, context)[order], state[order])
-    elif len(state) > MANY and isinstance(classifier, ResumableModel):
+    elif len(state) > MANY and _reads_blocks(classifier):
         classifier.fit(FrameRows(sequences, state, context), **_grouped(classifier, fold))
     else:
         classifier.fit(stacked(sequences, context), state, **_grouped(classifier, fold))
@@ -150,6 +150,13 @@ def _row_by_row(classifier: Any) -> bool:
     """Whether the order of rows may matter to a fit."""
     _, last = _last_step(classifier)
     return hasattr(last, "partial_fit") and not has_fit_parameter(last, "groups")
+
+
+def _reads_blocks(classifier: Any) -> bool:
+    """Whether a classifier needs only a block of the rows in memory."""
+    if not isinstance(classifier, ResumableModel) or classifier.cv is not None:
+        return False
+    return not (isinstance(classifier.centers, str) and classifier.centers == "all")
 
 
 def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:

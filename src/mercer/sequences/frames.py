@@ -15,7 +15,7 @@ def stacked(sequences: Sequence[Array], context: int) -> Array:
     if context == 0:
         return np.asarray(np.concatenate(sequences))
     n, d = sum(map(len, sequences)), sequences[0].shape[1]
-    frames = np.empty((n, (2 * context + 1) * d), dtype=np.result_type(*sequences))
+    frames = np.empty((n, (2 * context + 1) * d), dtype=sequences[0].dtype)
     for X, rows in zip(sequences, split(frames, sequences)):
         rows[:] = _with_neighbors(X, np.arange(len(X)), context)
     return frames
