@@ -93,7 +93,7 @@ def test_the_number_that_a_refusal_names_is_accepted_for_any_sample(no_search, l
 
 
 @pytest.mark.parametrize("kind", ["12", "targets", "sparse"])
-@pytest.mark.parametrize("n", [2001, 5000, 8000, 12_000])
+@pytest.mark.parametrize("n", [2001, 5000, 10_000, 12_000])
 def test_the_default_is_accepted_wherever_the_least_number_of_random_centers_is(no_search, n, kind):
     X, y = rows_of(kind, n)
     accepted = []

@@ -244,9 +244,20 @@ def test_rows_in_float32_have_as_many_centers_of_a_wide_kernel_as_matter():
     model = KernelFisherClassifier(RBF(gamma=2e-3), centers=200, random_state=0).fit(X, y)
     assert len(model.X_fit_) == 200
     assert model.X_fit_.dtype == model.dual_coef_.dtype == np.float64
-    assert_array_equal(model.decision_function(X), model.decision_function(X.astype(np.float64)))
+    assert model.transform(X).dtype == np.float32
+    for rows in (X, sparse.csr_matrix(X)):
+        assert_allclose(model.decision_function(rows), model.decision_function(X.astype(np.float64)), rtol=1e-6)
     again = KernelFisherClassifier(model.kernel_, centers=model.X_fit_, alpha=model.alpha_).fit(X.astype(float), y)
     assert_allclose(model.loo_proba_, again.loo_proba_[model.loo_index_], atol=1e-4)
+
+
+def test_a_kernel_matrix_in_float32_has_the_rounding_errors_of_float32(banana):
+    X, y = banana
+    K = RBF(gamma=2e-4).block(X, X)
+    model = KernelFisherClassifier("precomputed", centers=100, random_state=0)
+    double, single = (clone(model).fit(values, y) for values in (K, K.astype(np.float32)))
+    stated = [float(str(each.report_).split("at most ")[1].split(" ")[0]) for each in (double, single)]
+    assert stated[1] > 100.0 * stated[0]
 
 
 def test_a_narrow_kernel_keeps_float32(banana):
@@ -264,6 +275,8 @@ def test_groups_of_rows_that_are_read_in_part(banana):
     assert found.alpha_ == expected.alpha_
     with pytest.raises(ValueError, match="cv and groups need the rows in memory"):
         KernelFisherClassifier(KERNEL, centers=GRID).fit(StreamRows([(X, y)]), groups=groups)
+    with pytest.raises(ValueError, match="positive weight are in one fold"):
+        KernelFisherClassifier(KERNEL, centers=GRID).fit(MemoryRows(X, y, groups == 0.0), groups=groups)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         KernelFisherClassifier(KERNEL, centers=GRID).fit(MemoryRows(X, y), groups=groups[:-1])
 

@@ -3,6 +3,7 @@
 import io
 import pickle
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GroupKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -428,8 +430,16 @@ def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups
     with monkeypatch.context() as patch:
         patch.setattr(emissions, "MANY", 10)
         patch.setattr(emissions, "stacked", None)
+        patch.setattr(emissions, "FrameRows", partial(frames.FrameRows, block_rows=100))
         found = model_of(KERNEL, **choices).fit(*words, groups)
-    assert_array_equal(found.decision_function(words[0]), expected.decision_function(words[0]))
+    assert_allclose(found.decision_function(words[0]), expected.decision_function(words[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("choices", [{"cv": GroupKFold(3)}, {"centers": "all"}])
+def test_a_classifier_that_needs_all_frames_gets_them(words, monkeypatch, choices):
+    monkeypatch.setattr(emissions, "MANY", 10)
+    model = model_of(clone(KERNEL).set_params(**choices), n_rounds=0).fit(words[0][:30], words[1][:30])
+    assert model.score(*words) > 0.8
 
 
 def test_blocks_of_frames_are_parts_of_all_frames(words):
@@ -444,8 +454,23 @@ def test_blocks_of_frames_are_parts_of_all_frames(words):
 
 def test_mixtures_of_many_frames_are_learned_from_some_sequences(words, monkeypatch):
     monkeypatch.setattr(alignment, "MOST_FRAMES", 100)
-    assert len(alignment._few(words[0])) < 10
+    turns = [np.full((10, 1), i % 2) for i in range(20)]
+    assert {x[0, 0] for x in alignment._few(turns, np.random.default_rng(0))} == {0, 1}
     assert model_of().fit(*words).score(*words) > 0.9
+
+
+def test_a_file_of_frames_is_replaced_and_what_is_mapped_to_it_stays(words, tmp_path):
+    path, file = written(tmp_path / "frames.parquet", as_table(words)), tmp_path / "frames.npy"
+    X, _ = read_sequences(path, "word", sequence="n", file=file)
+    before = X[-1].copy()
+    few = written(tmp_path / "few.parquet", as_table((words[0][:3], words[1][:3])))
+    Z, _ = read_sequences(few, "word", sequence="n", file=file)
+    assert_array_equal(X[-1], before)
+    assert_array_equal(np.load(file), np.concatenate(Z))
+    for place in (path, tmp_path / "frames.parquet" / "x.npy"):
+        with pytest.raises(ValueError, match="among the files that are read"):
+            read_sequences(path, "word", sequence="n", file=place)
+    assert len(read_sequences(path, "word", sequence="n")[0]) == 60
 
 
 def test_frames_in_files_that_are_no_sequences_are_refused(words, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel, Sum, named_parts
-from mercer.rows.table import n_rows, take
+from mercer.rows.table import in_double, n_rows, take
 from mercer.types import Array, Floats
 
 # Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
@@ -66,7 +66,8 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     if those are not finite. Picklable. Without centers, the kernel is not called.
     """
     m = n_rows(centers)
-    return partial(_evaluate, kernel, kernel.at(centers), m) if m else _no_values
+    double = getattr(centers, "dtype", None) == np.float64
+    return partial(_evaluate, kernel, kernel.at(centers), m, double) if m else _no_values
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,10 @@ def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Flo
     return {name: evaluator(term, centers) for name, term in named_parts(kernel, Sum)}
 
 
-def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, X: Any, room: Any = None) -> Floats:
+def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, double: bool, X: Any, room: Any = None) -> Floats:
+    """Values of a block; ``double``: centers are in float64, and so are the values of rows in float32."""
     with np.errstate(over="ignore", invalid="ignore"):
-        K = np.asarray(at(X, room))
+        K = np.asarray(at(in_double(X) if double else X, room))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 

@@ -19,6 +19,7 @@ from mercer.models.lazy import lazily
 from mercer.models.state import from_one_state
 from mercer.models.validation import class_targets_of
 from mercer.rows import Labels
+from mercer.rows.table import in_single
 from mercer.scores import Rule
 from mercer.scores.criteria import r_squared
 from mercer.scores.targets import ClassTargets, RealTargets
@@ -148,8 +149,9 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Probabilit
         row c of ``scalings_``. Columns of directions that carry no information, because the rank of the kernel
         matrix is below classes minus one, are zero.
         """
-        F = self._outputs(X)
-        return self.rule_.variates(F)
+        variates = self.rule_.variates(self._outputs(X))
+        # Centers may be in float64 where float32 has too few digits.
+        return variates.astype(np.float32) if in_single(X) else variates
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -54,9 +54,9 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
         targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
         "auto": every distinct row for up to 2000 rows; for more, as many centers as are enough by leave-one-out on
-        a sample. Up to 8000 rows these are all rows, unless a quarter or less is enough; beyond, at most 4000 for
-        up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows: O(n m²) time, O(m²)
-        memory.
+        a sample. Up to 10,000 rows these are all rows, unless a quarter or less is enough; beyond, at most 4000
+        for up to 250,000 rows, 2000 for a million. With centers the fit is one pass over the rows: O(n m²) time,
+        O(m²) memory.
     penalty : {"rkhs", "coef"}, default="rkhs"
         c'Kc, or c'c.
     weights : {"auto", "counts", "importance"}, default="auto"

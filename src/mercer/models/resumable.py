@@ -125,7 +125,8 @@ class ResumableModel(Scored, KernelModel):
             Weights of the rows; a weight of two is equivalent to repeating the row, in leave-one-out only if
             ``weights`` are counts. For a path, the name of the column.
         groups : array of shape (n,), default=None
-            Rows that are held out together.
+            Rows that are held out together; they are in memory, or Rows of which some can be read without the
+            others, such as :class:`mercer.rows.MemoryRows`.
         """
         settings, rng = settings_of(self), generator(self.random_state)
         self._start_anew()
@@ -134,7 +135,7 @@ class ResumableModel(Scored, KernelModel):
             refuse_outside(self, X, groups)
             rows = read_blocks(self, X, y, sample_weight, first=True)
             fold = None if groups is None else fold_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
-            check_folds(fold, None)
+            check_folds(fold, None if fold is None else getattr(X, "weight", None))
             self._begin(rows, settings, rng, fold)
             fit = self._state.solved(None if fold is None else X)
             self.__dict__ |= attributes_of(self._state.targets, fit, settings)

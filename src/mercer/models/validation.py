@@ -387,7 +387,8 @@ def refuse_blocks(model: Any, X: Any) -> None:
 
 def refuse_outside(model: Any, X: Any, groups: Any) -> None:
     """Reject parameters that need the rows in memory, or Rows of which some can be read without the others."""
-    if model.cv is not None or (groups is not None and not hasattr(X, "some")):
+    in_part = hasattr(X, "some") and X.n_rows is not None
+    if model.cv is not None or (groups is not None and not in_part):
         raise ValueError(
             "cv and groups need the rows in memory; pass an array, or set neither: single rows of files and "
             "streams are held out"

@@ -209,8 +209,12 @@ def _plain(part: Any) -> Any:
 
 
 def in_single(*tables: Any) -> bool:
-    """Whether rows of all these tables, and with them kernel values between them, are in float32."""
-    return all(getattr(X, "dtype", None) == np.float32 for X in tables)
+    """Whether rows of all these tables, and with them kernel values between them, are in float32.
+
+    Integers are numbers of rows, which have no part in that.
+    """
+    types = [np.dtype(getattr(X, "dtype", object)) for X in tables]
+    return {kind for kind in types if kind.kind not in "iu"} == {np.dtype(np.float32)}
 
 
 def in_double(X: Any) -> Any:

@@ -113,7 +113,7 @@ def mixture_models(
     """Hidden Markov models with Gaussian mixtures, one for each word; chains from their best paths."""
     found = []
     for w in range(len(states.sizes)):
-        own = _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]))
+        own = _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]), rng)
         found.append(_fit_mixtures(own, states.limits(w), n_mixtures, n_iter, rng))
     emissions = MixtureEmissions(tuple(found))
     uncounted = tuple(counted([], states.limits(w)) for w in range(len(states.sizes)))
@@ -128,11 +128,13 @@ def _long_enough(sequences: list[Array], k: int) -> list[Array]:
     return found or [longest[divided(k, len(longest))]]
 
 
-def _few(sequences: list[Array]) -> list[Array]:
-    """Evenly spaced ones of these sequences, with about ``MOST_FRAMES`` frames, or all if they have fewer."""
-    share = min(1.0, MOST_FRAMES / sum(map(len, sequences)))
+def _few(sequences: list[Array], rng: np.random.Generator) -> list[Array]:
+    """Some of these sequences at random, with about ``MOST_FRAMES`` frames, or all if they have fewer."""
+    share = MOST_FRAMES / sum(map(len, sequences))
+    if share >= 1.0:
+        return sequences
     n = max(1, round(share * len(sequences)))
-    return [sequences[i] for i in np.linspace(0, len(sequences) - 1, n).astype(np.intp)]
+    return [sequences[i] for i in np.sort(rng.permutation(len(sequences))[:n])]
 
 
 def _fit_mixtures(

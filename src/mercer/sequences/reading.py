@@ -32,7 +32,7 @@ def read_sequences(
         columns are features.
     file : str or Path, default=None
         Frames are written to this file in NumPy's format, and arrays are parts of it that the system reads when
-        they are used; None: all frames are in memory.
+        they are used; a file of this name is replaced. None: all frames are in memory.
 
     Returns
     -------
@@ -40,6 +40,8 @@ def read_sequences(
         In float32 if all features are, otherwise in float64.
     y : ndarray of shape (n,)
     """
+    if file is not None and Path(path).resolve() in (Path(file).resolve(), *Path(file).resolve().parents):
+        raise ValueError(f"file={str(file)!r} is among the files that are read; write frames to another place")
     named = ParquetRows(path, target=y).feature_names
     if sequence not in named:
         raise ValueError(f"there is no column {sequence!r} among {list(named)} of {path}")
@@ -64,16 +66,20 @@ def read_sequences(
 def _read_frames(frames: ParquetRows, file: str | Path | None) -> tuple[Array, NDArray[Any]]:
     """Features (n, d), in memory once or in a file, and labels (n,)."""
     X, labels = None, []
+    begun = None if file is None else Path(f"{file}.begun")
     for block in frames.blocks():
         if X is None:
-            X = _room((frames.n_rows, block.X.shape[1]), block.X.dtype, file)
+            X = _room((frames.n_rows, block.X.shape[1]), block.X.dtype, begun)
         X[block.first : block.first + block.n_rows] = block.X
         labels.append(block.y)
     assert X is not None
+    if begun is not None and file is not None:
+        # Arrays that are mapped to a file of this name stay what they are.
+        begun.replace(file)
     return X, gate.joined("y", labels)
 
 
-def _room(shape: tuple[int, int], dtype: Any, file: str | Path | None) -> Array:
+def _room(shape: tuple[int, int], dtype: Any, file: Path | None) -> Array:
     """An array to be filled, in memory or in a file that is mapped to memory."""
     if file is None:
         return np.empty(shape, dtype)

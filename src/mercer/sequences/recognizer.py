@@ -90,8 +90,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Frames of one sequence, or of one group of sequences, are held out together, also within the estimator if its
     ``fit`` takes ``groups``: it gets at most 20 of them, in which sequences or groups are joined.
 
-    More than 100,000 frames are read block by block, if the estimator is a :class:`mercer.KernelFisherClassifier`;
-    others get all at once, with their neighbors. Mixtures are learned from about 50,000 frames of each word.
+    More than 100,000 frames are read block by block, if the estimator is a :class:`mercer.KernelFisherClassifier`
+    without ``cv`` and ``centers="all"``; others get all at once, with their neighbors. Mixtures are learned from
+    sequences of each word with about 50,000 frames, drawn at random.
 
     An estimator with ``partial_fit`` whose ``fit`` takes no groups, such as
     :class:`mercer.OnlineFisherClassifier`, may learn row by row: it gets the frames in a random order, all others

@@ -178,7 +178,8 @@ def choose(kernel: Kernel, task: Task, rng: np.random.Generator, compared: Compa
             n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
     found = compared, n_centers, words + task.sizes.words
     choice = _selected(*found, task, _prepared(kernel, task, rng), rng)
-    if n_centers is None or choice.n_centers >= n_centers or not task.may_be_precise:
+    enough = n_centers is None or choice.n_centers >= n_centers or choice.least == np.inf
+    if enough or not task.may_be_precise:
         return choice
     precise = replace(task, sample=replace(task.sample, X=in_double(task.sample.X)))
     other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
@@ -267,7 +268,8 @@ def precision_of(choice: Choice, task: Task) -> Precision:
 def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     """float32 if its products are accurate enough for rows of the sample, otherwise float64."""
     m = choice.n_centers
-    if not in_single(task.sample.X, choice.centers.rows) or choice.factor is None:
+    single = in_single(task.sample.X, choice.centers.rows) and not choice.kernel.takes_values
+    if not single or choice.factor is None:
         return Precision(np.float64, np.nan, "float64")
     if self_similarity(choice.kernel, choice.centers.rows).max() < LEAST_PRODUCTS:
         return Precision(np.float64, np.nan, "float64: squares of such small kernel values underflow in float32")
