@@ -5,6 +5,7 @@
                 vowels, strings (connected digits of a speaker left out); all by default
 --models NAME   some of the models, all by default
 --speakers N    speakers left out, one after another: all six by default
+--first N       the first of them
 --every N       only every N-th training recording of digits
 --centers N     centers of the discriminant of all states
 --frames N      instead: read N frames from a Parquet file and fit, in a process of its own: seconds and memory
@@ -184,9 +185,8 @@ def isolated(args: Any, results: Results, part: str) -> list[list[Any]]:
     # What is held out within a fit is like the test part: recordings, or speakers.
     groups = np.arange(len(y)) if part == "official" else speaker
     thinned = index % args.every == args.every - 1
-    splits = (
-        {"official": index < 5} if part == "official" else {str(s): speaker == s for s in range(args.speakers)}
-    )
+    left = range(args.first, args.speakers)
+    splits = {"official": index < 5} if part == "official" else {str(s): speaker == s for s in left}
     rows = []
     for name, new in models(X[0].shape[1], args.centers).items():
         if args.models and name not in args.models:
@@ -267,7 +267,7 @@ def connected(args: Any, results: Results) -> list[list[Any]]:
         if name not in (args.models or ("mixtures 4", "mixtures 8", "all states", "all states, no context")):
             continue
         found = []
-        for s in range(args.speakers):
+        for s in range(args.first, args.speakers):
             compute = lambda s=s, new=new: strings_tested(args.data, s, new(), args.every)  # noqa: E731
             found.append(results.get(f"strings {s} {name} {args.every} {args.centers}", compute))
         counts = [
@@ -361,6 +361,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--models", nargs="+")
     parser.add_argument("--speakers", type=int, default=6)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--centers", type=int, default=1000)
     parser.add_argument("--frames", type=int)
