@@ -369,7 +369,7 @@ def _may_be_fewer(settings: Settings, X: Any, fold: Indices | None) -> bool:
         and settings.kernel.positive_semidefinite
         and fold is None
         and not settings.learns
-        and getattr(X, "dtype", None) != np.float32
+        and not in_single(X)
     )
 
 

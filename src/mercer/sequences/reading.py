@@ -66,23 +66,21 @@ def read_sequences(
 def _read_frames(frames: ParquetRows, file: str | Path | None) -> tuple[Array, NDArray[Any]]:
     """Features (n, d), in memory once or in a file, and labels (n,)."""
     X, labels = None, []
-    begun = None if file is None else Path(f"{file}.begun")
     for block in frames.blocks():
         if X is None:
-            X = _room((frames.n_rows, block.X.shape[1]), block.X.dtype, begun)
+            X = _room((frames.n_rows, block.X.shape[1]), block.X.dtype, file)
         X[block.first : block.first + block.n_rows] = block.X
         labels.append(block.y)
     assert X is not None
-    if begun is not None and file is not None:
-        # Arrays that are mapped to a file of this name stay what they are.
-        begun.replace(file)
     return X, gate.joined("y", labels)
 
 
-def _room(shape: tuple[int, int], dtype: Any, file: Path | None) -> Array:
+def _room(shape: tuple[int, int], dtype: Any, file: str | Path | None) -> Array:
     """An array to be filled, in memory or in a file that is mapped to memory."""
     if file is None:
         return np.empty(shape, dtype)
+    # Not overwritten: arrays that are mapped to a file of this name stay what they are.
+    Path(file).unlink(missing_ok=True)
     return np.lib.format.open_memmap(file, "w+", dtype, shape)
 
 
