@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier
 from mercer.kernels import RBF, FromCallable, pairwise
+from mercer.models import pairwise as pairwise_module
 from mercer.scores.coupling import couple_odds
 
 FIXED = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)
@@ -147,3 +148,24 @@ def test_rows_outside_memory_are_refused_in_fits(three_classes, tmp_path):
         for method in ("fit", "partial_fit"):
             with pytest.raises(ValueError, match="PairwiseClassifier needs the rows in memory"):
                 getattr(PairwiseClassifier(), method)(rows, y)
+
+
+def test_many_rows_are_coupled_a_few_at_a_time(three_classes, monkeypatch):
+    """Log-odds of all pairs are k times the size of the probabilities."""
+    X, y = three_classes
+    model = PairwiseClassifier(FIXED, coupling="odds").fit(X, y)
+    at_once, seen = model.predict_proba(X), []
+
+    def couple(odds):
+        seen.append(odds.shape)
+        return couple_odds(odds)
+
+    monkeypatch.setattr(pairwise_module, "couple_odds", couple)
+    monkeypatch.setattr(pairwise_module, "BLOCK_SIZE", 7 * 9)
+    for rows in (X, [(X,)], pd.DataFrame(X)):
+        assert_allclose(model.predict_proba(rows), at_once, atol=1e-12)
+        assert max(seen) == (7, 3, 3)
+        assert sum(shape[0] for shape in seen) == len(X)
+        seen.clear()
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict_proba(X[:0])

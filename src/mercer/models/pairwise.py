@@ -1,5 +1,6 @@
 """One discriminant for each pair of classes (one-vs-one), and coupled class probabilities."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from itertools import combinations
 from typing import Any, Self
@@ -13,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from mercer.gate import choice, same_type, unmasked
+from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
 from mercer.models.base import KernelModel, check_names, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
@@ -160,25 +162,25 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     @from_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
-        odds = self._log_odds(X)
-        return np.exp(couple_odds(odds)) if self.coupling == "odds" else couple_least_squares(odds)
+        if self.coupling == "odds":
+            return self._coupled(X, lambda odds: np.exp(couple_odds(odds)))
+        return self._coupled(X, couple_least_squares)
 
     @lazily
     @from_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities."""
-        odds = self._log_odds(X)
         if self.coupling == "odds":
-            return couple_odds(odds)
+            return self._coupled(X, couple_odds)
         with np.errstate(divide="ignore"):
-            return np.log(couple_least_squares(odds))
+            return np.log(self._coupled(X, couple_least_squares))
 
     @lazily
     @from_one_state
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or for two classes the log-odds (n,) of the second, used by ``predict``."""
         check_is_fitted(self, "estimators_")
-        return self._log_odds(X)[:, 1, 0] if len(self.classes_) == 2 else self.predict_proba(X)
+        return self._coupled(X, lambda odds: odds[:, 1, 0]) if len(self.classes_) == 2 else self.predict_proba(X)
 
     def __sklearn_tags__(self) -> Any:
         tags, base = super().__sklearn_tags__(), get_tags(self._new())
@@ -222,26 +224,35 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
                 setattr(self, name, known[0])
         return self
 
-    def _log_odds(self, X: Any) -> Array:
-        """log r_ij / r_ji (n, k, k) at rows from any source; zero for a pair without training rows."""
+    def _coupled(self, X: Any, couple: Callable[[Array], Array]) -> Array:
+        """couple(log r_ij / r_ji (b, k, k)) at rows from any source, b at a time."""
         check_is_fitted(self, "estimators_")
         if not outside_memory(X):
             (X,) = indexable(unmasked("X", X))
-            return self._odds_of_pairs(n_rows(X), X)
-        rows = read_blocks(self, X)
-        odds = [self._odds_of_pairs(block.n_rows, HeldRows(block)) for block in rows.blocks()]
-        check_names(self, getattr(rows, "feature_names", None))
-        return np.concatenate(odds)
+            # Without rows, pairs say what they miss.
+            some = [take(X, rows) for rows in cuts(n_rows(X), self._rows_at_once)] or [X]
+            return np.concatenate([couple(self._log_odds(n_rows(part), part)) for part in some])
+        read = read_blocks(self, X)
+        held = (HeldRows(block, block_rows=self._rows_at_once) for block in read.blocks())
+        parts = (part for rows in held for part in rows.blocks())
+        coupled = [couple(self._log_odds(part.n_rows, HeldRows(part))) for part in parts]
+        check_names(self, getattr(read, "feature_names", None))
+        return np.concatenate(coupled)
 
-    def _odds_of_pairs(self, n: int, X: Any) -> Array:
-        """The same at n rows in memory, or of one block."""
-        S = np.zeros((n, len(self.classes_), len(self.classes_)))
+    @property
+    def _rows_at_once(self) -> int:
+        """Rows whose log-odds of all pairs are in memory together."""
+        return max(1, BLOCK_SIZE // len(self.classes_) ** 2)
+
+    def _log_odds(self, n: int, X: Any) -> Array:
+        """log r_ij / r_ji (n, k, k) at n rows in memory, or of one block; zero for pairs without training rows."""
+        S = np.zeros((len(self.classes_), len(self.classes_), n))
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):
                 log_p = log_probabilities(model, _rows_for(model, X, columns))
-                S[:, i, j] = log_p[:, 0] - log_p[:, 1]
-                S[:, j, i] = -S[:, i, j]
-        return S
+                S[i, j] = log_p[:, 0] - log_p[:, 1]
+                S[j, i] = -S[i, j]
+        return S.transpose(2, 0, 1)
 
 
 def _rows_for(model: Any, X: Any, columns: Indices | None) -> Any:
