@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import heading, held, table
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -278,23 +279,30 @@ def connected(args: Any, results: Results) -> list[list[Any]]:
 
 
 def strings_tested(folder: Path, s: int, model: Any, every: int) -> dict[str, float]:
-    """Counts of errors; the insertion penalty is the best one for strings of a training speaker."""
+    """Counts of errors; the insertion penalty is the best one for strings of another speaker whom a model without
+    both of them has not heard.
+    """
     others = [t for t in range(6) if t != s]
-    parts = [training_of(folder, t, every) for t in others]
-    groups = np.repeat(others, [len(labels) for _, labels in parts])
-    model.fit([x for X, _ in parts for x in X], [y for _, labels in parts for y in labels], groups=groups)
-    grammar = {None: [*"0123456789", "pause"]} | {
-        word: [*"0123456789", "pause"] for word in [*"0123456789", "pause"]
-    }
-
-    def errors(X: Any, said: Any, penalty: float) -> Any:
-        heard = [model.decode(x, grammar, insertion_penalty=penalty, silence="pause") for x in X]
-        return word_errors(said, heard)
-
+    heard = fitted(folder, others[1:], clone(model), every)
     tuning = strings_of(folder, others[0], 100)
-    best = max(PENALTIES, key=lambda penalty: errors(*tuning, penalty).accuracy)
-    found = errors(*strings_of(folder, s, s), best)
+    best = max(PENALTIES, key=lambda penalty: string_errors(heard, *tuning, penalty).accuracy)
+    found = string_errors(fitted(folder, others, model, every), *strings_of(folder, s, s), best)
     return vars(found) | {"penalty": best}
+
+
+def fitted(folder: Path, speakers: Sequence[int], model: Any, every: int) -> Any:
+    """A model of digits and pauses of some speakers."""
+    parts = [training_of(folder, t, every) for t in speakers]
+    groups = np.repeat(speakers, [len(labels) for _, labels in parts])
+    return model.fit([x for X, _ in parts for x in X], [y for _, labels in parts for y in labels], groups=groups)
+
+
+def string_errors(model: Any, X: Sequence[Frames], said: Sequence[Sequence[str]], penalty: float) -> Any:
+    """Errors of strings in which digits and pauses follow each other in any order, and end with either."""
+    words = [*"0123456789", "pause"]
+    grammar = dict.fromkeys([None, *words], words)
+    heard = [model.decode(x, grammar, insertion_penalty=penalty, silence="pause") for x in X]
+    return word_errors(said, heard)
 
 
 def repeated(folder: Path, n: int) -> Iterator[tuple[Frames, int]]:
