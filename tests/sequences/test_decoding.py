@@ -156,6 +156,23 @@ def test_a_penalty_makes_words_fewer():
     assert lengths[0] > lengths[-1] == 1
 
 
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_words_of_one_state_are_on_the_best_of_all_paths(penalty, rng):
+    """To stay in a word, or to end it and begin it again: two paths, whose weights do not add up."""
+    chains = [Chain(np.ones(1), np.array([[stay]]), np.array([1.0 - stay])) for stay in (0.5, 0.6)]
+    chain, price = network(chains, follow(None, "ab"), penalty), np.exp(-penalty)
+    for _ in range(20):
+        L = rng.normal(size=(7, 2))
+        best = -np.inf
+        for path in itertools.product(range(2), repeat=7):
+            value = np.log(price / 2) + np.log(chains[path[-1]].end[0]) + L[range(7), path].sum()
+            for i, j in itertools.pairwise(path):
+                again = chains[i].end[0] * price / 2
+                value += np.log(max(chains[i].step[0, 0], again) if i == j else again)
+            best = max(best, value)
+        assert_allclose(best_path(chain, L)[0], best, atol=1e-12)
+
+
 def test_bigrams_are_probabilities_that_favor_what_was_seen():
     grammar = bigrams([["a", "b"], ["a", "b", "b"], ["b"]])
     for after in grammar.values():

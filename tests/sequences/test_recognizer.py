@@ -11,6 +11,7 @@ import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GroupKFold
@@ -99,6 +100,17 @@ def test_joined_words_are_decoded(fitted, new_words):
     assert fitted.decode(X[0], {None: ["up"], "up": [None]}, silence="up") == []
     with pytest.raises(ValueError, match="there is no word 'pause' among the classes"):
         fitted.decode(X[0], silence="pause")
+    with pytest.raises(ValueError, match=r"there is no word \['up', 'down'\]"):
+        fitted.decode(X[0], silence=["up", "down"])
+    with pytest.raises(TypeError, match="the grammar is a list; pass a dict"):
+        fitted.decode(X[0], ["up", "down"])
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "decode", "align", "score"])
+def test_models_that_are_not_fitted_say_so(method, words):
+    given = (words[0], words[1]) if method == "score" else (words[0][0], "up") if method == "align" else words[:1]
+    with pytest.raises(NotFittedError):
+        getattr(model_of(), method)(*given)
 
 
 def test_impossible_sentences_are_refused(fitted):
@@ -124,6 +136,11 @@ def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):
         assert not set(group[held]) & set(np.delete(group, held))
         assert set(np.delete(word, held)) == {0, 1}
     assert len(drawn(word, group, 0.0, rng)) == 0
+    # A large group is held out only if all are large.
+    word, group = np.arange(200) % 2, np.minimum(np.arange(200), 20)
+    for _ in range(20):
+        assert len(drawn(word, group, 0.2, rng)) == 20
+    assert len(drawn(word, np.repeat([0, 1, 2], [90, 60, 50]), 0.2, rng)) == 50
 
 
 def test_slopes_of_overconfident_likelihoods_are_small(rng):
@@ -134,7 +151,69 @@ def test_slopes_of_overconfident_likelihoods_are_small(rng):
     assert_allclose(best_slope(20.0 * logs, word, equal), (slope / 2.0, loss), rtol=1e-3)
     assert slope < 0.3
     assert loss < np.log(2)
-    assert best_slope(0.1 * logs, word, equal)[0] > 0.99
+    assert best_slope(0.1 * logs, word, equal)[0] > 0.95
+
+
+def test_slopes_grow_with_the_number_of_sequences_without_errors():
+    """One right word proves little, a hundred more; likelihoods that differ widely do no harm."""
+    right, equal = np.array([[0.0, -20.0]]), np.log([0.5, 0.5])
+    found = [best_slope(np.repeat(right, n, axis=0), np.zeros(n, dtype=int), equal)[0] for n in (1, 5, 20, 100)]
+    assert_array_equal(found, np.sort(found))
+    sure = 1.0 / (1.0 + np.exp(-20.0 * np.array(found)))
+    assert 0.6 < sure[0] < 0.9
+    assert sure[-1] > 0.99
+    wide = np.repeat([[0.0, -20.0], [0.0, -2000.0]], 10, axis=0)
+    assert best_slope(wide, np.zeros(20, dtype=int), equal)[0] > 0.05
+
+
+def test_probabilities_are_as_sure_as_the_words_are_right():
+    X, y = make_words(340, random_state=0)
+    model = model_of(n_rounds=0).fit(X[:40], y[:40])
+    P = model.predict_proba(X[40:])
+    assert (model.predict(X[40:]) == y[40:]).mean() > 0.97
+    assert P.max(axis=1).mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_words_are_recognized(seed):
+    X, y = make_words(640, random_state=seed)
+    up, down = (np.flatnonzero(y[:400] == word)[:n] for word, n in (("up", 90), ("down", 10)))
+    rows = np.r_[up, down]
+    model = model_of(n_rounds=0).fit([X[i] for i in rows], y[rows])
+    new = [X[i] for i in range(400, 640) if y[i] == "down"]
+    assert (model.predict(new) == "down").mean() > 0.9
+
+
+def test_constant_features_change_nothing(rng, new_words):
+    """A constant has no variance, in any unit."""
+    X, y = [x + rng.normal(size=x.shape) for x in new_words[0]], new_words[1]
+    longer = [np.column_stack([np.full(len(x), 7.3), x, np.zeros(len(x))]) for x in X]
+    mixtures = model_of("mixtures", n_mixtures=2)
+    plain, more = clone(mixtures).fit(X, y), clone(mixtures).fit(longer, y)
+    for a, b, word in zip(X, longer, y):
+        assert_array_equal(plain.align(a, word), more.align(b, word))
+    assert_allclose(more.predict_proba(longer), plain.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
+def test_features_that_are_constant_in_each_word_tell_words_apart_in_any_unit(scale, rng):
+    y = np.repeat([0, 1], 10)
+    X = [np.column_stack([rng.normal(size=12), np.full(12, scale * label)]) for label in y]
+    assert model_of("mixtures", n_states=2).fit(X, y).score(X, y) == 1.0
+
+
+def test_frames_that_never_change_are_words_without_information():
+    model = model_of("mixtures", n_states=2, held_out=0).fit([np.ones((6, 2))] * 4, [0, 0, 0, 1])
+    assert_allclose(model.predict_proba([np.ones((6, 2))]), [[0.75, 0.25]], atol=0.02)
+
+
+def test_dates_are_words(words):
+    dates = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="datetime64[ns]")
+    label = dates[np.unique(words[1], return_inverse=True)[1]]
+    model = model_of(n_rounds=0).fit(words[0], label)
+    found = model.decode(np.concatenate(words[0][:3]), insertion_penalty=1.0)
+    assert_array_equal(found, label[:3])
+    assert model.decode(words[0][0], {None: [label[0]], label[0]: [None]}, silence=label[0]) == []
 
 
 class Recorder(LinearDiscriminantAnalysis):

@@ -16,7 +16,7 @@ from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures, ba
 from mercer.sequences.hmm import baum_welch, best_path, log_likelihood
 from mercer.types import Array, Indices
 
-# Variances are at least this share of the variance of all frames of a word.
+# Variances are at least this share of the variance of all frames.
 LEAST_VARIANCE = 1e-3
 # Frames of a word from which its mixtures are learned: a mixture has few parameters.
 MOST_FRAMES = 50_000
@@ -111,12 +111,14 @@ def mixture_models(
     rng: np.random.Generator,
 ) -> WordModels:
     """Hidden Markov models with Gaussian mixtures, one for each word; chains from their best paths."""
-    found = []
-    for w in range(len(states.sizes)):
-        own = _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]), rng)
-        found.append(_fit_mixtures(own, states.limits(w), n_mixtures, n_iter, rng))
+    words = range(len(states.sizes))
+    some = [
+        _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]), rng) for w in words
+    ]
+    least = _least_variances(some)
+    found = [_fit_mixtures(some[w], states.limits(w), n_mixtures, n_iter, least, rng) for w in words]
     emissions = MixtureEmissions(tuple(found))
-    uncounted = tuple(counted([], states.limits(w)) for w in range(len(states.sizes)))
+    uncounted = tuple(counted([], states.limits(w)) for w in words)
     paths = WordModels(states, uncounted, emissions).align(sequences, word)
     return WordModels(states, states.chains(paths, word), emissions)
 
@@ -137,28 +139,47 @@ def _few(sequences: list[Array], rng: np.random.Generator) -> list[Array]:
     return [sequences[i] for i in np.sort(rng.permutation(len(sequences))[:n])]
 
 
+def _least_variances(words: Sequence[Sequence[Array]]) -> Array:
+    """The least variances (d,) of features, from frames of all words; zero for those that are constant."""
+    X = np.concatenate([in_double(each) for own in words for each in own])
+    return np.where(np.ptp(X, axis=0) > 0.0, LEAST_VARIANCE * (X - X.mean(axis=0)).var(axis=0), 0.0)
+
+
 def _fit_mixtures(
-    sequences: Sequence[Array], limits: Chain, n_mixtures: int, n_iter: int, rng: np.random.Generator
+    sequences: Sequence[Array],
+    limits: Chain,
+    n_mixtures: int,
+    n_iter: int,
+    least: Array,
+    rng: np.random.Generator,
 ) -> Mixtures:
     """Mixtures of the states of a word, from an equal division of its sequences.
 
-    Around the mean of its frames, where sums of squares keep their digits.
+    Around the mean of its frames, where sums of squares keep their digits. Features without a least variance are
+    constant in all words: they get one variance in all states, which says nothing.
     """
     k, X = len(limits.start), in_double(np.concatenate(sequences))
-    middle = X.mean(axis=0)
-    X = X - middle
+    middle, varies = X.mean(axis=0), least > 0.0
+    if not varies.any():
+        return Mixtures(np.ones((k, 1)), np.tile(middle, (k, 1, 1)), np.ones((k, 1, len(middle))))
+    X, least = (X - middle)[:, varies], least[varies]
     state = np.concatenate([divided(len(each), k) for each in sequences])
-    parts = [X[state == i] for i in range(k)]
-    M = min(n_mixtures, *(len(np.unique(part, axis=0)) for part in parts))
-    means = np.stack([_means(part, M, rng) for part in parts])
-    least = LEAST_VARIANCE * np.maximum(X.var(axis=0), np.finfo(np.float64).tiny)
-    least = np.where(X.var(axis=0) > 0.0, least, 1.0)
-    spread = np.stack([np.maximum(part.var(axis=0), least) for part in parts])
-    variances = np.repeat(spread[:, None, :], M, axis=1)
+    first = _first_mixtures([X[state == i] for i in range(k)], n_mixtures, least, rng)
     lengths = np.array([len(each) for each in sequences])
-    weights = np.full((k, M), 1.0 / M)
-    weights, means, variances = baum_welch(X, lengths, limits, weights, means, variances, n_iter=n_iter)
-    return Mixtures(weights, means + middle, variances)
+    found = baum_welch(X, lengths, limits, first, least=least, n_iter=n_iter)
+    means = np.tile(middle, (*found.weights.shape, 1))
+    variances = np.ones(means.shape)
+    means[..., varies] += found.means
+    variances[..., varies] = found.variances
+    return Mixtures(found.weights, means, variances)
+
+
+def _first_mixtures(parts: Sequence[Array], most: int, least: Array, rng: np.random.Generator) -> Mixtures:
+    """For each state, from its part of the frames: equal weights, means of clusters, the variances of the part."""
+    M = min(most, *(len(np.unique(part, axis=0)) for part in parts))
+    means = np.stack([_means(part, M, rng) for part in parts])
+    spread = np.stack([np.maximum(part.var(axis=0), least) for part in parts])
+    return Mixtures(np.full((len(parts), M), 1.0 / M), means, np.repeat(spread[:, None, :], M, axis=1))
 
 
 def _means(X: Array, M: int, rng: np.random.Generator) -> Array:

@@ -53,6 +53,10 @@ def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array,
     k = len(words)
     if grammar is None:
         return np.full(k, 1.0 / k), np.full((k, k), 1.0 / k), np.ones(k)
+    if not isinstance(grammar, Mapping):
+        raise TypeError(
+            f"the grammar is a {type(grammar).__name__}; pass a dict of the words that may follow each word"
+        )
     weighted = {before: _weights(before, after) for before, after in grammar.items()}
     number = {word: i for i, word in enumerate(words)}
     unknown = {word for word in _mentioned(weighted) if word is not None and word not in number}
@@ -80,9 +84,11 @@ def network(chains: Sequence[Chain], grammar: tuple[Array, Array, Array], penalt
         own = slice(first[i], first[i + 1])
         whole.start[own] = price * start[i] * chain.start
         whole.end[own] = end[i] * chain.end
-        whole.step[own, own] += chain.step
+        whole.step[own, own] = chain.step
         for j, other in enumerate(chains):
-            whole.step[own, first[j] : first[j + 1]] += price * after[i, j] * np.outer(chain.end, other.start)
+            # Within a word or to its beginning: the better of the two.
+            step = whole.step[own, first[j] : first[j + 1]]
+            np.maximum(step, price * after[i, j] * np.outer(chain.end, other.start), out=step)
     return whole
 
 

@@ -30,27 +30,27 @@ def log_likelihood(chain: Chain, emissions: Array) -> float:
 
 
 def baum_welch(
-    X: Array, lengths: Indices, limits: Chain, weights: Array, means: Array, variances: Array, *, n_iter: int
-) -> tuple[Array, Array, Array]:
-    """Weights (k, M), means and variances (k, M, d) of mixtures in k states, from those given, by Baum-Welch.
+    X: Array, lengths: Indices, limits: Chain, first: Mixtures, *, least: Array, n_iter: int
+) -> Mixtures:
+    """Mixtures in k states, from the first ones, by Baum-Welch; ``least`` (d,) are the least variances.
 
     Each component gets a frame more at its first mean, and five more with its first variances, each allowed step
-    counts once more: no component is lost, and no variance vanishes.
+    counts once more: no component is lost.
     """
     _, mixtures = _classes()
-    k, M = weights.shape
+    k, M = first.weights.shape
     model = mixtures(k, M, n_iter=n_iter, tol=1e-3 * len(X), init_params="", covariance_type="diag")
     model.monitor_ = _quiet(model.monitor_)
     model.log_end = _log(limits.end)
     model.startprob_ = limits.start / limits.start.sum()
     model.transmat_ = limits.step / limits.step.sum(axis=1, keepdims=True)
     model.startprob_prior, model.transmat_prior = 2.0, 2.0
-    model.weights_, model.means_, model.covars_ = weights, means, variances
-    model.weights_prior, model.means_prior, model.means_weight = 2.0, means, 1.0
+    model.weights_, model.means_, model.covars_, model.least = first.weights, first.means, first.variances, least
+    model.weights_prior, model.means_prior, model.means_weight = 2.0, first.means, 1.0
     # The mode with (a - 3) / 2 and a v / 2 is (sum of squares + a v) / (frames + a).
-    model.covars_prior, model.covars_weight = (PSEUDO - 3.0) / 2.0, 0.5 * PSEUDO * variances
+    model.covars_prior, model.covars_weight = (PSEUDO - 3.0) / 2.0, 0.5 * PSEUDO * first.variances
     model.fit(X, lengths)
-    return model.weights_, model.means_, model.covars_
+    return Mixtures(model.weights_, model.means_, model.covars_)
 
 
 # Frames of its first variances that each component gets.
@@ -85,6 +85,8 @@ def _classes() -> tuple[Any, Any]:
     class EndedMixtures(GMMHMM):
         """All components of all states at once, which takes a tenth of the time of one state after another."""
 
+        least: Any = 0.0
+
         def _init(self, X: Array, lengths: Indices | None = None) -> None:
             """All parameters are given: hmmlearn would cluster the frames nevertheless, in half of all time."""
             self.n_features = X.shape[1]
@@ -111,6 +113,10 @@ def _classes() -> tuple[Any, Any]:
             stats["m_n"] += sums
             stats["c_n"] += (flat.T @ X**2).reshape(k, M, -1) - 2.0 * self.means_ * sums
             stats["c_n"] += self.means_**2 * parts.sum(axis=0)[:, :, None]
+
+        def _do_mstep(self, stats: Any) -> None:
+            super()._do_mstep(stats)
+            np.maximum(self.covars_, self.least, out=self.covars_)
 
     return GivenEmissions, EndedMixtures
 

@@ -77,8 +77,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         Chains and emissions. ``models_.emissions.classifier`` is the fitted classifier of states, which are
         numbered word by word.
     slope_ : float
-        Factor of log-likelihoods, with the least log-loss of held-out sequences: neighboring frames are strongly
-        correlated, and count as independent.
+        Factor of log-likelihoods: neighboring frames are strongly correlated, and count as independent. Factors
+        up to one vote, each with the likelihood of the words of held-out sequences; it is the one whose
+        probabilities are nearest to the mean.
     held_out_losses_ : tuple of float
         Log-loss of held-out sequences, round by round, up to the first that raises it.
 
@@ -179,7 +180,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     @from_one_state
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
         """The likeliest word of each sequence (n,)."""
-        return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+        best = self.decision_function(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     @from_one_state
     def predict_proba(self, X: Sequence[ArrayLike]) -> Array:
@@ -253,13 +255,15 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
-        chain = network(self.models_.chains, follow(grammar, self.classes_.tolist()), penalty)
+        # Dates of numpy would become numbers.
+        labels = list(self.classes_) if self.classes_.dtype.kind == "M" else self.classes_.tolist()
+        chain = network(self.models_.chains, follow(grammar, labels), penalty)
         value, path = best_path(chain, self.emissions(X))
         if not np.isfinite(value):
             raise ValueError(
-                f"no sentence of the grammar fits into {len(path)} frames; pass more frames or another grammar"
+                f"no sentence fits into {len(path)} frames: each word needs as many as it has states, at least "
+                f"{self.states_.min()}; pass more frames, or another grammar"
             )
-        labels = self.classes_.tolist()
         states, forward = self.models_.states, self.models_.states.topology == "left_right"
         found = [(labels[w], t) for w, t in words_along(path, states.sizes, forward=forward)]
         return [(word, t) for word, t in found if word != silence]
@@ -296,7 +300,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return checked_sequences(X, width=self.n_features_in_)
 
     def _number(self, word: Any) -> int:
-        found = np.flatnonzero(self.classes_ == word)
-        if len(found) == 0:
+        known = self.classes_ == word if np.ndim(word) == 0 else np.zeros(1, dtype=bool)
+        if not known.any():
             raise ValueError(f"there is no word {word!r} among the classes {self.classes_.tolist()}")
-        return int(found[0])
+        return int(known.argmax())

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from mercer.sequences.alignment import States, WordModels
 from mercer.sequences.emissions import fit_discriminant
 from mercer.types import Array, Indices
 
-# Slopes of log-likelihoods that are tried, as powers of e.
-SLOPES = (-8.0, 0.0)
+# Slopes of log-likelihoods that vote.
+N_SLOPES = 101
 
 
 @dataclass(frozen=True)
@@ -102,32 +102,46 @@ def calibrated(data: Labeled, fit: Callable[[Labeled], WordModels], *, held_out:
 
 
 def drawn(word: Indices, group: Indices, share: float, rng: np.random.Generator) -> Indices:
-    """About this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
+    """At most this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
 
-    At least one group, if there is one that can be left out; none if the share is zero.
+    If all groups that can be left out are larger, the smallest of them; none if the share is zero.
     """
     left, chosen = np.bincount(word), np.zeros(len(word), dtype=bool)
-    for g in rng.permutation(np.unique(group)):
-        own = np.bincount(word[group == g], minlength=len(left))
-        little = chosen.sum() + own.sum() <= share * len(word) or (share > 0.0 and not chosen.any())
-        if little and (left - own > 0).all():
-            left, chosen = left - own, chosen | (group == g)
+    order = rng.permutation(np.unique(group))
+    sizes = np.array([np.count_nonzero(group == g) for g in order])
+
+    def can_leave(g: int) -> bool:
+        return bool((left - np.bincount(word[group == g], minlength=len(left)) > 0).all())
+
+    for g, size in zip(order, sizes):
+        if chosen.sum() + size <= share * len(word) and can_leave(g):
+            left, chosen = left - np.bincount(word[group == g], minlength=len(left)), chosen | (group == g)
+    if share > 0.0 and not chosen.any():
+        smallest = [g for g in order[np.argsort(sizes, kind="stable")] if can_leave(g)]
+        chosen = group == smallest[0] if smallest else chosen
     return np.flatnonzero(chosen)
 
 
 def best_slope(logs: Array, word: Indices, log_prior: Array) -> tuple[float, float]:
-    """The slope, at most one, of log-likelihoods (n, words) with the least log-loss of words, and that loss.
+    """A slope, at most one, of log-likelihoods (n, words) for the probabilities of words, and their log-loss.
 
-    Neighboring frames are strongly correlated, and models count them as independent, so that it is below one. Two
-    more sequences are taken as wrong: few held-out sequences without errors do not prove that there are none.
+    Neighboring frames are strongly correlated, and models count them as independent, so that it is below one. Few
+    sequences without errors leave many slopes possible, the largest most likely. So all of them vote, with weights
+    that are their likelihoods: the slope is the one whose probabilities are nearest to the mean of all.
     """
     n, k = logs.shape
-    wrong = 2.0 / (n + 2.0)
-    target = np.full((n, k), wrong / (k - 1))
-    target[np.arange(n), word] = 1.0 - wrong
+    # From a slope at which likelihoods hardly matter, as powers of e.
+    low = -np.log(float(np.ptp(logs, axis=1).max(initial=1.0))) - 2.0
+    powers = np.linspace(low, 0.0, N_SLOPES)
+
+    def log_p(power: float) -> Array:
+        return np.asarray(log_softmax(np.exp(power) * logs + log_prior, axis=1))
 
     def loss(power: float) -> float:
-        return -float((target * log_softmax(np.exp(power) * logs + log_prior, axis=1)).mean(axis=0).sum())
+        return -float(log_p(power)[np.arange(n), word].sum())
 
-    found = minimize_scalar(loss, bounds=SLOPES, method="bounded")
-    return float(np.exp(found.x)), float(found.fun)
+    mean = np.zeros((n, k))
+    for power, share in zip(powers, softmax([-loss(power) for power in powers])):
+        mean += share * np.exp(log_p(power))
+    found = minimize_scalar(lambda power: -float((mean * log_p(power)).sum()), bounds=(low, 0.0), method="bounded")
+    return float(np.exp(found.x)), loss(found.x) / n
