@@ -24,7 +24,15 @@ from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClass
 from mercer.datasets import make_words
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.sequences import HiddenMarkovClassifier, alignment, emissions, frames, hmm, read_sequences
+from mercer.sequences import (
+    HiddenMarkovClassifier,
+    alignment,
+    emissions,
+    frames,
+    hmm,
+    read_sequences,
+    recognizer,
+)
 from mercer.sequences.emissions import Mixtures, batches, folds
 from mercer.sequences.frames import stacked
 from mercer.sequences.training import best_slope, drawn
@@ -126,6 +134,23 @@ def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
     without = model_of(held_out=0, n_rounds=1).fit(*words)
     assert without.slope_ == 1.0
     assert without.held_out_losses_ == ()
+
+
+def test_the_default_chooses_its_kernel_once(words, monkeypatch):
+    asked = []
+
+    class Spy(KernelFisherClassifier):
+        def fit(self, X, y=None, **choices):
+            asked.append(self.kernel)
+            return super().fit(X, y, **choices)
+
+    monkeypatch.setattr(recognizer, "KernelFisherClassifier", Spy)
+    monkeypatch.setattr(recognizer, "CENTERS", 20)
+    model = model_of(None, n_rounds=1).fit(words[0][:30], words[1][:30])
+    assert len(asked) == 3
+    assert isinstance(asked[0], str)
+    gamma = model.models_.emissions.classifier.kernel_.gamma
+    assert [kernel.gamma for kernel in asked[1:]] == [gamma] * 2
 
 
 def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):

@@ -44,9 +44,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Parameters
     ----------
     estimator : classifier with predict_proba, "mixtures" or None, default=None
-        The classifier of states; None is ``KernelFisherClassifier(centers=300)``, one fit for all states. The
-        thesis has one for each pair of states: ``PairwiseClassifier(SparseFisherClassifier())``. "mixtures": none;
-        the Gaussian mixtures of the first alignment are the model.
+        The classifier of states; None is ``KernelFisherClassifier(centers=300)``, one fit for all states, whose
+        kernel is chosen in the first round. The thesis has one for each pair of states:
+        ``PairwiseClassifier(SparseFisherClassifier())``. "mixtures": none; the Gaussian mixtures of the first
+        alignment are the model.
     n_states : int, default=5
         States of each word; a word whose longest sequence is shorter has as many as that has frames.
     topology : {"left_right", "ergodic"}, default="left_right"
@@ -279,9 +280,15 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         if isinstance(self.estimator, str):
             return calibrated(data, mixtures, held_out=held)
-        default = KernelFisherClassifier(centers=CENTERS, random_state=seed)
-        estimator = default if self.estimator is None else self.estimator
-        fit = discriminant_fit(lambda: clone(estimator), states, self.context, seed)
+
+        def new(before: Any) -> Any:
+            if self.estimator is not None:
+                return clone(self.estimator)
+            # Alignments change little from round to round: the kernel is chosen once.
+            kernel = {} if before is None else {"kernel": before.kernel_}
+            return KernelFisherClassifier(**kernel, centers=CENTERS, random_state=seed)
+
+        fit = discriminant_fit(new, states, self.context, seed)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
 
     def _check_parameters(self) -> None:

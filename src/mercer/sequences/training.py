@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from mercer.sequences.alignment import States, WordModels
-from mercer.sequences.emissions import fit_discriminant
+from mercer.sequences.emissions import DiscriminantEmissions, fit_discriminant
 from mercer.types import Array, Indices
 
 # Slopes of log-likelihoods that vote.
@@ -47,16 +47,18 @@ class Trained:
     losses: tuple[float, ...]
 
 
-# Models of words from sequences with given paths.
-Fit = Callable[[Labeled, Sequence[Indices]], WordModels]
+# Models of words from sequences with given paths, and from the models of the round before.
+Fit = Callable[[Labeled, Sequence[Indices], WordModels | None], WordModels]
 
 
-def discriminant_fit(new: Callable[[], Any], states: States, context: int, seed: int) -> Fit:
-    """How models are made from paths: a new classifier of all states, and chains."""
+def discriminant_fit(new: Callable[[Any], Any], states: States, context: int, seed: int) -> Fit:
+    """How models are made from paths: a new classifier of all states, which may know the last, and chains."""
 
-    def fit(data: Labeled, paths: Sequence[Indices]) -> WordModels:
+    def fit(data: Labeled, paths: Sequence[Indices], before: WordModels | None) -> WordModels:
         frames = data.sequences, paths, data.group
-        emissions = fit_discriminant(new(), *frames, n_states=states.total, context=context, seed=seed)
+        known = before.emissions if before is not None else None
+        classifier = new(known.classifier if isinstance(known, DiscriminantEmissions) else None)
+        emissions = fit_discriminant(classifier, *frames, n_states=states.total, context=context, seed=seed)
         return WordModels(states, states.chains(paths, data.word), emissions)
 
     return fit
@@ -74,14 +76,12 @@ def train(
     known, new = data.part(kept), data.part(held_out)
     paths = first(known).align(data.sequences, data.word)
     if len(held_out) == 0:
-        models = fit(data, paths)
-        for _ in range(n_rounds):
-            models = fit(data, models.align(data.sequences, data.word))
-        return Trained(models, 1.0, ())
+        return Trained(_all_rounds(data, paths, fit, n_rounds), 1.0, ())
+    models: WordModels | None = None
     losses: list[float] = []
     best, slope = paths, 1.0
     for _ in range(n_rounds + 1):
-        models = fit(known, [paths[i] for i in kept])
+        models = fit(known, [paths[i] for i in kept], models)
         found, loss = best_slope(models.log_likelihoods(new.sequences), new.word, known.log_prior)
         losses.append(loss)
         if loss > min(losses):
@@ -89,7 +89,15 @@ def train(
         best, slope = paths, found
         if len(losses) <= n_rounds:
             paths = models.align(data.sequences, data.word)
-    return Trained(fit(data, best), slope, tuple(losses))
+    return Trained(fit(data, best, models), slope, tuple(losses))
+
+
+def _all_rounds(data: Labeled, paths: Sequence[Indices], fit: Fit, n_rounds: int) -> WordModels:
+    """Models on the first alignment and on new ones, without a comparison."""
+    models = fit(data, paths, None)
+    for _ in range(n_rounds):
+        models = fit(data, models.align(data.sequences, data.word), models)
+    return models
 
 
 def calibrated(data: Labeled, fit: Callable[[Labeled], WordModels], *, held_out: Indices) -> Trained:
