@@ -86,17 +86,17 @@ def narrow(d: int) -> RBF:
     return RBF(gamma=1.0 / d)
 
 
-def models(d: int, centers: int) -> dict[str, Callable[[], Any]]:
+def models(d: int, centers: int, states: Any = STATES) -> dict[str, Callable[[], Any]]:
     """Models by name, for frames of d features."""
     near = (2 * CONTEXT + 1) * d
 
     def mixtures(n: int) -> Callable[[], Any]:
         return lambda: HiddenMarkovClassifier(
-            "mixtures", n_states=STATES, n_mixtures=n, held_out=0, random_state=0
+            "mixtures", n_states=states, n_mixtures=n, held_out=0, random_state=0
         )
 
     def hybrid(estimator: Any, context: int = CONTEXT, rounds: int = 0) -> Callable[[], Any]:
-        choices = {"n_states": STATES, "n_mixtures": 4, "n_rounds": rounds, "held_out": 0}
+        choices = {"n_states": states, "n_mixtures": 4, "n_rounds": rounds, "held_out": 0}
         return lambda: HiddenMarkovClassifier(estimator, context=context, random_state=0, **choices)
 
     def fisher(width: Any, alpha: Any) -> Any:
@@ -249,22 +249,22 @@ def loudness(data: dict[str, Any], own: Any) -> float:
 
 @cache
 def training_of(folder: Path, s: int, every: int) -> tuple[list[Frames], list[str]]:
-    """Noisy recordings of a speaker with a pause before and after, cut into the digit and frames of pauses."""
+    """Noisy recordings of a speaker with a pause before and after, cut into the digit and the pauses."""
     data, rng = digits(folder), np.random.default_rng(s)
     own = np.flatnonzero((data["speaker"] == s) & (data["index"] % every == every - 1))
     level, frames, labels = loudness(data, own), [], []
     for i in own:
         around = np.zeros(1200)
         X = speech_frames(noisy(rng, np.concatenate([around, data["signal"][i], around]), level), 8000)
-        frames += [X[13:-13], *(X[t : t + 1] for t in (2, 6, -7, -3))]
-        labels += [str(data["digit"][i]), *["pause"] * 4]
+        frames += [X[13:-13], X[1:12], X[-12:-1]]
+        labels += [str(data["digit"][i]), "pause", "pause"]
     return standardize(frames, np.zeros(len(frames))), labels
 
 
 def connected(args: Any, results: Results) -> list[list[Any]]:
     """Word accuracy of connected digits of speakers left out."""
     rows = []
-    for name, new in models(39, args.centers).items():
+    for name, new in models(39, args.centers, {"pause": 1}).items():
         if name not in (args.models or ("mixtures 4", "mixtures 8", "all states", "all states, no context")):
             continue
         found = []

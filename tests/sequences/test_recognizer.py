@@ -89,6 +89,15 @@ def test_paths_visit_the_states_in_order(fitted, new_words):
     assert len(path) == len(new_words[0][0])
 
 
+def test_words_may_have_their_own_numbers_of_states(words):
+    model = model_of(n_states={"up": 1, "turn": 2}, n_rounds=0).fit(*words)
+    assert dict(zip(model.classes_.tolist(), model.states_.tolist())) == {"down": 5, "turn": 2, "up": 1}
+    with pytest.raises(ValueError, match="there is no word 'left' among the classes"):
+        model_of(n_states={"left": 1}).fit(*words)
+    with pytest.raises(ValueError, match="n_states of 'up'"):
+        model_of(n_states={"up": 0}).fit(*words)
+
+
 def test_paths_find_the_sounds():
     # Without noise and overlap the sounds of "up" are told apart by their rings.
     X, y = make_words(60, noise=0.01, random_state=2)

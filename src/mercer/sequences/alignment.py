@@ -30,11 +30,10 @@ class States:
     topology: str
 
     @classmethod
-    def of(cls, sequences: Sequence[Array], word: Indices, most: int, topology: str) -> "States":
-        """At most ``most`` states for each word, and no more than frames in its longest sequence."""
+    def of(cls, sequences: Sequence[Array], word: Indices, most: Sequence[int], topology: str) -> "States":
+        """At most so many states for each word, and no more than frames in its longest sequence."""
         lengths = np.array([len(X) for X in sequences])
-        longest = [int(lengths[word == w].max()) for w in range(int(word.max()) + 1)]
-        return cls(tuple(min(most, T) for T in longest), topology)
+        return cls(tuple(min(n, int(lengths[word == w].max())) for w, n in enumerate(most)), topology)
 
     @property
     def total(self) -> int:

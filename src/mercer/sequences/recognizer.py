@@ -1,6 +1,6 @@
 """A classifier of sequences: hidden Markov models whose emissions are discriminants."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -21,8 +21,8 @@ from mercer.sequences.reading import checked_sequences, one_sequence, read_group
 from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
 from mercer.types import Array, Indices
 
-# Centers of the discriminant of all states, if none is given.
-CENTERS = 300
+# Centers of the discriminant of all states, and states of words, if none are given.
+CENTERS, STATES = 300, 5
 
 
 class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -48,8 +48,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         kernel is chosen in the first round. The thesis has one for each pair of states:
         ``PairwiseClassifier(SparseFisherClassifier())``. "mixtures": none; the Gaussian mixtures of the first
         alignment are the model.
-    n_states : int, default=5
-        States of each word; a word whose longest sequence is shorter has as many as that has frames.
+    n_states : int or dict, default=5
+        States of each word, or a dict of those of some words, such as ``{"pause": 1}``; others have 5. A word
+        whose longest sequence is shorter has as many as that has frames.
     topology : {"left_right", "ergodic"}, default="left_right"
         Paths go from the first state to the last and skip none, or from any state to any other.
     n_mixtures : int, default=2
@@ -124,7 +125,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self,
         estimator: Any = None,
         *,
-        n_states: int = 5,
+        n_states: int | Mapping[Any, int] = STATES,
         topology: str = "left_right",
         n_mixtures: int = 2,
         n_iter: int = 5,
@@ -176,7 +177,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def decision_function(self, X: Sequence[ArrayLike]) -> Array:
         """slope log p(X | word) + log P(word) (n, n_classes), up to a constant of each sequence; two words too."""
         check_is_fitted(self)
-        return self.models_.log_posteriors(self._read(X), self.slope_, self.priors_)
+        return self.models_.log_posteriors(
+            checked_sequences(X, width=self.n_features_in_), self.slope_, self.priors_
+        )
 
     @from_one_state
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
@@ -256,8 +259,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
-        # Dates of numpy would become numbers.
-        labels = list(self.classes_) if self.classes_.dtype.kind == "M" else self.classes_.tolist()
+        labels = self._labels
         chain = network(self.models_.chains, follow(grammar, labels), penalty)
         value, path = best_path(chain, self.emissions(X))
         if not np.isfinite(value):
@@ -270,7 +272,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return [(word, t) for word, t in found if word != silence]
 
     def _train(self, data: Labeled, rng: np.random.Generator) -> Trained:
-        states = States.of(data.sequences, data.word, self.n_states, self.topology)
+        states = States.of(data.sequences, data.word, self._most_states(), self.topology)
         held = drawn(data.word, data.group, self.held_out, rng)
         seed = int(rng.integers(2**31))
 
@@ -292,7 +294,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
 
     def _check_parameters(self) -> None:
-        for name in ("n_states", "n_mixtures", "n_iter"):
+        for name in ("n_mixtures", "n_iter"):
             count(name, getattr(self, name))
         for name in ("context", "n_rounds"):
             gate.whole(name, getattr(self, name), "an integer of at least 0", least=0)
@@ -303,11 +305,22 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 
-    def _read(self, X: Any) -> list[Array]:
-        return checked_sequences(X, width=self.n_features_in_)
+    def _most_states(self) -> list[int]:
+        """The number of states of each word, if its sequences are long enough."""
+        if not isinstance(self.n_states, Mapping):
+            return [count("n_states", self.n_states)] * len(self.classes_)
+        for word, n in self.n_states.items():
+            self._number(word)
+            count(f"n_states of {word!r}", n)
+        return [self.n_states.get(word, STATES) for word in self._labels]
+
+    @property
+    def _labels(self) -> list[Any]:
+        """The words; dates of numpy would become numbers in a list of Python's objects."""
+        return list(self.classes_) if self.classes_.dtype.kind == "M" else self.classes_.tolist()
 
     def _number(self, word: Any) -> int:
         known = self.classes_ == word if np.ndim(word) == 0 else np.zeros(1, dtype=bool)
         if not known.any():
-            raise ValueError(f"there is no word {word!r} among the classes {self.classes_.tolist()}")
+            raise ValueError(f"there is no word {word!r} among the classes {self._labels}")
         return int(known.argmax())
