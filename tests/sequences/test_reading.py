@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from mercer.datasets import make_words
@@ -227,6 +228,7 @@ def test_series_and_arrays_of_sequences_are_lists_of_them(words, fitted):
         ({0: np.ones((4, 2))}, r"X is of type dict; .*list\(X.values\(\)\)"),
         ((x for x in [np.ones((4, 2))]), r"X is of type generator; .*list\(X\)"),
         (pd.DataFrame(np.ones((4, 2))), r"X is one DataFrame of frames; .*\[X\]"),
+        ([sparse.csr_array(np.eye(2))], r"sequence 0 is a sparse csr_array; .*X.toarray\(\)"),
         ([], "there are no sequences"),
         ([np.ones((4, 2)), 1e154 * np.ones((4, 2))], r"sequence 1 has values up to 1.0e\+154; .*standardize the"),
         ([np.ones((4, 2)), np.diag([1.0, -1e101])], r"sequence 1 has values up to 1.0e\+101"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer import gate
 from mercer.rows.base import Block
 from mercer.rows.parquet import ParquetRows
-from mercer.rows.table import column_names, in_double, in_single, is_frame
+from mercer.rows.table import column_names, in_double, in_single, is_frame, is_sparse
 from mercer.types import Array, Indices
 
 # Frames are not larger: squares of them, and sums of squares, are finite.
@@ -292,6 +292,8 @@ def _check_shape(name: str, X: Any) -> None:
         raise ValueError(f"frames of {name} differ in length; pass frames as (T, d)") from problem
     if len(shape) == 0:
         raise ValueError(f"{name} is {gate.shown(X)}, of type {type(X).__name__}; pass an array of frames (T, d)")
+    if is_sparse(X):
+        raise ValueError(f"{name} is a sparse {type(X).__name__}; pass an array of frames (T, d): X.toarray()")
     if 0 in shape:
         raise ValueError(f"{name} has shape {shape}; pass at least one row of at least one number, as (T, d)")
     if len(shape) != 2:
