@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.fft import dct
 
 from mercer.sequences import differences, mel_cepstra, mel_powers, speech_frames, standardize
@@ -80,6 +80,58 @@ def test_groups_are_standardized_by_themselves(rng):
     assert_allclose(standardize([np.ones((4, 2))])[0], 0.0)
 
 
+@pytest.mark.parametrize(
+    ("place", "spread"), [(0.0, 1e160), (0.0, 1e-200), (0.0, 1e307), (0.0, 1e-300), (1e13, 1.0), (-1e13, 1.0)]
+)
+def test_columns_that_vary_are_standardized_whatever_their_size(rng, place, spread):
+    Z = rng.normal(size=(1000, 2))
+    (found,) = standardize([place + spread * Z])
+    assert_allclose(found.mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(found.std(axis=0), 1.0)
+    # Beside 1e13, values are rounded to 1/512.
+    assert_allclose(found, (Z - Z.mean(axis=0)) / Z.std(axis=0), rtol=1e-9, atol=0.002 if place else 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_that_are_constant_up_to_rounding_become_zero(dtype):
+    value = dtype(0.1)
+    rounded = np.where(np.arange(99) % 2, value, np.nextafter(value, dtype(1)))
+    (found,) = standardize([np.column_stack([np.full(99, value), rounded, np.zeros(99, dtype)])])
+    assert_array_equal(found, 0.0)
+    assert found.dtype == np.float64
+
+
+def test_groups_may_come_in_any_order(rng):
+    X = [rng.normal(size=(n, 2)) for n in (3, 5, 4, 6)]
+    mixed, sorted_ = standardize(X, [1, 0, 1, 0]), standardize([X[i] for i in (1, 3, 0, 2)], [0, 0, 1, 1])
+    for i, j in enumerate((2, 0, 3, 1)):
+        assert_array_equal(mixed[i], sorted_[j])
+
+
+def test_what_cannot_be_standardized_is_refused():
+    X = [np.ones((4, 2)), np.zeros((3, 2))]
+    with pytest.raises(ValueError, match=r"one ndarray of frames; pass a list of sequences.*\[X\]"):
+        standardize(X[0])
+    with pytest.raises(ValueError, match=r"type int .* and str"):
+        standardize(X, [1, "1"])
+    with pytest.raises(ValueError, match="groups contains NaN"):
+        standardize(X, [np.nan, np.nan])
+    with pytest.raises(ValueError, match="groups has 1 masked"):
+        standardize(X, np.ma.array([0, 0], mask=[False, True]))
+
+
+@pytest.mark.parametrize("function", [mel_cepstra, mel_powers, speech_frames])
+def test_signals_that_have_no_power_in_float64_are_refused(function, sound):
+    with pytest.raises(ValueError, match=r"signal has values up to .*e\+200; .*divide it by a constant"):
+        function(1e200 * sound, RATE)
+    for wrong, what in ((np.nan, "NaN"), (np.inf, "infinity")):
+        with pytest.raises(ValueError, match=f"Input signal contains {what}"):
+            function(np.append(sound, wrong), RATE)
+    with pytest.raises(ValueError, match=r"signal has shape \(0,\); pass one channel"):
+        function([], RATE)
+    assert np.isfinite(function(1e99 * sound, RATE)).all()
+
+
 def test_what_is_no_sound_is_refused():
     with pytest.raises(ValueError, match=r"shape \(10, 2\); pass one channel"):
         windows(np.ones((10, 2)), RATE)
@@ -87,7 +139,7 @@ def test_what_is_no_sound_is_refused():
         mel_cepstra(np.full(100, np.nan), RATE)
     with pytest.raises(ValueError, match="n_cepstra=23"):
         mel_cepstra(np.ones(500), RATE, n_cepstra=23)
-    with pytest.raises(ValueError, match="3 sequences and 2 groups"):
+    with pytest.raises(ValueError, match="3 sequences, and in groups 2 entries"):
         standardize([np.ones((2, 1))] * 3, [0, 1])
 
 

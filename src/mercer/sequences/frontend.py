@@ -13,11 +13,17 @@ from numpy.typing import ArrayLike
 from scipy.fft import dct, next_fast_len, rfft
 
 from mercer import gate
+from mercer.sequences.frames import split
+from mercer.sequences.reading import checked_sequences, read_groups
 from mercer.types import Array
 
+# Signals are not larger: the powers of their pieces are finite.
+LOUDEST = 1e100
 # Energies are at least this share of the largest one of a signal: 80 dB below it.
 QUIETEST = 1e-8
 PREEMPHASIS = 0.97
+# Columns whose values differ by at most so many roundings of the largest are constant.
+ROUNDING = 4.0
 
 
 def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float = 0.010) -> Array:
@@ -38,9 +44,16 @@ def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float
 
 def _channel(signal: ArrayLike) -> Array:
     """One channel of finite numbers (n,)."""
+    shape = np.shape(signal)
+    if len(shape) != 1 or shape[0] == 0:
+        raise ValueError(f"signal has shape {shape}; pass one channel, an array of one dimension, not empty")
     x = gate.finite("signal", signal)
-    if x.ndim != 1:
-        raise ValueError(f"signal has shape {x.shape}; pass one channel, an array of one dimension")
+    largest = float(np.abs(x).max())
+    if largest > LOUDEST:
+        raise ValueError(
+            f"signal has values up to {largest:.1e}; beyond {LOUDEST:.0e}, powers overflow; divide it"
+            " by a constant"
+        )
     return x
 
 
@@ -126,21 +139,30 @@ def standardize(sequences: Sequence[ArrayLike], groups: ArrayLike | None = None)
     """Sequences (T_i, d) with mean zero and variance one of every column, in each group of sequences.
 
     ``groups`` names the speaker of each sequence, or the room; None: every sequence is one. Labels are not used,
-    so that sequences of a new speaker are standardized by themselves. Constant columns become zero.
+    so that sequences of a new speaker are standardized by themselves. Columns that are constant, up to rounding,
+    become zero.
     """
-    frames = [gate.finite(f"sequence {i}", X) for i, X in enumerate(sequences)]
-    group = np.arange(len(frames)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    if len(group) != len(frames):
-        raise ValueError(f"there are {len(frames)} sequences and {len(group)} groups; pass one for each sequence")
-    scales = {
-        g: _scale(np.concatenate([frames[i] for i in np.flatnonzero(group == g)])) for g in set(group.tolist())
-    }
-    return [(X - scales[g][0]) / scales[g][1] for X, g in zip(frames, group.tolist())]
+    frames = checked_sequences(sequences, most=np.inf)
+    group = read_groups(groups, len(frames))
+    order = np.argsort(group, kind="stable")
+    found = list(frames)
+    for own in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        parts = [frames[i] for i in own]
+        for i, Z in zip(own, split(_standardized(np.concatenate(parts)), parts)):
+            found[i] = Z
+    return found
 
 
-def _scale(X: Array) -> tuple[Array, Array]:
-    deviation = X.std(axis=0)
-    return X.mean(axis=0), np.where(deviation > 1e-12 * np.abs(X).max(axis=0), deviation, np.inf)
+def _standardized(X: Array) -> Array:
+    """Columns of rows (n, d) with mean zero and variance one in float64, or zero if all they have is rounding."""
+    # Powers of two divide without rounding: the largest value is between 1/2 and 1, and squares are in range.
+    Z: Array = np.ldexp(X.astype(np.float64), -np.frexp(np.abs(X).max(axis=0))[1])
+    constant = np.ptp(Z, axis=0) <= ROUNDING * np.finfo(X.dtype).eps
+    # Twice: the first mean is rounded, which counts if columns vary little beside it.
+    for _ in range(2):
+        Z -= Z.mean(axis=0)
+    Z /= np.where(constant, np.inf, np.sqrt((Z**2).mean(axis=0)))
+    return Z
 
 
 def _log(energy: Array) -> Array:
