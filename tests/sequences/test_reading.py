@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from mercer.datasets import make_words
 from mercer.rows import parquet
 from mercer.sequences import HiddenMarkovClassifier, read_sequences, reading
-from mercer.sequences.reading import checked_sequences, frame_names, one_sequence
+from mercer.sequences.given import checked_sequences, frame_names, one_sequence
 
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -243,7 +243,7 @@ def test_one_sequence_has_no_number(fitted):
     wrong = np.where(np.arange(10)[:, None] == 3, np.nan, np.ones((10, 2)))
     for X, message in (
         (wrong, "^Input X contains NaN"),
-        (np.ones((4, 3)), "^X has frames of 3 numbers, .* 2, those that the model was fitted on"),
+        (np.ones((4, 3)), "^X has frames of 3 numbers, and the model was fitted on frames of 2"),
         (np.ones(2), r"^X has shape \(2,\); pass frames as \(T, d\)"),
         ([], r"^X has shape \(0,\); pass at least one row"),
         (None, "^X is None, of type NoneType"),
@@ -255,7 +255,7 @@ def test_one_sequence_has_no_number(fitted):
 
 
 def test_other_frames_than_those_of_the_fit_are_named(fitted):
-    with pytest.raises(ValueError, match=r"frames of 3 numbers, .* 2, those that the model was fitted on"):
+    with pytest.raises(ValueError, match=r"frames of 3 numbers, and the model was fitted on frames of 2"):
         fitted.predict([np.ones((4, 3)), np.ones((4, 3))])
 
 

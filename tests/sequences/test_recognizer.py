@@ -6,6 +6,7 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
@@ -241,6 +242,26 @@ def test_frames_that_never_change_are_words_without_information():
     assert_allclose(model.predict_proba([np.ones((6, 2))]), [[0.75, 0.25]], atol=0.02)
 
 
+def test_columns_of_frames_keep_their_names(words):
+    named = [pd.DataFrame(x, columns=["a", "b"]) for x in words[0]]
+    model = model_of(n_rounds=0).fit(named, words[1])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert_array_equal(model.predict(named), model.predict(words[0]))
+    turned = [frame[["b", "a"]] for frame in named]
+    for ask in (model.predict, lambda X: model.decode(X[0]), lambda X: model.align(X[0], "up")):
+        with pytest.raises(ValueError, match="the columns are b, a, but the model was fitted on a, b"):
+            ask(turned)
+    assert model.fit(turned, words[1]).feature_names_in_.tolist() == ["b", "a"]
+    assert not hasattr(model.fit(*words), "feature_names_in_")
+
+
+def test_parameters_of_the_default_estimator_can_be_set():
+    model = model_of(None).set_params(estimator__centers=20, n_states=2)
+    assert isinstance(model.estimator, KernelFisherClassifier)
+    assert model.estimator.centers == 20
+    assert model.n_states == 2
+
+
 def test_dates_are_words(words):
     dates = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="datetime64[ns]")
     label = dates[np.unique(words[1], return_inverse=True)[1]]
@@ -404,7 +425,7 @@ def test_wrong_input_is_refused(words, fitted):
             with pytest.raises(ValueError, match=r"list of 2 sequences; pass one sequence at a time.*X\[0\]"):
                 method(several)
     assert fitted.segment(X[0].tolist()) == fitted.segment(X[0])
-    with pytest.raises(ValueError, match="frames of 3 numbers, and others 2"):
+    with pytest.raises(ValueError, match="frames of 3 numbers, and the model was fitted on frames of 2"):
         fitted.predict([np.ones((4, 3))])
     with pytest.raises(ValueError, match="pass at least one"):
         fitted.predict([])

@@ -14,7 +14,7 @@ from scipy.fft import dct, next_fast_len, rfft
 
 from mercer import gate
 from mercer.sequences.frames import split
-from mercer.sequences.reading import checked_sequences, read_groups
+from mercer.sequences.given import checked_sequences, read_groups
 from mercer.types import Array
 
 # Signals are not larger: the powers of their pieces are finite.
