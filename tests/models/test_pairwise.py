@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -43,12 +44,35 @@ def test_odds_are_coupled_by_the_formula(three_classes):
     assert_allclose(model.predict_proba(X), np.exp(couple_odds(S)), atol=1e-12)
 
 
-def test_logarithms_of_coupled_odds_do_not_underflow(three_classes):
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+def test_logarithms_of_coupled_pairs_do_not_underflow(three_classes, coupling):
     X, y = three_classes
-    model = PairwiseClassifier(OnlineFisherClassifier("linear", alpha=1.0), coupling="odds").fit(X, y)
+    model = PairwiseClassifier(OnlineFisherClassifier("linear", alpha=1.0), coupling=coupling).fit(X, y)
     far = np.array([[1e4, -1e4]])
     assert model.predict_proba(far).min() == 0.0
     assert np.isfinite(model.predict_log_proba(far)).all()
+
+
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+@pytest.mark.parametrize("k", [2, 6])
+def test_densities_far_apart_are_coupled_to_their_posterior(rng, coupling, k):
+    """Pairs of densities are consistent: the classifier of all classes has the same probabilities."""
+    y = np.repeat(np.arange(k), 20)
+    X = rng.normal(size=(20 * k, 2)) + 30.0 * y[:, None]
+    # Variances are smoothed by those of all rows, which pairs do not have.
+    densities = GaussianNB(var_smoothing=0.0)
+    found = PairwiseClassifier(densities, coupling=coupling).fit(X, y).predict_log_proba(X)
+    expected = densities.fit(X, y).predict_log_proba(X)
+    assert expected.min() < -1000
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_log_odds_of_two_classes_are_differences_of_logarithms(rng):
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 1)) + 30.0 * y[:, None]
+    model = PairwiseClassifier(GaussianNB()).fit(X, y)
+    log_p = model.predict_log_proba(X)
+    assert_allclose(log_p[:, 1] - log_p[:, 0], model.decision_function(X))
 
 
 @pytest.mark.parametrize("coupling", ["least_squares", "odds"])
@@ -96,6 +120,17 @@ def test_kernel_values_objects_and_frames_are_parted_by_pairs(three_classes):
     kernel = FromCallable(pairwise(lambda x, z: float(np.exp(-0.5 * np.sum((x - z) ** 2)))), psd=True)
     listed = PairwiseClassifier(KernelFisherClassifier(kernel, alpha=1.0)).fit(list(X), y)
     assert_allclose(listed.predict_proba(list(X[:9])), expected, atol=1e-10)
+
+
+def test_a_coupling_set_after_the_fit_is_used_or_refused(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(FIXED).fit(X, y)
+    expected = PairwiseClassifier(FIXED, coupling="odds").fit(X, y).predict_proba(X)
+    assert_allclose(model.set_params(coupling="odds").predict_proba(X), expected)
+    model.set_params(coupling="nonsense")
+    for name in ("predict", "predict_proba", "predict_log_proba"):
+        with pytest.raises(ValueError, match="coupling='nonsense' is not known"):
+            getattr(model, name)(X)
 
 
 def test_whole_weights_are_repeats(three_classes):

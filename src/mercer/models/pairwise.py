@@ -32,6 +32,12 @@ def _goes_on(model: "PairwiseClassifier") -> bool:
     return hasattr(model._new(), "partial_fit")
 
 
+def _rule(coupling: Any) -> Callable[[Array], Array]:
+    """Log-probabilities of classes from log-odds of pairs, by the name of the rule."""
+    choice("coupling", coupling, ("least_squares", "odds"))
+    return couple_odds if coupling == "odds" else couple_least_squares
+
+
 class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     """One-vs-one classification: k (k - 1) / 2 classifiers with coupled class probabilities.
 
@@ -162,18 +168,13 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     @from_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
-        if self.coupling == "odds":
-            return self._coupled(X, lambda odds: np.exp(couple_odds(odds)))
-        return self._coupled(X, couple_least_squares)
+        return np.exp(self._coupled(X, _rule(self.coupling)))
 
     @lazily
     @from_one_state
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms (n, k) of the probabilities."""
-        if self.coupling == "odds":
-            return self._coupled(X, couple_odds)
-        with np.errstate(divide="ignore"):
-            return np.log(self._coupled(X, couple_least_squares))
+        """Logarithms (n, k) of the probabilities; they are finite, also where probabilities underflow to zero."""
+        return self._coupled(X, _rule(self.coupling))
 
     @lazily
     @from_one_state
@@ -193,7 +194,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Array]:
         """Rows, labels and weights, validated."""
-        choice("coupling", self.coupling, ("least_squares", "odds"))
+        _rule(self.coupling)
         if not has_probabilities(self._new()):
             raise TypeError(
                 f"{self.estimator!r} has no predict_log_proba or predict_proba; use a classifier with "
