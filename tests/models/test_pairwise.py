@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -122,6 +123,65 @@ def test_kernel_values_objects_and_frames_are_parted_by_pairs(three_classes):
     assert_allclose(listed.predict_proba(list(X[:9])), expected, atol=1e-10)
 
 
+def test_kernel_values_of_other_rows_are_refused(three_classes):
+    X, y = three_classes
+    K, n = RBF(gamma=0.5).block(X, X), len(y)
+    model = PairwiseClassifier(KernelFisherClassifier("precomputed", alpha=1.0))
+    for values in (K[:, :-1], np.hstack([K, K])):
+        with pytest.raises(ValueError, match=rf"square matrix K\(train, train\).*\({n}, {values.shape[1]}\)"):
+            model.fit(values, y)
+    model.fit(K, y)
+    assert model.n_features_in_ == n
+    for values in (K[:3, :-1], np.hstack([K, K])[:3]):
+        for rows in (values, pd.DataFrame(values), values.tolist(), [(values,)]):
+            with pytest.raises(ValueError, match=f"X has {values.shape[1]} features.*had {n}"):
+                model.predict(rows)
+
+
+@pytest.mark.parametrize("estimator", [FIXED, LogisticRegression()], ids=["takes_groups", "takes_none"])
+def test_groups_are_read_as_by_one_classifier(three_classes, estimator):
+    X, y = three_classes
+    of_rows = np.arange(len(y)) // 6
+    wrong = [
+        np.ma.masked_array(of_rows, mask=of_rows == 0),
+        np.column_stack([of_rows, of_rows]),
+        np.array([1, "a"] * (len(y) // 2) + [2] * (len(y) % 2), dtype=object),
+        np.full(len(y), np.nan),
+        np.zeros(len(y)),
+        of_rows[1:],
+    ]
+    for groups in wrong:
+        with pytest.raises((ValueError, TypeError, IndexError)) as alone:
+            KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X, y, groups=groups)
+        with pytest.raises(alone.type) as of_pairs:
+            PairwiseClassifier(estimator).fit(X, y, groups=groups)
+        assert str(of_pairs.value) == str(alone.value)
+
+
+def test_a_pair_whose_rows_with_weight_are_one_group_holds_out_rows(three_classes):
+    X, y = three_classes
+    groups = np.where(y == 2, 1, 0)
+    weight = np.ones(len(y))
+    groups[0], weight[0] = 2, 0.0
+    model = PairwiseClassifier(FIXED).fit(X, y, sample_weight=weight, groups=groups)
+    one = model.estimators_[model.pairs_.index((0, 1))]
+    rows = np.isin(y, [0, 1])
+    alone = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X[rows], y[rows], sample_weight=weight[rows])
+    assert_allclose(one.predict_log_proba(X), alone.predict_log_proba(X))
+
+
+def test_parameters_of_the_default_classifier_can_be_set_and_searched(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier().set_params(estimator__kernel__gamma=0.5, estimator__alpha=1.0, coupling="odds")
+    expected = PairwiseClassifier(FIXED, coupling="odds").fit(X, y).predict_proba(X)
+    assert_allclose(model.fit(X, y).predict_proba(X), expected)
+    assert PairwiseClassifier().set_params(coupling="odds").estimator is None
+    kept = PairwiseClassifier(LogisticRegression()).set_params(estimator__C=3.0)
+    assert kept.estimator.C == 3.0
+    search = GridSearchCV(PairwiseClassifier(), {"estimator__alpha": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert search.best_estimator_.estimators_[0].alpha_ == search.best_params_["estimator__alpha"]
+
+
 def test_a_coupling_set_after_the_fit_is_used_or_refused(three_classes):
     X, y = three_classes
     model = PairwiseClassifier(FIXED).fit(X, y)
@@ -131,6 +191,14 @@ def test_a_coupling_set_after_the_fit_is_used_or_refused(three_classes):
     for name in ("predict", "predict_proba", "predict_log_proba"):
         with pytest.raises(ValueError, match="coupling='nonsense' is not known"):
             getattr(model, name)(X)
+
+
+def test_classes_of_later_batches_are_those_of_the_first(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(OnlineFisherClassifier(RBF(gamma=0.5), alpha=1.0))
+    model.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X[:9], y[:9], classes=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"classes=\[5, 6\] differ from those of the first call, \[0, 1, 2\]"):
+        model.partial_fit(X, y, classes=[5, 6])
 
 
 def test_whole_weights_are_repeats(three_classes):
