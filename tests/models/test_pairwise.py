@@ -6,6 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -43,12 +45,35 @@ def test_odds_are_coupled_by_the_formula(three_classes):
     assert_allclose(model.predict_proba(X), np.exp(couple_odds(S)), atol=1e-12)
 
 
-def test_logarithms_of_coupled_odds_do_not_underflow(three_classes):
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+def test_logarithms_of_coupled_pairs_do_not_underflow(three_classes, coupling):
     X, y = three_classes
-    model = PairwiseClassifier(OnlineFisherClassifier("linear", alpha=1.0), coupling="odds").fit(X, y)
+    model = PairwiseClassifier(OnlineFisherClassifier("linear", alpha=1.0), coupling=coupling).fit(X, y)
     far = np.array([[1e4, -1e4]])
     assert model.predict_proba(far).min() == 0.0
     assert np.isfinite(model.predict_log_proba(far)).all()
+
+
+@pytest.mark.parametrize("coupling", ["least_squares", "odds"])
+@pytest.mark.parametrize("k", [2, 6])
+def test_densities_far_apart_are_coupled_to_their_posterior(rng, coupling, k):
+    """Pairs of densities are consistent: the classifier of all classes has the same probabilities."""
+    y = np.repeat(np.arange(k), 20)
+    X = rng.normal(size=(20 * k, 2)) + 30.0 * y[:, None]
+    # Variances are smoothed by those of all rows, which pairs do not have.
+    densities = GaussianNB(var_smoothing=0.0)
+    found = PairwiseClassifier(densities, coupling=coupling).fit(X, y).predict_log_proba(X)
+    expected = densities.fit(X, y).predict_log_proba(X)
+    assert expected.min() < -1000
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_log_odds_of_two_classes_are_differences_of_logarithms(rng):
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 1)) + 30.0 * y[:, None]
+    model = PairwiseClassifier(GaussianNB()).fit(X, y)
+    log_p = model.predict_log_proba(X)
+    assert_allclose(log_p[:, 1] - log_p[:, 0], model.decision_function(X))
 
 
 @pytest.mark.parametrize("coupling", ["least_squares", "odds"])
@@ -96,6 +121,84 @@ def test_kernel_values_objects_and_frames_are_parted_by_pairs(three_classes):
     kernel = FromCallable(pairwise(lambda x, z: float(np.exp(-0.5 * np.sum((x - z) ** 2)))), psd=True)
     listed = PairwiseClassifier(KernelFisherClassifier(kernel, alpha=1.0)).fit(list(X), y)
     assert_allclose(listed.predict_proba(list(X[:9])), expected, atol=1e-10)
+
+
+def test_kernel_values_of_other_rows_are_refused(three_classes):
+    X, y = three_classes
+    K, n = RBF(gamma=0.5).block(X, X), len(y)
+    model = PairwiseClassifier(KernelFisherClassifier("precomputed", alpha=1.0))
+    for values in (K[:, :-1], np.hstack([K, K])):
+        with pytest.raises(ValueError, match=rf"square matrix K\(train, train\).*\({n}, {values.shape[1]}\)"):
+            model.fit(values, y)
+    model.fit(K, y)
+    assert model.n_features_in_ == n
+    for values in (K[:3, :-1], np.hstack([K, K])[:3]):
+        for rows in (values, pd.DataFrame(values), values.tolist(), [(values,)]):
+            with pytest.raises(ValueError, match=f"X has {values.shape[1]} features.*had {n}"):
+                model.predict(rows)
+
+
+@pytest.mark.parametrize("estimator", [FIXED, LogisticRegression()], ids=["takes_groups", "takes_none"])
+def test_groups_are_read_as_by_one_classifier(three_classes, estimator):
+    X, y = three_classes
+    of_rows = np.arange(len(y)) // 6
+    wrong = [
+        np.ma.masked_array(of_rows, mask=of_rows == 0),
+        np.column_stack([of_rows, of_rows]),
+        np.array([1, "a"] * (len(y) // 2) + [2] * (len(y) % 2), dtype=object),
+        np.full(len(y), np.nan),
+        np.zeros(len(y)),
+        of_rows[1:],
+    ]
+    for groups in wrong:
+        with pytest.raises((ValueError, TypeError, IndexError)) as alone:
+            KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X, y, groups=groups)
+        with pytest.raises(alone.type) as of_pairs:
+            PairwiseClassifier(estimator).fit(X, y, groups=groups)
+        assert str(of_pairs.value) == str(alone.value)
+
+
+def test_a_pair_whose_rows_with_weight_are_one_group_holds_out_rows(three_classes):
+    X, y = three_classes
+    groups = np.where(y == 2, 1, 0)
+    weight = np.ones(len(y))
+    groups[0], weight[0] = 2, 0.0
+    model = PairwiseClassifier(FIXED).fit(X, y, sample_weight=weight, groups=groups)
+    one = model.estimators_[model.pairs_.index((0, 1))]
+    rows = np.isin(y, [0, 1])
+    alone = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0).fit(X[rows], y[rows], sample_weight=weight[rows])
+    assert_allclose(one.predict_log_proba(X), alone.predict_log_proba(X))
+
+
+def test_parameters_of_the_default_classifier_can_be_set_and_searched(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier().set_params(estimator__kernel__gamma=0.5, estimator__alpha=1.0, coupling="odds")
+    expected = PairwiseClassifier(FIXED, coupling="odds").fit(X, y).predict_proba(X)
+    assert_allclose(model.fit(X, y).predict_proba(X), expected)
+    assert PairwiseClassifier().set_params(coupling="odds").estimator is None
+    kept = PairwiseClassifier(LogisticRegression()).set_params(estimator__C=3.0)
+    assert kept.estimator.C == 3.0
+    search = GridSearchCV(PairwiseClassifier(), {"estimator__alpha": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert search.best_estimator_.estimators_[0].alpha_ == search.best_params_["estimator__alpha"]
+
+
+def test_a_coupling_set_after_the_fit_is_used_or_refused(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(FIXED).fit(X, y)
+    expected = PairwiseClassifier(FIXED, coupling="odds").fit(X, y).predict_proba(X)
+    assert_allclose(model.set_params(coupling="odds").predict_proba(X), expected)
+    model.set_params(coupling="nonsense")
+    for name in ("predict", "predict_proba", "predict_log_proba"):
+        with pytest.raises(ValueError, match="coupling='nonsense' is not known"):
+            getattr(model, name)(X)
+
+
+def test_classes_of_later_batches_are_those_of_the_first(three_classes):
+    X, y = three_classes
+    model = PairwiseClassifier(OnlineFisherClassifier(RBF(gamma=0.5), alpha=1.0))
+    model.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X[:9], y[:9], classes=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"classes=\[5, 6\] differ from those of the first call, \[0, 1, 2\]"):
+        model.partial_fit(X, y, classes=[5, 6])
 
 
 def test_whole_weights_are_repeats(three_classes):

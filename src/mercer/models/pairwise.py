@@ -16,11 +16,18 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 from mercer.gate import choice, same_type, unmasked
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
-from mercer.models.base import KernelModel, check_names, read_blocks
+from mercer.models.base import Columns, KernelModel, check_names, check_square, read_blocks
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
-from mercer.models.validation import check_classes, class_labels, known_classes, refuse_blocks, row_weight
+from mercer.models.validation import (
+    check_classes,
+    class_labels,
+    fold_of_rows,
+    known_classes,
+    refuse_blocks,
+    row_weight,
+)
 from mercer.rows import outside_memory
 from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
@@ -30,6 +37,12 @@ from mercer.types import Array, Indices
 
 def _goes_on(model: "PairwiseClassifier") -> bool:
     return hasattr(model._new(), "partial_fit")
+
+
+def _rule(coupling: Any) -> Callable[[Array], Array]:
+    """Log-probabilities of classes from log-odds of pairs, by the name of the rule."""
+    choice("coupling", coupling, ("least_squares", "odds"))
+    return couple_odds if coupling == "odds" else couple_least_squares
 
 
 class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
@@ -103,10 +116,13 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
             Rows that are held out together, passed to each pair with its rows, unless all of them are one group.
         """
         X, labels, weight = self._table(X, y, sample_weight)
-        check_consistent_length(labels, groups)
-        self._set_classes(np.unique(labels[weight > 0]))
-        of_pairs = [self._rows_of(pair, labels) for pair in self.pairs_]
+        fold = fold_of_rows(None, labels, groups, classifier=True)
         values = get_tags(self._new()).input_tags.pairwise
+        if values:
+            X = Columns(None)(X)
+            check_square(X)
+        self._set_classes(np.unique(labels[weight > 0]))
+        of_pairs = [_rows_of(self.classes_[list(pair)], labels) for pair in self.pairs_]
         self._columns = [rows if values else None for rows in of_pairs]
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_pair)(
@@ -115,7 +131,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
                 labels,
                 rows,
                 columns,
-                _weights(sample_weight, weight, rows) | _groups(self._new(), groups, rows),
+                _weights(sample_weight, weight, rows) | _groups(self._new(), fold, weight, rows),
             )
             for rows, columns in zip(of_pairs, self._columns)
         )
@@ -134,7 +150,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         y : array of shape (n,)
             Labels.
         classes : array of shape (k,), default=None
-            All labels that will occur, in the first call.
+            All labels that will occur, in the first call; later the same, or None.
         sample_weight : array of shape (n,), default=None
         """
         X, labels, weight = self._table(X, y, sample_weight)
@@ -142,6 +158,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
             self._set_classes(np.unique(labels[weight > 0]) if classes is None else known_classes(classes))
             self.estimators_ = [self._new() for _ in self.pairs_]
             self._columns = [None] * len(self.pairs_)
+        elif classes is not None:
+            _check_declared(classes, self.classes_)
         same_type("y", self.classes_, labels)
         unknown = np.setdiff1d(labels[weight > 0], self.classes_)
         if len(unknown):
@@ -152,7 +170,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         # Readers of the previous state keep its estimators.
         self.estimators_ = [_successor(model) for model in self.estimators_]
         for pair, model in zip(self.pairs_, self.estimators_):
-            rows = self._rows_of(pair, labels)
+            rows = _rows_of(self.classes_[list(pair)], labels)
             if weight[rows].any():
                 known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
                 model.partial_fit(take(X, rows), labels[rows], **known)
@@ -162,18 +180,13 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     @from_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
-        if self.coupling == "odds":
-            return self._coupled(X, lambda odds: np.exp(couple_odds(odds)))
-        return self._coupled(X, couple_least_squares)
+        return np.exp(self._coupled(X, _rule(self.coupling)))
 
     @lazily
     @from_one_state
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms (n, k) of the probabilities."""
-        if self.coupling == "odds":
-            return self._coupled(X, couple_odds)
-        with np.errstate(divide="ignore"):
-            return np.log(self._coupled(X, couple_least_squares))
+        """Logarithms (n, k) of the probabilities; they are finite, also where probabilities underflow to zero."""
+        return self._coupled(X, _rule(self.coupling))
 
     @lazily
     @from_one_state
@@ -181,6 +194,14 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         """Probabilities (n, k), or for two classes the log-odds (n,) of the second, used by ``predict``."""
         check_is_fitted(self, "estimators_")
         return self._coupled(X, lambda odds: odds[:, 1, 0]) if len(self.classes_) == 2 else self.predict_proba(X)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``estimator__alpha`` and the like also work for the default estimator, None."""
+        nested = any(key.startswith("estimator__") for key in params)
+        if nested and params.get("estimator", self.estimator) is None:
+            params["estimator"] = KernelFisherClassifier()
+        super().set_params(**params)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags, base = super().__sklearn_tags__(), get_tags(self._new())
@@ -193,7 +214,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Array]:
         """Rows, labels and weights, validated."""
-        choice("coupling", self.coupling, ("least_squares", "odds"))
+        _rule(self.coupling)
         if not has_probabilities(self._new()):
             raise TypeError(
                 f"{self.estimator!r} has no predict_log_proba or predict_proba; use a classifier with "
@@ -209,9 +230,6 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _set_classes(self, classes: NDArray[Any]) -> None:
         check_classes(classes, "bayes")
         self.classes_, self.pairs_ = classes, list(combinations(range(len(classes)), 2))
-
-    def _rows_of(self, pair: tuple[int, int], labels: NDArray[Any]) -> Indices:
-        return np.flatnonzero(np.isin(labels, self.classes_[list(pair)]))
 
     def _describe(self, X: Any) -> Self:
         """Feature attributes of scikit-learn, taken from a pair unless it was fitted on part of the columns."""
@@ -247,6 +265,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _log_odds(self, n: int, X: Any) -> Array:
         """log r_ij / r_ji (n, k, k) at n rows in memory, or of one block; zero for pairs without training rows."""
         S = np.zeros((len(self.classes_), len(self.classes_), n))
+        if self._columns[0] is not None:
+            X = Columns(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
         for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
             if hasattr(model, "classes_"):
                 log_p = log_probabilities(model, _rows_for(model, X, columns))
@@ -255,11 +275,25 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         return S.transpose(2, 0, 1)
 
 
+def _check_declared(classes: ArrayLike, known: NDArray[Any]) -> None:
+    """Classes of a later batch are those of the first."""
+    if not np.array_equal(known, known_classes(classes)):
+        raise ValueError(
+            f"classes={classes!r} differ from those of the first call, {known.tolist()}; pass the same classes, "
+            "or none"
+        )
+
+
+def _rows_of(two: NDArray[Any], labels: NDArray[Any]) -> Indices:
+    """Positions of the rows of two classes."""
+    return np.flatnonzero(np.isin(labels, two))
+
+
 def _rows_for(model: Any, X: Any, columns: Indices | None) -> Any:
     """What a pair reads: blocks, whose columns have no names, as a whole where it takes them, else as arrays."""
-    if not isinstance(X, HeldRows):
-        return _columns(X, columns)
-    return X if isinstance(model, KernelModel) and columns is None else _columns(X.block.X, columns)
+    if isinstance(X, HeldRows):
+        return X if isinstance(model, KernelModel) else X.block.X
+    return _columns(X, columns)
 
 
 def _fit_pair(
@@ -278,14 +312,13 @@ def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]
     return {} if sample_weight is None else {"sample_weight": weight[rows]}
 
 
-def _groups(model: Any, groups: Any, rows: Indices) -> dict[str, Any]:
-    """Groups of the rows, if given and known to the classifier of a pair, which needs at least two."""
-    if groups is None or not has_fit_parameter(model, "groups"):
+def _groups(model: Any, fold: Indices | None, weight: Array, rows: Indices) -> dict[str, Any]:
+    """Groups of the rows, if given and known to the classifier of a pair, which needs at least two with weight."""
+    if fold is None or not has_fit_parameter(model, "groups"):
         return {}
-    own = np.asarray(groups)[rows]
-    return {"groups": own} if len(np.unique(own)) > 1 else {}
+    return {"groups": fold[rows]} if len(np.unique(fold[rows][weight[rows] > 0])) > 1 else {}
 
 
 def _columns(X: Any, columns: Indices | None) -> Any:
     """Some columns of kernel values; other rows unchanged."""
-    return X if columns is None else np.asarray(X)[:, columns]
+    return X if columns is None else X[:, columns]
