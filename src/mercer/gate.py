@@ -272,7 +272,7 @@ def label_column(name: str, y: Any) -> NDArray[Any]:
     """Class labels (b,), also from one column (b, 1)."""
     array = labels(name, y)
     if array.ndim != 1 and array.shape[1:] != (1,):
-        raise ValueError(f"labels have shape {array.shape}; pass one label for each row")
+        raise ValueError(f"{name} has shape {array.shape}; pass one label for each row")
     return array.reshape(-1)
 
 

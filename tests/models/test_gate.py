@@ -237,6 +237,18 @@ def test_masked_groups_are_not_read(rows, model):
         model.fit(*rows, groups=masked(np.arange(N) // 4))
 
 
+@pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)])
+def test_groups_are_labels_of_one_type(rows, model):
+    number = np.arange(N) // 4
+    for groups, message in (
+        (np.column_stack([number, number]), rf"groups has shape \({N}, 2\)"),
+        ([1, *("a" for _ in number[1:])], r"groups contains labels of type int \(1\) and str"),
+        (np.full(N, np.nan), "groups contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(*rows, groups=groups)
+
+
 @every_model
 def test_masked_entries_of_new_rows_are_not_read(rows, model):
     X, y = rows

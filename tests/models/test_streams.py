@@ -279,7 +279,7 @@ def test_labels_in_a_column_and_rows_in_lists_are_taken(banana):
     assert_allclose(model.predict_proba(X), expected, atol=1e-10)
     model.remove([(X[:9], y[:9, None])])
     assert_array_equal(model.loo_index_, np.arange(9, 600))
-    with pytest.raises(ValueError, match=r"labels have shape \(600, 2\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(600, 2\)"):
         classifier().fit([(X, np.column_stack([y, y]))])
 
 
@@ -345,6 +345,15 @@ def test_parameters_of_decisions_hold_from_the_next_call_on(banana, name, value,
     getattr(changed.set_params(**{name: value}), method)(X[rows], y[rows])
     getattr(same, method)(X[rows], y[rows])
     assert_array_equal(changed.predict_proba(X), same.predict_proba(X))
+
+
+def test_classes_of_later_batches_are_those_of_the_first(banana):
+    X, y = banana
+    model = classifier()
+    model.partial_fit(X[:50], y[:50], classes=np.unique(y))
+    model.partial_fit(X[50:], y[50:], classes=np.unique(y))
+    with pytest.raises(ValueError, match="differ from those of the first call"):
+        model.partial_fit(X[50:], y[50:], classes=[5, 6])
 
 
 def test_an_undeclared_label_is_named_with_balanced_classes(banana):

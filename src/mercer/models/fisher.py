@@ -8,6 +8,7 @@ from mercer.kernels import Kernel
 from mercer.models.answers import ClassAnswers, NoveltyAnswers
 from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, in_one_step
+from mercer.models.validation import check_declared
 
 
 class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
@@ -268,9 +269,11 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
             ``decay``, may turn counts into importance if ``weights="auto"``.
         classes : array of shape (n_classes,), default=None
             All classes, in the first call; None: those of its rows. They also determine the weights of
-            ``class_weight="balanced"``.
+            ``class_weight="balanced"``. Later the same, or None.
         decay : float, default=1.0
             Factor by which the weights of all previous rows are multiplied: below one they are gradually
             forgotten, and so are rows of the sample.
         """
+        if classes is not None and "_state" in vars(self):
+            check_declared(classes, self.classes_)
         return self._add(X, y, sample_weight, decay, classes)

@@ -16,9 +16,9 @@ from mercer.models.answers import ClassAnswers, ValueAnswers
 from mercer.models.base import Columns, KernelModel, check_names, keep_names, read_blocks
 from mercer.models.state import in_one_step
 from mercer.models.validation import (
+    check_declared,
     check_parameters,
     count,
-    known_classes,
     meaning_of,
     read_rows,
     real_targets,
@@ -360,16 +360,9 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         """
         gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and hasattr(self, "state_"):
-            self._check_declared(classes)
+            check_declared(classes, self.classes_)
         self._add(X, y, sample_weight, classes, restart=False)
         return self
-
-    def _check_declared(self, classes: ArrayLike) -> None:
-        if not np.array_equal(self.classes_, known_classes(classes)):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}; pass the "
-                "same classes, or none"
-            )
 
     def _reset(self) -> None:
         k, q = len(self.classes_), self.state_.a.shape[1]

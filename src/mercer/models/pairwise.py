@@ -22,6 +22,7 @@ from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_classes,
+    check_declared,
     class_labels,
     fold_of_rows,
     known_classes,
@@ -159,7 +160,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
             self.estimators_ = [self._new() for _ in self.pairs_]
             self._columns = [None] * len(self.pairs_)
         elif classes is not None:
-            _check_declared(classes, self.classes_)
+            check_declared(classes, self.classes_)
         same_type("y", self.classes_, labels)
         unknown = np.setdiff1d(labels[weight > 0], self.classes_)
         if len(unknown):
@@ -273,15 +274,6 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
                 S[i, j] = log_p[:, 0] - log_p[:, 1]
                 S[j, i] = -S[i, j]
         return S.transpose(2, 0, 1)
-
-
-def _check_declared(classes: ArrayLike, known: NDArray[Any]) -> None:
-    """Classes of a later batch are those of the first."""
-    if not np.array_equal(known, known_classes(classes)):
-        raise ValueError(
-            f"classes={classes!r} differ from those of the first call, {known.tolist()}; pass the same classes, "
-            "or none"
-        )
 
 
 def _rows_of(two: NDArray[Any], labels: NDArray[Any]) -> Indices:

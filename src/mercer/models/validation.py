@@ -229,6 +229,15 @@ def known_classes(classes: Any) -> NDArray[Any]:
     return np.unique(gate.label_column("classes", classes))
 
 
+def check_declared(classes: Any, known: NDArray[Any]) -> None:
+    """Classes that are given with a later batch are those of the first."""
+    if not np.array_equal(known, known_classes(classes)):
+        raise ValueError(
+            f"classes={classes!r} differ from those of the first call, {known.tolist()}; pass the same classes, "
+            "or none"
+        )
+
+
 def real_targets(y: Any, owner: Any) -> Array:
     """Finite real targets of one or two dimensions, for an estimator."""
     if y is None:
@@ -414,7 +423,7 @@ def fold_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifi
     """The fold (n,) with which each row is held out, or None if rows are held out singly."""
     if cv is None and groups is None:
         return None
-    groups = gate.unmasked("groups", groups)
+    groups = None if groups is None else gate.label_column("groups", groups)
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
     fold = np.full(len(y), -1, dtype=np.intp)
     for number, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):

@@ -171,8 +171,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of ``estimator`` may be set if it is None: they are those of the default."""
-        if self.estimator is None and any(name.startswith("estimator__") for name in params):
-            params = {"estimator": _default(random_state=0)} | params
+        nested = any(name.startswith("estimator__") for name in params)
+        if nested and params.get("estimator", self.estimator) is None:
+            params["estimator"] = _default(random_state=0)
         super().set_params(**params)
         return self
 
