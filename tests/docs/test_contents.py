@@ -62,3 +62,15 @@ def test_every_example_is_announced_by_one_line(path):
     _, first, *_ = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n\n")
     assert "\n" not in first
     assert first.endswith(".")
+
+
+SAY_HOW_MANY = ["start", "guide/large", "guide/loo", "guide/regression"] + [
+    f"howto/{name}" for name in ("batches", "coming_from_kernel_ridge", "coming_from_svc", "memory")
+]
+
+
+@pytest.mark.parametrize("page", SAY_HOW_MANY)
+def test_pages_agree_on_up_to_how_many_rows_every_row_may_be_a_center(page):
+    most = importlib.import_module("mercer.centers.resolve").MATTERING_ROWS
+    text = (DOCS / f"{page}.rst").read_text(encoding="utf-8")
+    assert re.search(rf"(up to|more than|beyond) {most:,} (rows|unless|if|at most)", text, flags=re.IGNORECASE)

@@ -409,3 +409,37 @@ def test_strings_are_told_which_kernels_take_them(model, as_rows):
     for name in ("KmerSpectrum", "Subsequence", "BagOfWords"):
         fitted = KernelFisherClassifier(getattr(kernels, name)()).fit(["ab cd", "cd ef", "ab c", "ef d"] * 5, y)
         assert fitted.kernel_.takes == "objects"
+
+
+STRINGS = ["aa bb", "cc dd"] * 10 + ["ee ff"] * 5
+ON_STRINGS = [
+    kernels.BagOfWords(),
+    kernels.KmerSpectrum(),
+    kernels.Mismatch(k=2),
+    kernels.Subsequence(),
+    kernels.FisherKernel("markov", size=2),
+    0.5 * Normalized(kernels.LocalAlignment()) + kernels.BagOfWords(),
+    OneOf([kernels.KmerSpectrum(), kernels.Substrings()]),
+]
+
+
+@pytest.mark.parametrize("kernel", ON_STRINGS, ids=str)
+@pytest.mark.parametrize("model", [KernelFisherClassifier, SparseFisherClassifier, OnlineFisherClassifier])
+def test_rows_that_are_not_strings_have_the_number_they_have_for_the_user(kernel, model):
+    # Equal rows are merged, so that this is row 3 of those that are compared.
+    with pytest.raises(KernelError, match="row 25 is a NoneType, but a kernel on strings compares str"):
+        model(kernel).fit([*STRINGS, None], [0, 1] * 13)
+
+
+def test_bags_that_are_not_of_vectors_have_their_number():
+    bags = [np.zeros((2, 1)), np.ones((3, 1))] * 10
+    with pytest.raises(KernelError, match=r"row 20 is a float64 array of shape \(3,\)"):
+        KernelFisherClassifier(kernels.MeanMap(RBF(gamma=1.0))).fit([*bags, np.ones(3), bags[0]], [0, 1] * 11)
+
+
+def test_strings_in_columns_have_their_number():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"text": [*STRINGS, None], "size": np.zeros(26)})
+    kernel = OnColumns(kernels.BagOfWords(), ["text"]) + OnColumns(RBF(gamma=1.0), ["size"])
+    with pytest.raises(KernelError, match="row 25 is a NoneType"):
+        KernelFisherClassifier(kernel).fit(frame, [0, 1] * 13)

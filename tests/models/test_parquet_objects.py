@@ -51,6 +51,25 @@ def test_strings_of_files_give_the_model_of_strings_in_memory(columns, folder):
     assert_array_equal(outside.predict(folder), outside.predict(X))
 
 
+@pytest.mark.parametrize("text", ["cheap money", "money " * 1000, "nul\0"])
+def test_one_text_without_its_list_is_told_to_be_in_one(columns, text):
+    model = KernelFisherClassifier(KmerSpectrum(k=2), alpha=0.1).fit(columns["sequence"], columns["label"])
+    with pytest.raises(FileNotFoundError) as error:
+        model.predict(text)
+    words = f"a string is read as the path of a Parquet file: for one text, pass a list, [{text[:10]!r}"[:-1]
+    assert words in str(error.value)
+    assert len(str(error.value)) < 600
+    assert len(model.predict([text])) == 1
+
+
+def test_a_file_that_is_missing_is_no_text(columns, tmp_path):
+    model = KernelRidgeRegressor(RBF(gamma=1.0), alpha=0.1).fit(columns["size"][:, None], columns["value"])
+    texts = KernelFisherClassifier(KmerSpectrum(k=2), alpha=0.1).fit(columns["sequence"], columns["label"])
+    for predict, path in [(model.predict, "rows.parquet"), (texts.predict, tmp_path / "rows.parquet")]:
+        with pytest.raises(FileNotFoundError, match=r"there is no file or folder '[^']*'$"):
+            predict(path)
+
+
 def test_centers_and_lengths_are_chosen_among_strings_of_files(columns, folder):
     rows = ParquetRows(folder, columns=["sequence"], target="label", form="list", block_rows=32)
     block = next(rows.blocks())

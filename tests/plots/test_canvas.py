@@ -1,15 +1,20 @@
 """What all pictures share: axes, colors, densities."""
 
 import sys
-from itertools import combinations
+from itertools import combinations, product
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from scipy.integrate import trapezoid
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from mercer.plots import LooPathDisplay
+from mercer import KernelFisherClassifier, KernelPCA, PairwiseClassifier
+from mercer.plots import DiscriminantDisplay, LeaveOneOutDisplay, LooPathDisplay, RelevanceDisplay
 from mercer.plots.canvas import color, curve, density, marker, span_of
 
 
@@ -67,3 +72,54 @@ def test_a_new_figure_is_made_only_without_axes(two):
     figure, ax = plt.subplots()
     LooPathDisplay.from_estimator(two[0], ax=ax)
     assert plt.get_fignums() == [figure.number]
+
+
+# The displays, and the models that errors say they apply to.
+TAKEN = {
+    DiscriminantDisplay: "KernelFisherClassifier, SparseFisherClassifier, OnlineFisherClassifier or another "
+    "classifier with transform",
+    LeaveOneOutDisplay: "KernelFisherClassifier",
+    LooPathDisplay: "KernelFisherClassifier or KernelRidgeRegressor",
+    RelevanceDisplay: "KernelFisherClassifier or KernelRidgeRegressor",
+}
+
+
+def drawn(display, model, X, y):
+    """A picture of a model, from its rows if the display needs them."""
+    rows = (X, y) if display in (DiscriminantDisplay, LeaveOneOutDisplay) else ()
+    return display.from_estimator(model, *rows)
+
+
+@pytest.mark.parametrize("display", TAKEN)
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(StandardScaler(), m)])
+@pytest.mark.parametrize("fitted", [True, False])
+def test_models_that_a_display_does_not_apply_to_are_not_called_unfitted(display, wrap, fitted, two):
+    _, X, y = two
+    model = wrap(PairwiseClassifier())
+    model = model.fit(X, y) if fitted else model
+    with pytest.raises(TypeError) as error:
+        drawn(display, model, X, y)
+    named = f"{display.__name__} does not apply to PairwiseClassifier; pass a fitted {TAKEN[display]}, alone or"
+    assert named in str(error.value)
+
+
+def test_models_of_sequences_and_components_have_none_of_these_pictures(two):
+    pytest.importorskip("hmmlearn")
+    from mercer.datasets import make_words
+    from mercer.sequences import HiddenMarkovClassifier
+
+    _, X, y = two
+    sequences, words = make_words(12, random_state=0)
+    recognizer = HiddenMarkovClassifier(random_state=0).fit(sequences, words)
+    for display, model in product(TAKEN, (recognizer, KernelPCA().fit(X))):
+        with pytest.raises(TypeError, match=f"does not apply to {type(model).__name__}; pass a fitted Kernel"):
+            drawn(display, model, X, y)
+
+
+@pytest.mark.parametrize("display", TAKEN)
+def test_only_models_that_a_display_applies_to_are_called_unfitted(display, two):
+    _, X, y = two
+    search = GridSearchCV(make_pipeline(StandardScaler(), KernelFisherClassifier()), {})
+    for model in (KernelFisherClassifier(), search):
+        with pytest.raises(NotFittedError, match="This KernelFisherClassifier instance is not fitted yet"):
+            drawn(display, model, X, y)

@@ -228,6 +228,10 @@ class Composite(Kernel):
             )
         return next(kind for kind in RANKED if kind in kinds)
 
+    def check_rows(self, X: Matrix) -> None:
+        for kernel in self._kernels():
+            kernel.check_rows(X)
+
 
 def kind_of(kernel: Kernel) -> tuple[Any, ...]:
     """The class of a kernel and its parameters, but for a gamma that is one number: such kernels are relatives."""

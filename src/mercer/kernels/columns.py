@@ -102,6 +102,10 @@ class OnColumns(Mapped):
         inner = self.kernel.candidates(same._seen(X), weight)
         return Grid([inner], lambda chosen: clone(same).set_params(kernel=chosen[0]))
 
+    def check_rows(self, X: Matrix) -> None:
+        if self.kernel.takes == "objects" and not isinstance(self.columns, str):
+            self.kernel.check_rows(self._seen(X))
+
     def _for(self, X: Matrix, weight: ArrayLike | None) -> "OnColumns":
         """With columns, lengths and means of these rows in place of words."""
         columns = _columns_for(self.columns, X)

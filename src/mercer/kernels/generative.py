@@ -15,6 +15,7 @@ from mercer.kernels.densities import Generative, HiddenMarkov, Mixture, some_row
 from mercer.kernels.features import Counting, Structured
 from mercer.kernels.pairs import Matrix, precision_of
 from mercer.kernels.parameters import SetByRows, integer
+from mercer.kernels.strings import strings
 from mercer.kernels.takes import Takes
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.types import Array, Floats
@@ -41,6 +42,10 @@ class FromModel(Structured):
     @property
     def settled(self) -> bool:
         return isinstance(self.model, Generative)
+
+    def check_rows(self, X: Any) -> None:
+        if self.takes == "objects":
+            strings(X)
 
     def _kind(self) -> type[Generative]:
         """The class of the model."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 
@@ -158,13 +158,7 @@ class Bags(Ragged):
 
     @classmethod
     def of(cls, X: Objects) -> "Bags":
-        bags = [np.asarray(bag) for bag in X]
-        for i, bag in enumerate(bags):
-            if bag.ndim != 2 or bag.dtype.kind not in "fiub":
-                raise KernelError(
-                    f"row {i} is a {bag.dtype} array of shape {bag.shape}; a bag is an array of numbers (n_i, d), "
-                    "one row for each of its vectors"
-                )
+        bags = _bags(X)
         return cls(np.concatenate(bags) if bags else np.zeros((0, 0)), starts([len(bag) for bag in bags]))
 
     def means(self, values: Floats, bags: slice = slice(None)) -> Floats:
@@ -176,6 +170,18 @@ class Bags(Ragged):
             sums = np.add.reduceat(values, start[full] - start[0], axis=0)
             found[full] = sums / sizes[full].reshape(-1, *[1] * (values.ndim - 1))
         return found
+
+
+def _bags(X: Objects) -> list[NDArray[Any]]:
+    """The rows as arrays, if all are bags of vectors."""
+    bags = [np.asarray(bag) for bag in X]
+    for i, bag in enumerate(bags):
+        if bag.ndim != 2 or bag.dtype.kind not in "fiub":
+            raise KernelError(
+                f"row {i} is a {bag.dtype} array of shape {bag.shape}; a bag is an array of numbers (n_i, d), "
+                "one row for each of its vectors"
+            )
+    return bags
 
 
 class MeanMap(Structured, Wrapped):
@@ -202,6 +208,9 @@ class MeanMap(Structured, Wrapped):
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+
+    def check_rows(self, X: Objects) -> None:
+        _bags(X)
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the kernel l on the vectors of all bags."""

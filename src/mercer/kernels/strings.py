@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.features import Counting, Objects, Ragged, pointers, starts
+from mercer.kernels.features import Counting, Objects, Ragged, Structured, pointers, starts
 from mercer.kernels.pairs import Matrix
 from mercer.kernels.parameters import integer, positive
 from mercer.types import Indices
@@ -183,7 +183,14 @@ def _counts(letters: Letters, code: Codes, kept: Mask, n_columns: int, value: fl
     return F
 
 
-class KmerSpectrum(Counting):
+class OnStrings(Structured):
+    """A kernel on strings; abstract."""
+
+    def check_rows(self, X: Objects) -> None:
+        strings(X)
+
+
+class KmerSpectrum(OnStrings, Counting):
     """k(s, t) = sum_l decay^(2l) sum_u |s|_u |t|_u over the substrings u of length l = min_k, ..., k.
 
     |s|_u is the number of times that u occurs in s. ``min_k=None`` is the spectrum kernel (p-spectrum, n-gram
@@ -344,7 +351,7 @@ class NeighborColumns:
         return np.stack(found, axis=1)
 
 
-class Mismatch(Counting):
+class Mismatch(OnStrings, Counting):
     """k(s, t) = sum_b |s|_b |t|_b, with |s|_b the number of k-mers of s that differ from b in few characters.
 
     b runs over all strings of length k, also those that occur nowhere, and few is at most ``mismatches``: the

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import KernelError
 from mercer.gate import number
 from mercer.kernels.base import Kernel, Normable, cosines_from_logs
-from mercer.kernels.features import Objects, Structured
+from mercer.kernels.features import Objects
 from mercer.kernels.pairs import mirror
 from mercer.kernels.parameters import finite, positive
-from mercer.kernels.strings import Letters, digits, lengths_to_try, longest_of, settled_length
+from mercer.kernels.strings import Letters, OnStrings, digits, lengths_to_try, longest_of, settled_length
 from mercer.types import Array, Floats, Indices
 
 Codes = NDArray[np.int32]
@@ -37,7 +37,7 @@ ROW_END, CENTER_END = -1, -2
 MOST_MATCH = 500.0
 
 
-class PairwiseStrings(Structured):
+class PairwiseStrings(OnStrings):
     """A kernel by a recursion over pairs of positions of two strings; abstract.
 
     Strings are sorted by length and compared in slabs of pairs, one array operation for all pairs of a slab.

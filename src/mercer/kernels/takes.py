@@ -61,6 +61,13 @@ class TakesRows:
             return np.arange(n_rows(X)) if rows is None else rows
         return X if rows is None else take(X, rows)
 
+    def check_rows(self, X: Matrix) -> None:
+        """Raise an error that names the first of the rows X that the kernel cannot compare, if it can tell; O(n).
+
+        Called with the rows as the user numbers them: a fit merges equal rows, and a prediction cuts them into
+        blocks.
+        """
+
     def prepared(self, X: Matrix) -> Matrix:
         """The rows X as a table that this kernel, and its candidates, compare faster, or X itself.
 

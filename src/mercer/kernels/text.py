@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.features import Counting, Objects, pointers, starts
 from mercer.kernels.pairs import Matrix, inner_products, scale_columns
 from mercer.kernels.parameters import SetByRows, integer
-from mercer.kernels.strings import strings
+from mercer.kernels.strings import OnStrings, strings
 from mercer.rows.table import dense, is_sparse, n_rows
 from mercer.types import Array, Indices
 
@@ -143,7 +143,7 @@ class TopicColumns:
         return [(F @ self.S).tocsr() if is_sparse(self.S) else inner_products(F, self.S.T)]
 
 
-class BagOfWords(Counting):
+class BagOfWords(OnStrings, Counting):
     """k(d, e) = sum_t w_t² f_t(d) f_t(e) over terms t: words that two texts share, weighted by tf-idf.
 
     f_t(d) is the number of times that the text d contains t, and w_t = log(n / n_t) if n_t of n training rows

@@ -217,6 +217,9 @@ class Mapped(Wrapped):
     def averages(self) -> bool:
         return False
 
+    def check_rows(self, X: Matrix) -> None:
+        """What the inner kernel sees is checked when it is compared."""
+
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         left = self._seen(X)
         return self.kernel.block(left, left if Z is X else self._seen(Z))

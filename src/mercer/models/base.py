@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.takes import Takes
 from mercer.models.validation import check_stored
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
@@ -108,8 +107,8 @@ class KernelModel(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._takes == "values"
-        tags.input_tags.sparse = self._takes != "values"
+        tags.input_tags.pairwise = self._row_kernel.takes_values
+        tags.input_tags.sparse = not self._row_kernel.takes_values
         return tags
 
     def set_params(self, **params: Any) -> Self:
@@ -132,19 +131,20 @@ class KernelModel(BaseEstimator):
             self.__dict__.pop(name, None)
 
     @property
-    def _takes(self) -> Takes:
-        """What the rows X are for the kernel."""
-        return as_kernel(self.kernel).takes
+    def _row_kernel(self) -> Kernel:
+        """The kernel that compares the rows X."""
+        return as_kernel(self.kernel)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
-        takes = self._takes
+        kernel = self._row_kernel
+        takes = kernel.takes
         X = gate.unmasked("X", X)
         X = as_table(X) if takes == "columns" else X
         if takes == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
         if takes == "objects" and not holds_numbers(X):
-            return X.to_numpy() if hasattr(X, "to_numpy") else X
+            return read_objects(kernel, X)
         gate.not_dates("X", X)
         with gate.naming_text("X", X):
             X = validate_data(
@@ -161,13 +161,16 @@ class KernelModel(BaseEstimator):
 
     def _read_columns(self, X: Any, *, reset: bool) -> NamedColumns:
         """The columns that the kernel needs, found by name; None: those of the first rows."""
-        needed = as_kernel(self.kernel).reads
+        kernel = self._row_kernel
+        needed = kernel.reads
         if reset:
             validate_data(self, X, reset=True, skip_check_array=True)
         elif needed is None:
             centers = vars(self).get("X_fit_")
             needed = tuple(centers.columns) if isinstance(centers, NamedColumns) else None
-        return read_columns(X, needed)
+        columns = read_columns(X, needed)
+        kernel.check_rows(columns)
+        return columns
 
     def _check_block(self) -> Columns | None:
         """Validation of rows in blocks: columns by position, not by name. None for objects."""
@@ -204,6 +207,13 @@ class KernelModel(BaseEstimator):
         intercept = np.atleast_1d(self.intercept_)
         coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
+
+
+def read_objects(kernel: Kernel, X: Any) -> Any:
+    """Rows in memory that are any objects, if the kernel can compare them."""
+    objects = X.to_numpy() if hasattr(X, "to_numpy") else X
+    kernel.check_rows(objects)
+    return objects
 
 
 def check_square(K: Any) -> None:

@@ -12,8 +12,7 @@ from mercer import gate
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.takes import Takes
-from mercer.models.base import Columns, KernelModel, check_square
+from mercer.models.base import Columns, KernelModel, check_square, read_objects
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.subspace import all_are_centers, budget_of, settled
 from mercer.models.validation import check_parameters, count, fold_of_rows, generator, positive_or_word, row_weight
@@ -261,9 +260,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         return found
 
     @property
-    def _takes(self) -> Takes:
-        """What the rows of the first view are for its kernel."""
-        return first_kernel(self.kernel).takes
+    def _row_kernel(self) -> Kernel:
+        """The kernel of the first view."""
+        return first_kernel(self.kernel)
 
     @property
     def _n_features_out(self) -> int:
@@ -326,7 +325,7 @@ def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: 
     """Rows of one view in the form that its kernel accepts: finite numbers, or any objects; (n,) is a column."""
     takes, X = as_kernel(kernel).takes, gate.unmasked(name, X)
     if takes == "objects" and not holds_numbers(X):
-        return X.to_numpy() if hasattr(X, "to_numpy") else X
+        return read_objects(as_kernel(kernel), X)
     X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
     if takes == "values" and first:
         check_square(X)

@@ -1,10 +1,12 @@
-"""Shared by all displays: axes, colors for all kinds of color vision, densities of scores."""
+"""Shared by all displays: the model to draw, axes, colors for all kinds of color vision, densities of scores."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.gate import choice
 from mercer.types import Array, Indices
@@ -68,10 +70,33 @@ def marker(position: int) -> str:
     return MARKERS[position % len(MARKERS)]
 
 
-def last_step(estimator: Any) -> Any:
-    """The model inside a pipeline or a search, or the estimator itself."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
+def fitted_model(display: str, estimator: Any, *classes: type, method: str | None = None) -> Any:
+    """The fitted model inside a pipeline or a search, or the estimator itself, if a display applies to it.
+
+    Displays apply to models of some classes, and to all classifiers that have a ``method``, if one is named.
+    """
+    model = _last_step(estimator)
+    if not isinstance(model, classes) and (method is None or not _is_classifier_with(method, model)):
+        *others, last = [each.__name__ for each in classes] + [f"another classifier with {method}"] * bool(method)
+        allowed = f"{', '.join(others)} or {last}" if others else last
+        raise TypeError(
+            f"{display} does not apply to {type(model).__name__}; pass a fitted {allowed}, alone or as the last "
+            "step of a pipeline"
+        )
+    check_is_fitted(model)
+    return model
+
+
+def _last_step(estimator: Any) -> Any:
+    """The model inside a pipeline or a search; of a search without a fit, the one that it would fit."""
+    # Searches have a parameter ``refit``; classifiers of pairs and of sequences have an ``estimator``, too.
+    given = estimator.estimator if hasattr(estimator, "refit") else estimator
+    estimator = getattr(estimator, "best_estimator_", given)
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _is_classifier_with(method: str, model: Any) -> bool:
+    return isinstance(model, BaseEstimator) and is_classifier(model) and hasattr(model, method)
 
 
 def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], Indices]:

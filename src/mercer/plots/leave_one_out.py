@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.canvas import axes_or_new, classes_of, color, curve, last_step, legend_inside, span_of
+from mercer.models import KernelFisherClassifier
+from mercer.plots.canvas import axes_or_new, classes_of, color, curve, fitted_model, legend_inside, span_of
 from mercer.rows.table import take
 from mercer.types import Array, Indices
 
@@ -89,8 +89,7 @@ class LeaveOneOutDisplay:
         ax : Axes, default=None
             Where to draw; None creates a new figure.
         """
-        model = last_step(estimator)
-        check_is_fitted(model, "loo_outputs_", msg="%(name)s is no fitted KernelFisherClassifier")
+        model = fitted_model(cls.__name__, estimator, KernelFisherClassifier)
         if len(model.loo_index_) < len(np.asarray(y)):
             X, y = (take(part, model.loo_index_) for part in (X, y))
         two = len(model.classes_) == 2

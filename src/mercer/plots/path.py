@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels.base import Kernel, kind_of
-from mercer.plots.canvas import COLORS, axes_or_new, last_step
+from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.plots.canvas import COLORS, axes_or_new, fitted_model
 from mercer.tuning import TuningPath
 from mercer.types import Array
 
@@ -78,12 +78,11 @@ class LooPathDisplay:
 
         Parameters
         ----------
-        estimator : fitted model of this library, alone or as the last step of a pipeline
+        estimator : fitted KernelFisherClassifier or KernelRidgeRegressor, alone or as the last step of a pipeline
         ax : Axes, default=None
             Where to draw; None creates a new figure.
         """
-        model = last_step(estimator)
-        check_is_fitted(model, "loo_path_")
+        model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         criterion = CRITERIA[getattr(model, "criterion", "squared")]
         return cls(path=model.loo_path_, criterion=criterion).plot(ax=ax)
 

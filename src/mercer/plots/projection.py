@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.models import KernelFisherClassifier, OnlineFisherClassifier, SparseFisherClassifier
 from mercer.plots.canvas import (
     MARGIN,
     axes_or_new,
     classes_of,
     color,
     curve,
+    fitted_model,
     free_spots,
     inches,
-    last_step,
     legend_inside,
     marker,
     span_of,
@@ -92,8 +93,9 @@ class DiscriminantDisplay:
         ax : Axes, default=None
             Where to draw; None creates a new figure.
         """
-        threshold = getattr(last_step(estimator), "threshold_", None)
-        variates = np.asarray(estimator.transform(X))
+        fisher = KernelFisherClassifier, SparseFisherClassifier, OnlineFisherClassifier
+        model = fitted_model(cls.__name__, estimator, *fisher, method="transform")
+        threshold, variates = getattr(model, "threshold_", None), np.asarray(estimator.transform(X))
         return cls.from_predictions(y, variates, threshold=threshold, kind=kind, ax=ax)
 
     @classmethod

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.gate import whole
-from mercer.plots.canvas import COLORS, axes_or_new, last_step
+from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.plots.canvas import COLORS, axes_or_new, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,14 +59,13 @@ class RelevanceDisplay:
 
         Parameters
         ----------
-        estimator : fitted model of this library, alone or as the last step of a pipeline
+        estimator : fitted KernelFisherClassifier or KernelRidgeRegressor, alone or as the last step of a pipeline
         most : int, default=10
             Features that have a bar of their own.
         ax : Axes, default=None
             Where to draw; None creates a new figure.
         """
-        model = last_step(estimator)
-        check_is_fitted(model, "relevance_")
+        model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         if model.relevance_ is None:
             raise ValueError('the model has no relevances; fit it with relevance="diagonal"')
         return cls(relevance=model.relevance_, names=_names(estimator, model)).plot(most=most, ax=ax)

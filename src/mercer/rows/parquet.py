@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.gate import shown
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
 from mercer.rows.columns import read_columns
 from mercer.types import Indices
@@ -111,7 +113,7 @@ class ParquetRows(LocalRows):
 
     @cached_property
     def _layout(self) -> _Layout:
-        files = _files(Path(self.path))
+        files = _files(self.path, of_objects=self.form == "list")
         columns, counts = zip(*map(_describe, files))
         schemas = [dict(pairs) for pairs in columns]
         features = self._features(schemas[0])
@@ -239,13 +241,18 @@ def _naming(what: str) -> Iterator[None]:
         ) from error
 
 
-def _files(path: Path) -> tuple[Path, ...]:
+def _files(path: str | Path, *, of_objects: bool) -> tuple[Path, ...]:
     """The file, or those in the folder; names that begin with a dot or an underscore are ignored."""
-    if path.is_file():
-        return (path,)
-    if not path.is_dir():
-        raise FileNotFoundError(f"there is no file or folder {str(path)!r}")
-    files = tuple(sorted(file for file in path.glob("*.parquet") if file.name[0] not in "._"))
+    # Not Path.is_file, which raises an error for a text that is too long for a name.
+    if isfile(path):
+        return (Path(path),)
+    if not isdir(path):
+        text = shown(str(path))
+        remedy = f"; a string is read as the path of a Parquet file: for one text, pass a list, [{text}]"
+        raise FileNotFoundError(
+            f"there is no file or folder {text}{remedy if of_objects and isinstance(path, str) else ''}"
+        )
+    files = tuple(sorted(file for file in Path(path).glob("*.parquet") if file.name[0] not in "._"))
     if not files:
         raise FileNotFoundError(f"there are no files *.parquet in the folder {str(path)!r}")
     return files
