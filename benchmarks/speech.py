@@ -2,7 +2,7 @@
 
 --data DIR      folder with fsdd/fsdd_pcm.npz and japanese_vowels/japanese_vowels.npz
 --parts NAME    official (digits, indices below 5 are the test part), speakers (digits, each speaker left out),
-                vowels, strings (connected digits of a speaker left out); all by default
+                vowels, strings (connected digits of a speaker left out), probabilities; all by default
 --models NAME   some of the models, all by default
 --speakers N    speakers left out, one after another: all six by default
 --first N       the first of them
@@ -23,7 +23,7 @@ from importlib.metadata import version
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,7 @@ from mercer.sequences import (
 )
 
 Frames = NDArray[np.float64]
-PARTS = ("official", "speakers", "vowels", "strings")
+PARTS = ("official", "speakers", "vowels", "strings", "probabilities")
 # Neighbors that discriminants see, and the number of states of a word.
 CONTEXT, STATES = 4, 5
 # Noise below the speech of connected digits, in decibels, and pauses in seconds.
@@ -178,30 +178,74 @@ def some(X: Sequence[Frames], chosen: Any) -> list[Frames]:
     return [X[i] for i in np.flatnonzero(chosen)]
 
 
+class Split(NamedTuple):
+    """Recordings and digits for training and for testing, and what is held out together within a fit."""
+
+    name: str
+    train: tuple[list[Frames], Any]
+    test: tuple[list[Frames], Any]
+    groups: Any
+
+
+def splits_of(args: Any, part: str) -> list[Split]:
+    """The official part, or speakers left out; groups are like the test part: recordings, or speakers."""
+    data, X = digits(args.data), spoken(args.data)
+    y, speaker, index = data["digit"], data["speaker"], data["index"]
+    groups = np.arange(len(y)) if part == "official" else speaker
+    left = range(args.first, args.speakers)
+    tests = {"official": index < 5} if part == "official" else {str(s): speaker == s for s in left}
+    thinned = index % args.every == args.every - 1
+    return [
+        Split(
+            name, (some(X, ~test & thinned), y[~test & thinned]), (some(X, test), y[test]), groups[~test & thinned]
+        )
+        for name, test in tests.items()
+    ]
+
+
 def isolated(args: Any, results: Results, part: str) -> list[list[Any]]:
     """Errors of single digits, of the official part or of speakers left out."""
-    data = digits(args.data)
-    X = spoken(args.data)
-    y, speaker, index = data["digit"], data["speaker"], data["index"]
-    # What is held out within a fit is like the test part: recordings, or speakers.
-    groups = np.arange(len(y)) if part == "official" else speaker
-    thinned = index % args.every == args.every - 1
-    left = range(args.first, args.speakers)
-    splits = {"official": index < 5} if part == "official" else {str(s): speaker == s for s in left}
-    rows = []
-    for name, new in models(X[0].shape[1], args.centers).items():
+    splits, rows = splits_of(args, part), []
+    for name, new in models(splits[0].train[0][0].shape[1], args.centers).items():
         if args.models and name not in args.models:
             continue
         found = []
-        for split, test in splits.items():
-            train = ~test & thinned
-            compute = lambda train=train, test=test, new=new: measured(  # noqa: E731
-                new(), (some(X, train), y[train]), (some(X, test), y[test]), groups[train]
-            )
-            found.append(results.get(f"{part} {split} {name} {args.every} {args.centers}", compute))
+        for split in splits:
+            compute = lambda split=split, new=new: measured(new(), split.train, split.test, split.groups)  # noqa: E731
+            found.append(results.get(f"{part} {split.name} {name} {args.every} {args.centers}", compute))
         mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
         errors = " ".join(f"{each['error']:.1f}" for each in found) if len(found) > 1 else None
         rows.append([name, mean["error"], errors, f"{mean['seconds']:.0f}", f"{1000 * mean['each']:.0f}"])
+    return rows
+
+
+def sure(model: Any, split: Split) -> dict[str, float]:
+    """How sure probabilities of words are, with a fifth of the training recordings held out for their slope."""
+    model.set_params(held_out=0.2).fit(*split.train, groups=split.groups)
+    X, y = split.test
+    log_p, place = model.predict_log_proba(X), np.searchsorted(model.classes_, y)
+    return {
+        "right": 100 * float(np.mean(log_p.argmax(axis=1) == place)),
+        "sure": 100 * float(np.exp(log_p.max(axis=1)).mean()),
+        "loss": -float(log_p[np.arange(len(y)), place].mean()),
+        "slope": model.slope_,
+    }
+
+
+def probabilities(args: Any, results: Results) -> list[list[Any]]:
+    """Probabilities of single digits, on the official part and on speakers left out."""
+    rows = []
+    for part in ("official", "speakers"):
+        splits = splits_of(args, part)
+        for name, new in models(splits[0].train[0][0].shape[1], args.centers).items():
+            if name not in (args.models or ("mixtures 4", "all states")):
+                continue
+            found = []
+            for split in splits:
+                key = f"probabilities {part} {split.name} {name} {args.every} {args.centers}"
+                found.append(results.get(key, lambda split=split, new=new: sure(new(), split)))
+            mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+            rows.append([f"{name}, {part}", mean["right"], mean["sure"], mean["loss"], f"{mean['slope']:.2g}"])
     return rows
 
 
@@ -386,6 +430,9 @@ def main() -> None:
         if part == "strings":
             counts = ["accuracy %", "words", "substitutions", "deletions", "insertions"]
             print(table(connected(args, results), ["connected digits", *counts]), end="\n\n", flush=True)
+        elif part == "probabilities":
+            columns_of = ["right %", "sure %", "log-loss", "slope"]
+            print(table(probabilities(args, results), ["probabilities", *columns_of]), end="\n\n", flush=True)
         else:
             rows = japanese(args, results) if part == "vowels" else isolated(args, results, part)
             print(table(rows, [part, *columns]), end="\n\n", flush=True)

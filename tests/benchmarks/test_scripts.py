@@ -346,6 +346,13 @@ def test_speech_prints_errors_and_keeps_them(tmp_path, rng):
     lines = run(*command).splitlines()
     assert [line.split()[-4] for line in lines if line.startswith("mixtures 1")] == ["0.00", "0.00"]
     assert len(json.loads(store.read_text())) == 4
+    command = ["speech.py", "--data", tmp_path, "--parts", "probabilities", "--speakers", 2, "--models", models[0]]
+    lines = run(*command).splitlines()
+    right, sure, loss, slope = map(float, next(each for each in lines if "1, official" in each).split()[-4:])
+    assert right == 100.0
+    assert 50.0 < sure <= 100.0
+    assert loss < np.log(2)
+    assert 0.0 < slope <= 1.0
     lines = run("speech.py", "--data", tmp_path, "--frames", 200, "--models", "mixtures 1").splitlines()
     assert lines[-3].startswith("200 frames")
     peak, error = map(float, lines[-1].split()[-2:])
