@@ -254,9 +254,16 @@ def test_rows_outside_memory_are_refused_in_fits(three_classes, tmp_path):
 
 
 def test_many_rows_are_coupled_a_few_at_a_time(three_classes, monkeypatch):
-    """Log-odds of all pairs are k times the size of the probabilities."""
+    """Log-odds of all pairs are k times the size of the probabilities; pairs are asked about more rows at once."""
     X, y = three_classes
-    model = PairwiseClassifier(FIXED, coupling="odds").fit(X, y)
+    asked = []
+
+    class Spy(KernelFisherClassifier):
+        def predict_log_proba(self, X):
+            asked.append(X.n_rows if hasattr(X, "n_rows") else len(X))
+            return super().predict_log_proba(X)
+
+    model = PairwiseClassifier(Spy(RBF(gamma=0.5), alpha=1.0), coupling="odds").fit(X, y)
     at_once, seen = model.predict_proba(X), []
 
     def couple(odds):
@@ -265,10 +272,14 @@ def test_many_rows_are_coupled_a_few_at_a_time(three_classes, monkeypatch):
 
     monkeypatch.setattr(pairwise_module, "couple_odds", couple)
     monkeypatch.setattr(pairwise_module, "BLOCK_SIZE", 7 * 9)
+    monkeypatch.setattr(pairwise_module, "ASKED", 50)
     for rows in (X, [(X,)], pd.DataFrame(X)):
+        asked.clear()
         assert_allclose(model.predict_proba(rows), at_once, atol=1e-12)
         assert max(seen) == (7, 3, 3)
         assert sum(shape[0] for shape in seen) == len(X)
+        assert max(asked) == 50
+        assert len(asked) == 3 * -(-len(X) // 50)
         seen.clear()
     with pytest.raises(ValueError, match="0 sample"):
         model.predict_proba(X[:0])

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from scipy.integrate import trapezoid
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -123,3 +124,13 @@ def test_only_models_that_a_display_applies_to_are_called_unfitted(display, two)
     for model in (KernelFisherClassifier(), search):
         with pytest.raises(NotFittedError, match="This KernelFisherClassifier instance is not fitted yet"):
             drawn(display, model, X, y)
+
+
+def test_models_are_found_however_they_are_wrapped(two):
+    model, X, y = two
+    search = GridSearchCV(KernelFisherClassifier(alpha=1.0), {"kernel": ["rbf"]}).fit(X, y)
+    for wrapped in (FrozenEstimator(model), make_pipeline(make_pipeline(model)), make_pipeline(search)):
+        LooPathDisplay.from_estimator(wrapped)
+    # A search that fits no model at the end has none to draw, though it was given a fitted one.
+    with pytest.raises(NotFittedError):
+        LooPathDisplay.from_estimator(GridSearchCV(model, {}, refit=False))

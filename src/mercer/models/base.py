@@ -62,7 +62,8 @@ def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None, *, first:
 
 def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     """Rows of Parquet files as the kernel takes them; columns by name if it has names for them."""
-    kernel, known = getattr(model, "kernel", None), getattr(model, "feature_names_in_", None)
+    kernel = getattr(getattr(model, "estimator", model), "kernel", None)
+    known = getattr(model, "feature_names_in_", None)
     form, columns = "array", None if y is not None or known is None else list(known)
     if kernel is not None:
         kernel = as_kernel(kernel)

@@ -28,12 +28,16 @@ from mercer.models.validation import (
     known_classes,
     refuse_blocks,
     row_weight,
+    with_default,
 )
 from mercer.rows import outside_memory
 from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
+
+# Rows that pairs are asked about at once, at least: each question takes time of its own.
+ASKED = 1000
 
 
 def _goes_on(model: "PairwiseClassifier") -> bool:
@@ -198,9 +202,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``estimator__alpha`` and the like also work for the default estimator, None."""
-        nested = any(key.startswith("estimator__") for key in params)
-        if nested and params.get("estimator", self.estimator) is None:
-            params["estimator"] = KernelFisherClassifier()
+        params = with_default(params, self.estimator, KernelFisherClassifier)
         super().set_params(**params)
         return self
 
@@ -246,34 +248,42 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
     def _coupled(self, X: Any, couple: Callable[[Array], Array]) -> Array:
         """couple(log r_ij / r_ji (b, k, k)) at rows from any source, b at a time."""
         check_is_fitted(self, "estimators_")
+        asked = max(ASKED, 2 * BLOCK_SIZE // len(self.pairs_))
         if not outside_memory(X):
             (X,) = indexable(unmasked("X", X))
             # Without rows, pairs say what they miss.
-            some = [take(X, rows) for rows in cuts(n_rows(X), self._rows_at_once)] or [X]
-            return np.concatenate([couple(self._log_odds(n_rows(part), part)) for part in some])
+            some = [take(X, rows) for rows in cuts(n_rows(X), asked)] or [X]
+            return np.concatenate(
+                [self._couple_pairs(self._log_odds(n_rows(part), part), couple) for part in some]
+            )
         read = read_blocks(self, X)
-        held = (HeldRows(block, block_rows=self._rows_at_once) for block in read.blocks())
+        held = (HeldRows(block, block_rows=asked) for block in read.blocks())
         parts = (part for rows in held for part in rows.blocks())
-        coupled = [couple(self._log_odds(part.n_rows, HeldRows(part))) for part in parts]
+        coupled = [self._couple_pairs(self._log_odds(part.n_rows, HeldRows(part)), couple) for part in parts]
         check_names(self, getattr(read, "feature_names", None))
         return np.concatenate(coupled)
 
-    @property
-    def _rows_at_once(self) -> int:
-        """Rows whose log-odds of all pairs are in memory together."""
-        return max(1, BLOCK_SIZE // len(self.classes_) ** 2)
+    def _couple_pairs(self, odds: Array, couple: Callable[[Array], Array]) -> Array:
+        """couple(S) for log-odds of pairs (pairs, n), a few rows at a time: S is twice as large."""
+        k = len(self.classes_)
+        i, j = np.array(self.pairs_).T
+        found = []
+        for rows in cuts(odds.shape[1], max(1, BLOCK_SIZE // k**2)):
+            S = np.zeros((k, k, rows.stop - rows.start))
+            S[i, j], S[j, i] = odds[:, rows], -odds[:, rows]
+            found.append(couple(S.transpose(2, 0, 1)))
+        return np.concatenate(found)
 
     def _log_odds(self, n: int, X: Any) -> Array:
-        """log r_ij / r_ji (n, k, k) at n rows in memory, or of one block; zero for pairs without training rows."""
-        S = np.zeros((len(self.classes_), len(self.classes_), n))
+        """log r_ij / r_ji (pairs, n) at n rows in memory, or of a block; zero for pairs without training rows."""
+        odds = np.zeros((len(self.pairs_), n))
         if self._columns[0] is not None:
             X = Columns(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
-        for (i, j), model, columns in zip(self.pairs_, self.estimators_, self._columns):
+        for place, (model, columns) in enumerate(zip(self.estimators_, self._columns)):
             if hasattr(model, "classes_"):
                 log_p = log_probabilities(model, _rows_for(model, X, columns))
-                S[i, j] = log_p[:, 0] - log_p[:, 1]
-                S[j, i] = -S[i, j]
-        return S.transpose(2, 0, 1)
+                odds[place] = log_p[:, 0] - log_p[:, 1]
+        return odds
 
 
 def _rows_of(two: NDArray[Any], labels: NDArray[Any]) -> Indices:

@@ -229,6 +229,16 @@ def known_classes(classes: Any) -> NDArray[Any]:
     return np.unique(gate.label_column("classes", classes))
 
 
+def with_default(params: dict[str, Any], estimator: Any, default: Callable[[], Any]) -> dict[str, Any]:
+    """Parameters of a model to set; those of its ``estimator`` are set on the default if there is none."""
+    own = {name: value for name, value in params.items() if name.startswith("estimator__")}
+    if not own or params.get("estimator", estimator) is not None:
+        return params
+    nested = {name.removeprefix("estimator__"): value for name, value in own.items()}
+    others = {name: value for name, value in params.items() if name not in own}
+    return others | {"estimator": default().set_params(**nested)}
+
+
 def check_declared(classes: Any, known: NDArray[Any]) -> None:
     """Classes that are given with a later batch are those of the first."""
     if not np.array_equal(known, known_classes(classes)):

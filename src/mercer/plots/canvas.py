@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -89,10 +90,18 @@ def fitted_model(display: str, estimator: Any, *classes: type, method: str | Non
 
 def _last_step(estimator: Any) -> Any:
     """The model inside a pipeline or a search; of a search without a fit, the one that it would fit."""
-    # Searches have a parameter ``refit``; classifiers of pairs and of sequences have an ``estimator``, too.
-    given = estimator.estimator if hasattr(estimator, "refit") else estimator
-    estimator = getattr(estimator, "best_estimator_", given)
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    while True:
+        if isinstance(estimator, Pipeline):
+            estimator = estimator[-1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        # Searches have a parameter ``refit``; classifiers of pairs and of sequences have an ``estimator``, too.
+        elif hasattr(estimator, "refit"):
+            estimator = clone(estimator.estimator)
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        else:
+            return estimator
 
 
 def _is_classifier_with(method: str, model: Any) -> bool:

@@ -13,10 +13,11 @@ from sklearn.cluster import KMeans
 from mercer.rows.table import in_double
 from mercer.sequences.chains import Chain, allowed, counted, divided, hasty
 from mercer.sequences.emissions import Emissions, MixtureEmissions, Mixtures, batches
+from mercer.sequences.frames import constant
 from mercer.sequences.hmm import baum_welch, best_path, log_likelihood
 from mercer.types import Array, Indices
 
-# Variances are at least this share of the variance of all frames.
+# Variances are at least this share of the variance of all frames of a word.
 LEAST_VARIANCE = 1e-3
 # Frames of a word from which its mixtures are learned: a mixture has few parameters.
 MOST_FRAMES = 50_000
@@ -114,9 +115,14 @@ def mixture_models(
     some = [
         _few(_long_enough([X for X, v in zip(sequences, word) if v == w], states.sizes[w]), rng) for w in words
     ]
-    least = _least_variances(some)
-    found = [_fit_mixtures(some[w], states.limits(w), n_mixtures, n_iter, least, rng) for w in words]
-    emissions = MixtureEmissions(tuple(found))
+    least, columns = _least_variances(some)
+    found = []
+    for w in words:
+        X = np.concatenate(some[w])
+        X = in_double(X if columns is None else X[:, columns])
+        lengths = np.array([len(each) for each in some[w]])
+        found.append(_fit_mixtures(X, lengths, states.limits(w), n_mixtures, n_iter, least[w], rng))
+    emissions = MixtureEmissions(tuple(found), columns)
     uncounted = tuple(counted([], states.limits(w)) for w in words)
     paths = WordModels(states, uncounted, emissions).align(sequences, word)
     return WordModels(states, states.chains(paths, word), emissions)
@@ -138,39 +144,50 @@ def _few(sequences: list[Array], rng: np.random.Generator) -> list[Array]:
     return [sequences[i] for i in np.sort(rng.permutation(len(sequences))[:n])]
 
 
-def _least_variances(words: Sequence[Sequence[Array]]) -> Array:
-    """The least variances (d,) of features, from frames of all words; zero for those that are constant."""
-    X = np.concatenate([in_double(each) for own in words for each in own])
-    return np.where(np.ptp(X, axis=0) > 0.0, LEAST_VARIANCE * (X - X.mean(axis=0)).var(axis=0), 0.0)
+def _least_variances(words: Sequence[Sequence[Array]]) -> tuple[Array, Indices | None]:
+    """The least variances (w, f) of words, and the f features that are not constant in all of them, None: all.
+
+    They are shares of the variances of a word. Features that are constant in a word count with the variance within
+    the other words, and if there is none, with that of the constants.
+    """
+    low, high, mean, variance = (np.stack(each) for each in zip(*map(_moments, words)))
+    kind = words[0][0].dtype
+    varies = np.flatnonzero(~constant(low.min(axis=0), high.max(axis=0), kind))
+    variance = np.where(constant(low, high, kind), 0.0, variance)[:, varies]
+    share = np.array([sum(map(len, own)) for own in words], dtype=np.float64)
+    within = np.average(variance, axis=0, weights=share)
+    otherwise = np.where(within > 0.0, within, mean[:, varies].var(axis=0))
+    least = LEAST_VARIANCE * np.where(variance > 0.0, variance, otherwise)
+    return least, None if len(varies) == low.shape[1] else varies
+
+
+def _moments(sequences: Sequence[Array]) -> tuple[Array, ...]:
+    """Least and largest values, means and variances (d,) of the frames of a word."""
+    X = in_double(np.concatenate(sequences))
+    return X.min(axis=0), X.max(axis=0), X.mean(axis=0), X.var(axis=0)
 
 
 def _fit_mixtures(
-    sequences: Sequence[Array],
+    X: Array,
+    lengths: Indices,
     limits: Chain,
     n_mixtures: int,
     n_iter: int,
     least: Array,
     rng: np.random.Generator,
 ) -> Mixtures:
-    """Mixtures of the states of a word, from an equal division of its sequences.
+    """Mixtures of the states of a word, from an equal division of its sequences, joined in X.
 
-    Around the mean of its frames, where sums of squares keep their digits. Features without a least variance are
-    constant in all words: they get one variance in all states, which says nothing.
+    Around the mean of its frames, where sums of squares keep their digits.
     """
-    k, X = len(limits.start), in_double(np.concatenate(sequences))
-    middle, varies = X.mean(axis=0), least > 0.0
-    if not varies.any():
-        return Mixtures(np.ones((k, 1)), np.tile(middle, (k, 1, 1)), np.ones((k, 1, len(middle))))
-    X, least = (X - middle)[:, varies], least[varies]
-    state = np.concatenate([divided(len(each), k) for each in sequences])
+    k, middle = len(limits.start), X.mean(axis=0)
+    if X.shape[1] == 0:
+        return Mixtures(np.ones((k, 1)), np.empty((k, 1, 0)), np.empty((k, 1, 0)))
+    X = X - middle
+    state = np.concatenate([divided(T, k) for T in lengths])
     first = _first_mixtures([X[state == i] for i in range(k)], n_mixtures, least, rng)
-    lengths = np.array([len(each) for each in sequences])
     found = baum_welch(X, lengths, limits, first, least=least, n_iter=n_iter)
-    means = np.tile(middle, (*found.weights.shape, 1))
-    variances = np.ones(means.shape)
-    means[..., varies] += found.means
-    variances[..., varies] = found.variances
-    return Mixtures(found.weights, means, variances)
+    return Mixtures(found.weights, found.means + middle, found.variances)
 
 
 def _first_mixtures(parts: Sequence[Array], most: int, least: Array, rng: np.random.Generator) -> Mixtures:

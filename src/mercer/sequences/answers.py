@@ -111,7 +111,7 @@ class WordAnswers(ClassifierMixin):
         """The words that :meth:`decode` finds in one sequence (T, d), each with the frame at which it begins."""
         check_is_fitted(self)
         if silence is not None:
-            self._number(silence)
+            self._number(silence, "silence")
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
@@ -119,10 +119,7 @@ class WordAnswers(ClassifierMixin):
         chain = network(self.models_.chains, follow(grammar, labels), penalty)
         value, path = best_path(chain, self.emissions(X))
         if not np.isfinite(value):
-            raise ValueError(
-                f"no sentence fits into {len(path)} frames: each word needs as many as it has states, at least "
-                f"{self.states_.min()}; pass more frames, or another grammar"
-            )
+            raise ValueError(f"no sentence fits into {len(path)} frames; pass more frames, or another grammar")
         states, forward = self.models_.states, self.models_.states.topology == "left_right"
         found = [(labels[w], t) for w, t in words_along(path, states.sizes, forward=forward)]
         return [(word, t) for word, t in found if word != silence]
@@ -137,8 +134,8 @@ class WordAnswers(ClassifierMixin):
         check_names(self, frame_names([X]))
         return found
 
-    def _number(self, word: Any) -> int:
+    def _number(self, word: Any, name: str = "word") -> int:
         known = self.classes_ == word if np.ndim(word) == 0 else np.zeros(1, dtype=bool)
         if not known.any():
-            raise ValueError(f"there is no word {word!r} among the classes {self._labels}")
+            raise ValueError(f"{name}: there is no word {word!r} among the classes {self._labels}")
         return int(known.argmax())

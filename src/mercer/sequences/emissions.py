@@ -37,7 +37,7 @@ class Mixtures:
         """log of weight times density (T, k, M) of each component, in two products of matrices."""
         k, M, d = self.means.shape
         middle = self.means.mean(axis=(0, 1))
-        precision, mean = 1.0 / self.variances.reshape(-1, d), self.means.reshape(-1, d) - middle
+        precision, mean = 1.0 / self.variances.reshape(k * M, d), self.means.reshape(k * M, d) - middle
         constant = (mean**2 * precision - np.log(precision)).sum(axis=1) + d * np.log(2.0 * np.pi)
         Z = X - middle
         squares = (Z**2) @ precision.T - 2.0 * Z @ (mean * precision).T + constant
@@ -58,12 +58,14 @@ def log_sum(logs: Array) -> Array:
 
 @dataclass(frozen=True)
 class MixtureEmissions:
-    """The mixtures of each word, side by side."""
+    """The mixtures of each word, side by side; ``columns`` are the features that they know, None: all."""
 
     words: tuple[Mixtures, ...]
+    columns: Indices | None = None
 
     def __call__(self, sequences: Sequence[Array]) -> list[Array]:
         X = np.concatenate(sequences)
+        X = X if self.columns is None else X[:, self.columns]
         return split(np.column_stack([mixtures.log_density(X) for mixtures in self.words]), sequences)
 
 

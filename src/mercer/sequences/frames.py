@@ -3,11 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows
 from mercer.types import Array, Indices
+
+# Columns whose values differ by at most so many roundings of the largest are constant.
+ROUNDING = 4.0
 
 
 def stacked(sequences: Sequence[Array], context: int) -> Array:
@@ -74,3 +79,11 @@ def _with_neighbors(X: Array, frames: Indices, context: int) -> Array:
     """Some frames of a sequence (T, d) beside their neighbors."""
     places = np.clip(frames[:, None] + np.arange(-context, context + 1), 0, len(X) - 1)
     return np.asarray(X[places].reshape(len(frames), -1))
+
+
+def constant(low: Array, high: Array, kind: Any) -> NDArray[np.bool_]:
+    """Whether columns with these least and largest values (d,) have only rounding errors of a type of numbers."""
+    # Powers of two divide without rounding: the largest value is between 1/2 and 1.
+    size = -np.frexp(np.maximum(np.abs(low), np.abs(high)))[1]
+    found: NDArray[np.bool_] = np.ldexp(high, size) - np.ldexp(low, size) <= ROUNDING * np.finfo(kind).eps
+    return found

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.fft import dct, next_fast_len, rfft
 
 from mercer import gate
-from mercer.sequences.frames import split
+from mercer.sequences.frames import constant, split
 from mercer.sequences.given import checked_sequences, read_groups
 from mercer.types import Array
 
@@ -22,8 +22,6 @@ LOUDEST = 1e100
 # Energies are at least this share of the largest one of a signal: 80 dB below it.
 QUIETEST = 1e-8
 PREEMPHASIS = 0.97
-# Columns whose values differ by at most so many roundings of the largest are constant.
-ROUNDING = 4.0
 
 
 def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float = 0.010) -> Array:
@@ -157,11 +155,11 @@ def _standardized(X: Array) -> Array:
     """Columns of rows (n, d) with mean zero and variance one in float64, or zero if all they have is rounding."""
     # Powers of two divide without rounding: the largest value is between 1/2 and 1, and squares are in range.
     Z: Array = np.ldexp(X.astype(np.float64), -np.frexp(np.abs(X).max(axis=0))[1])
-    constant = np.ptp(Z, axis=0) <= ROUNDING * np.finfo(X.dtype).eps
+    same = constant(Z.min(axis=0), Z.max(axis=0), X.dtype)
     # Twice: the first mean is rounded, which counts if columns vary little beside it.
     for _ in range(2):
         Z -= Z.mean(axis=0)
-    Z /= np.where(constant, np.inf, np.sqrt((Z**2).mean(axis=0)))
+    Z /= np.where(same, np.inf, np.sqrt((Z**2).mean(axis=0)))
     return Z
 
 

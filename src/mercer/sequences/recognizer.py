@@ -11,7 +11,7 @@ from mercer import gate
 from mercer.models import KernelFisherClassifier
 from mercer.models.base import keep_names
 from mercer.models.state import in_one_step
-from mercer.models.validation import class_labels, count, generator
+from mercer.models.validation import class_labels, count, generator, with_default
 from mercer.sequences.alignment import States, mixture_models
 from mercer.sequences.answers import WordAnswers
 from mercer.sequences.chains import TOPOLOGIES
@@ -41,10 +41,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with predict_proba, "mixtures" or None, default=None
-        The classifier of states; None is ``KernelFisherClassifier(centers=300)``, one fit for all states, whose
-        kernel is chosen in the first round. The thesis has one for each pair of states:
-        ``PairwiseClassifier(SparseFisherClassifier())``. "mixtures": none; the Gaussian mixtures of the first
-        alignment are the model.
+        The classifier of states; None is ``KernelFisherClassifier(centers=300)``, one fit for all states. A
+        :class:`mercer.KernelFisherClassifier` chooses its kernel in the first round only, and gets a seed if it
+        has none. The thesis has one for each pair of states: ``PairwiseClassifier(SparseFisherClassifier())``.
+        "mixtures": none; the Gaussian mixtures of the first alignment are the model.
     n_states : int or dict, default=5
         States of each word, or a dict of those of some words, such as ``{"pause": 1}``; others have 5. A word
         whose longest sequence is shorter has as many as that has frames.
@@ -171,9 +171,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of ``estimator`` may be set if it is None: they are those of the default."""
-        nested = any(name.startswith("estimator__") for name in params)
-        if nested and params.get("estimator", self.estimator) is None:
-            params["estimator"] = _default(random_state=0)
+        params = with_default(params, self.estimator, _default)
         super().set_params(**params)
         return self
 
@@ -190,11 +188,10 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
             return calibrated(data, mixtures, held_out=held)
 
         def new(before: Any) -> Any:
-            if self.estimator is not None:
-                return clone(self.estimator)
-            # Alignments change little from round to round: the kernel is chosen once.
-            kernel = {} if before is None else {"kernel": before.kernel_}
-            return _default(**kernel, random_state=seed)
+            model = _default() if self.estimator is None else clone(self.estimator)
+            if isinstance(model, KernelFisherClassifier):
+                _complete(model, seed, before)
+            return model
 
         fit = discriminant_fit(new, states, self.context, seed)
         return train(data, mixtures, fit, n_rounds=self.n_rounds, held_out=held)
@@ -214,12 +211,24 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
     def _most_states(self) -> list[int]:
         """The number of states of each word, if its sequences are long enough."""
         if not isinstance(self.n_states, Mapping):
-            return [count("n_states", self.n_states)] * len(self.classes_)
+            n = gate.whole("n_states", self.n_states, "a positive integer, or a dict of them by word", least=1)
+            return [n] * len(self.classes_)
+        most = [STATES] * len(self.classes_)
         for word, n in self.n_states.items():
-            self._number(word)
-            count(f"n_states of {word!r}", n)
-        return [self.n_states.get(word, STATES) for word in self._labels]
+            most[self._number(word, "n_states")] = count(f"n_states of {word!r}", n)
+        return most
 
 
-def _default(**choices: Any) -> KernelFisherClassifier:
-    return KernelFisherClassifier(centers=CENTERS, **choices)
+def _default() -> KernelFisherClassifier:
+    return KernelFisherClassifier(centers=CENTERS)
+
+
+def _complete(model: KernelFisherClassifier, seed: int, before: Any) -> None:
+    """Give a classifier of states a seed, if it has none, and the kernel that an earlier one has chosen.
+
+    Alignments change little from round to round: the kernel is chosen once, unless its metric is learned.
+    """
+    if model.random_state is None:
+        model.random_state = seed
+    if before is not None and model.relevance is None:
+        model.kernel = before.kernel_

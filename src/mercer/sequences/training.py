@@ -110,24 +110,30 @@ def calibrated(data: Labeled, fit: Callable[[Labeled], WordModels], *, held_out:
 
 
 def drawn(word: Indices, group: Indices, share: float, rng: np.random.Generator) -> Indices:
-    """At most this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
+    """About this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
 
-    If all groups that can be left out are larger, the smallest of them; none if the share is zero.
+    A group is added if that brings their number nearer to the share. If none does, the smallest that can be left
+    out; none if the share is zero.
     """
-    left, chosen = np.bincount(word), np.zeros(len(word), dtype=bool)
-    order = rng.permutation(np.unique(group))
-    sizes = np.array([np.count_nonzero(group == g) for g in order])
+    left, n_chosen, chosen = np.bincount(word), 0, []
+    groups, sizes = np.unique(group, return_counts=True)
+    order, wanted = rng.permutation(len(groups)), share * len(word)
+
+    def words_of(g: int) -> Indices:
+        return np.bincount(word[group == groups[g]], minlength=len(left))
 
     def can_leave(g: int) -> bool:
-        return bool((left - np.bincount(word[group == g], minlength=len(left)) > 0).all())
+        return bool((left > words_of(g)).all())
 
-    for g, size in zip(order, sizes):
-        if chosen.sum() + size <= share * len(word) and can_leave(g):
-            left, chosen = left - np.bincount(word[group == g], minlength=len(left)), chosen | (group == g)
-    if share > 0.0 and not chosen.any():
-        smallest = [g for g in order[np.argsort(sizes, kind="stable")] if can_leave(g)]
-        chosen = group == smallest[0] if smallest else chosen
-    return np.flatnonzero(chosen)
+    for g in order:
+        nearer = abs(n_chosen + sizes[g] - wanted) < abs(n_chosen - wanted)
+        if nearer and can_leave(g):
+            left, n_chosen = left - words_of(g), n_chosen + sizes[g]
+            chosen.append(g)
+    if share > 0.0 and not chosen:
+        by_size = order[np.argsort(sizes[order], kind="stable")]
+        chosen = [g for g in by_size if can_leave(g)][:1]
+    return np.flatnonzero(np.isin(group, groups[chosen]))
 
 
 def best_slope(logs: Array, word: Indices, log_prior: Array) -> tuple[float, float]:
@@ -139,7 +145,7 @@ def best_slope(logs: Array, word: Indices, log_prior: Array) -> tuple[float, flo
     """
     n, k = logs.shape
     # From a slope at which likelihoods hardly matter, as powers of e.
-    low = -np.log(float(np.ptp(logs, axis=1).max(initial=1.0))) - 2.0
+    low = -np.log(min(float(np.ptp(logs, axis=1).max(initial=1.0)), 1e300)) - 2.0
     powers = np.linspace(low, 0.0, N_SLOPES)
 
     def log_p(power: float) -> Array:
