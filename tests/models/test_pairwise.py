@@ -271,7 +271,8 @@ def test_many_rows_are_coupled_a_few_at_a_time(three_classes, monkeypatch):
         return couple_odds(odds)
 
     monkeypatch.setattr(pairwise_module, "couple_odds", couple)
-    monkeypatch.setattr(pairwise_module, "BLOCK_SIZE", 7 * 9)
+    monkeypatch.setattr(pairwise_module, "BLOCK_SIZE", 1)
+    monkeypatch.setattr(pairwise_module, "COUPLED", 7 * 9)
     monkeypatch.setattr(pairwise_module, "ASKED", 50)
     for rows in (X, [(X,)], pd.DataFrame(X)):
         asked.clear()

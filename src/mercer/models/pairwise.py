@@ -38,6 +38,8 @@ from mercer.types import Array, Indices
 
 # Rows that pairs are asked about at once, at least: each question takes time of its own.
 ASKED = 1000
+# Log-odds of all pairs that are coupled at once.
+COUPLED = 2**19
 
 
 def _goes_on(model: "PairwiseClassifier") -> bool:
@@ -63,7 +65,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         The classifier fitted to each pair; None is ``KernelFisherClassifier()``.
     coupling : {"least_squares", "odds"}, default="least_squares"
         How probabilities of pairs become those of classes: "least_squares" minimizes
-        sum_ij (r_ji p_i - r_ij p_j)² [1]_, "odds" takes p_i proportional to 1 / sum_j (r_ji / r_ij) [2]_.
+        sum_ij (r_ji p_i - r_ij p_j)² [1]_, O(k³) for a row, "odds" takes p_i proportional to
+        1 / sum_j (r_ji / r_ij) [2]_, O(k²).
     n_jobs : int, default=None
         Number of pairs fitted in parallel.
 
@@ -268,7 +271,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
         k = len(self.classes_)
         i, j = np.array(self.pairs_).T
         found = []
-        for rows in cuts(odds.shape[1], max(1, BLOCK_SIZE // k**2)):
+        for rows in cuts(odds.shape[1], max(1, COUPLED // k**2)):
             S = np.zeros((k, k, rows.stop - rows.start))
             S[i, j], S[j, i] = odds[:, rows], -odds[:, rows]
             found.append(couple(S.transpose(2, 0, 1)))
