@@ -203,17 +203,29 @@ def splits_of(args: Any, part: str) -> list[Split]:
     ]
 
 
+def on_splits(
+    args: Any, results: Results, part: str, measure: Callable[[Any, Split], Any], chosen: Any, key: str = ""
+) -> Iterator[tuple[str, list[Any], dict[str, float]]]:
+    """Names of the chosen models, None: all, with what is measured on each split, and the means."""
+    splits = splits_of(args, part)
+    for name, new in models(splits[0].train[0][0].shape[1], args.centers).items():
+        if chosen and name not in chosen:
+            continue
+        found = [
+            results.get(
+                f"{key}{part} {split.name} {name} {args.every} {args.centers}",
+                lambda split=split, new=new: measure(new(), split),
+            )
+            for split in splits
+        ]
+        yield name, found, {what: float(np.mean([each[what] for each in found])) for what in found[0]}
+
+
 def isolated(args: Any, results: Results, part: str) -> list[list[Any]]:
     """Errors of single digits, of the official part or of speakers left out."""
-    splits, rows = splits_of(args, part), []
-    for name, new in models(splits[0].train[0][0].shape[1], args.centers).items():
-        if args.models and name not in args.models:
-            continue
-        found = []
-        for split in splits:
-            compute = lambda split=split, new=new: measured(new(), split.train, split.test, split.groups)  # noqa: E731
-            found.append(results.get(f"{part} {split.name} {name} {args.every} {args.centers}", compute))
-        mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+    rows = []
+    measure = lambda model, split: measured(model, split.train, split.test, split.groups)  # noqa: E731
+    for name, found, mean in on_splits(args, results, part, measure, args.models):
         errors = " ".join(f"{each['error']:.1f}" for each in found) if len(found) > 1 else None
         rows.append([name, mean["error"], errors, f"{mean['seconds']:.0f}", f"{1000 * mean['each']:.0f}"])
     return rows
@@ -234,17 +246,9 @@ def sure(model: Any, split: Split) -> dict[str, float]:
 
 def probabilities(args: Any, results: Results) -> list[list[Any]]:
     """Probabilities of single digits, on the official part and on speakers left out."""
-    rows = []
+    chosen, rows = args.models or ("mixtures 4", "all states"), []
     for part in ("official", "speakers"):
-        splits = splits_of(args, part)
-        for name, new in models(splits[0].train[0][0].shape[1], args.centers).items():
-            if name not in (args.models or ("mixtures 4", "all states")):
-                continue
-            found = []
-            for split in splits:
-                key = f"probabilities {part} {split.name} {name} {args.every} {args.centers}"
-                found.append(results.get(key, lambda split=split, new=new: sure(new(), split)))
-            mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+        for name, _, mean in on_splits(args, results, part, sure, chosen, "probabilities "):
             rows.append([f"{name}, {part}", mean["right"], mean["sure"], mean["loss"], f"{mean['slope']:.2g}"])
     return rows
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelRidgeRegressor, PairwiseClassifier
 from mercer.centers import Given
 from mercer.kernels import RBF, Intersection, KmerSpectrum, Nominal, Normalized, OnColumns
 from mercer.rows import ParquetRows
@@ -133,3 +133,10 @@ def test_objects_are_in_one_column_without_nulls(folder, tmp_path):
 def test_strings_are_not_numbers(folder):
     with pytest.raises(ValueError, match=r"'sequence' is of type string, .*not numeric.*kernels on strings"):
         KernelFisherClassifier().fit(folder, "label")
+
+
+def test_a_text_without_its_list_is_explained_also_to_pairs():
+    model = PairwiseClassifier(KernelFisherClassifier(KmerSpectrum(2), alpha=1.0))
+    model.fit(["abab", "abba", "cdcd", "dccd"] * 3, [0, 0, 1, 1] * 3)
+    with pytest.raises(FileNotFoundError, match=r"for one text, pass a list, \['abab'\]"):
+        model.predict("abab")

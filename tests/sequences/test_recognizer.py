@@ -190,7 +190,9 @@ def test_slopes_of_overconfident_likelihoods_are_small(rng):
     assert_allclose(best_slope(20.0 * logs, word, equal), (slope / 2.0, loss), rtol=1e-3)
     assert slope < 0.3
     assert loss < np.log(2)
+    # Slopes just below one are likely, too; with forty times the sequences they are not.
     assert best_slope(0.1 * logs, word, equal)[0] > 0.95
+    assert best_slope(0.1 * np.tile(logs, (40, 1)), np.tile(word, 40), equal)[0] > 0.99
 
 
 def test_slopes_grow_with_the_number_of_sequences_without_errors():
