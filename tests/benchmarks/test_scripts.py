@@ -263,6 +263,20 @@ def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     assert picture.stat().st_size > 0
 
 
+def test_real_rows_prints_models_and_goes_on_from_stored_figures(tmp_path, rng):
+    for folder, name in (("small_uci", "magic"), ("letter", "letter")):
+        (tmp_path / folder).mkdir()
+        y = np.arange(300) % 3
+        np.savez(tmp_path / folder / f"{name}.npz", X=rng.normal(size=(300, 3)) + y[:, None], y=y)
+    few = ["--sets", "magic", "letter", "--rows", 40, "--models", "every row", "n/10 centers", "n/10 at random"]
+    store = tmp_path / "figures.csv"
+    for draws, stored in ((2, 12), (3, 18)):
+        lines = run("real_rows.py", "--data", tmp_path, *few, "--draws", draws, "--store", store).splitlines()
+        assert sum(line.startswith(("every row ", "n/10 centers ", "n/10 at random ")) for line in lines) == 3
+        assert len(store.read_text().splitlines()) == stored
+    assert lines[-1].startswith("n/10 centers: 40 rows ")
+
+
 def test_several_kernels_are_weighted_by_every_rule(tmp_path, rng):
     (tmp_path / "mfeat").mkdir()
     y = np.arange(60) % 2

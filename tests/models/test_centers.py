@@ -248,7 +248,10 @@ def test_rows_in_float32_have_as_many_centers_of_a_wide_kernel_as_matter():
     for rows in (X, sparse.csr_matrix(X)):
         assert_allclose(model.decision_function(rows), model.decision_function(X.astype(np.float64)), rtol=1e-6)
     again = KernelFisherClassifier(model.kernel_, centers=model.X_fit_, alpha=model.alpha_).fit(X.astype(float), y)
-    assert_allclose(model.loo_proba_, again.loo_proba_[model.loo_index_], atol=1e-4)
+    assert_allclose(model.transform(X), again.transform(X), atol=1e-4)
+    # Held-out rows, too, are predicted with as many centers, in float64.
+    double = KernelFisherClassifier(RBF(gamma=2e-3), centers=200, alpha=model.alpha_, random_state=0)
+    assert np.abs(model.loo_outputs_ - double.fit(X.astype(float), y).loo_outputs_).mean() < 0.1
 
 
 def test_a_kernel_matrix_in_float32_has_the_rounding_errors_of_float32(banana):
@@ -448,7 +451,8 @@ def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
     centers = ForwardSelection(20, n_candidates=100, n_means=50)
     model = KernelFisherClassifier(centers=centers, random_state=0).fit(*banana)
     assert len(model.loo_path_.kernels) > 2
-    assert sizes == [40, 10]
+    # Once for the model, and once without each third of the rows, whatever the number of kernels.
+    assert sizes == [40, 10] * 4
 
 
 @pytest.mark.parametrize("copies", [None, [lambda X: X + 0.05]])
@@ -460,7 +464,8 @@ def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it
         monkeypatch.setattr(f"mercer.tuning.{module}.MANY", 20)
     X, y = make_waveform(400, random_state=1)
     X = X.astype(dtype)
-    model = KernelFisherClassifier(RBF(gamma=0.02), centers=60, invariances=copies, random_state=0).fit(X, y)
+    centers = Uniform(60)
+    model = KernelFisherClassifier(RBF(gamma=0.02), centers=centers, invariances=copies, random_state=0).fit(X, y)
     alphas, scores = model.loo_path_.alphas[0], model.loo_path_.scores[0]
     assert len(alphas) < len(ALPHAS)
     assert model.alpha_ == alphas[scores.argmin()]

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from mercer.scores import maps
 from mercer.scores.logistic import fit_logits, smoothed_targets
-from mercer.scores.maps import FOLDS, bent, choose_map, one_slope, parts, summing_to_one, with_matrix
+from mercer.scores.maps import FOLDS, Map, bent, choose_map, one_slope, parts, summing_to_one, with_matrix
 
 
 def noisy(rng, n, k, noise=0.4):
@@ -17,6 +17,11 @@ def noisy(rng, n, k, noise=0.4):
     F = np.eye(k)[label] + noise * rng.normal(size=(n, k))
     F -= (F.sum(axis=1, keepdims=True) - 1.0) / k
     return F[:, 1:] - F[:, :1], label
+
+
+def chosen(R, label, weight) -> Map:
+    """The map for all rows."""
+    return choose_map(R, label, weight, parts(R, label)).map
 
 
 def true_probabilities(rng, n, k):
@@ -102,6 +107,26 @@ def test_parts_hold_equal_rows_together_and_share_every_class(rng):
         assert set(part[label[twice] == c]) == set(range(FOLDS))
 
 
+def test_parts_hold_groups_together_and_do_not_depend_on_the_order_of_rows(rng):
+    R, label = noisy(rng, 120, 3)
+    group, order = np.arange(120) // 3, rng.permutation(120)
+    part = parts(R, label, group)
+    assert all(len(set(part[group == g])) == 1 for g in range(40))
+    assert set(part) == set(range(FOLDS))
+    assert_array_equal(parts(R[order], label[order], group[order]), part[order])
+
+
+def test_a_map_without_a_part_is_the_one_fitted_to_the_others(rng):
+    R, label = uneven(rng, 300)
+    part, weight = parts(R, label), np.ones(300)
+    found = choose_map(R, label, weight, part)
+    assert len(found.without) == FOLDS
+    rest = part != 2
+    plain = one_slope(R[rest], label[rest], weight[rest], found.map.bend)
+    kinds = [plain] + [with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in maps.SPREADS]
+    assert min(np.abs(kind.logits(R) - found.without[2].logits(R)).max() for kind in kinds) < 1e-2
+
+
 def test_classes_of_few_rows_are_in_no_part(rng):
     R, label = noisy(rng, 60, 3)
     few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < FOLDS))
@@ -113,7 +138,7 @@ def test_classes_of_few_rows_are_in_no_part(rng):
 @pytest.mark.parametrize("n_each", [1, 2, FOLDS - 1])
 def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
     R, label = noisy(rng, 4 * n_each, 4)
-    found = choose_map(R, label, np.ones(len(label)))
+    found = chosen(R, label, np.ones(len(label)))
     simple = one_slope(R, label, np.ones(len(label)))
     assert found.bend == np.inf
     assert_allclose(found.slope, simple.slope, rtol=1e-12)
@@ -121,7 +146,7 @@ def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
 
 
 def test_map_of_constant_scores_is_one_straight_slope():
-    found = choose_map(np.full((60, 2), 0.3), np.arange(60) % 3, np.ones(60))
+    found = chosen(np.full((60, 2), 0.3), np.arange(60) % 3, np.ones(60))
     assert found.bend == np.inf
     assert_allclose(found.slope, found.slope[0, 0] * np.eye(2))
 
@@ -130,7 +155,7 @@ def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
     """Leave-one-out shares of classes are lower for the class that was left out."""
     label = rng.permutation(np.arange(60) % 4)
     F = (np.bincount(label) - np.eye(4)[label]) / 59 + 1e-3 * rng.normal(size=(60, 4))
-    found = choose_map(F[:, 1:] - F[:, :1], label, np.ones(60))
+    found = chosen(F[:, 1:] - F[:, :1], label, np.ones(60))
     P = np.exp(log_softmax(np.column_stack([np.zeros(60), found.logits(F[:, 1:] - F[:, :1])]), axis=1))
     assert_allclose(P, 0.25, atol=1e-5)
 
@@ -139,14 +164,14 @@ def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
 def test_maps_do_not_depend_on_the_unit_of_scores(rng, unit):
     label = np.arange(600) % 3
     R = rng.normal(size=(600, 2)) + 1.5 * np.eye(3)[label][:, 1:] @ np.array([[1.0, 0.5], [0.0, 2.0]])
-    one, other = (choose_map(c * R, label, np.ones(600)) for c in (1.0, unit))
+    one, other = (chosen(c * R, label, np.ones(600)) for c in (1.0, unit))
     assert_allclose(other.logits(unit * R), one.logits(R), rtol=1e-4, atol=1e-4)
 
 
 def test_scores_that_are_probabilities_are_bent(rng):
     R, label = true_probabilities(rng, 2000, 4)
     new, truth = true_probabilities(rng, 20000, 4)
-    found = choose_map(R, label, np.ones(2000))
+    found = chosen(R, label, np.ones(2000))
     F = summing_to_one(new)
     best = -np.log(F[np.arange(len(truth)), truth]).mean()
     straight = log_loss(one_slope(R, label, np.ones(len(label))).logits(new), truth)
@@ -158,7 +183,7 @@ def test_scores_that_are_probabilities_are_bent(rng):
 def test_matrix_tells_noisy_scores_from_others(rng):
     R, label = uneven(rng, 600)
     new, truth = uneven(rng, 5000)
-    found, simple = choose_map(R, label, np.ones(600)), one_slope(R, label, np.ones(len(label)))
+    found, simple = chosen(R, label, np.ones(600)), one_slope(R, label, np.ones(len(label)))
     assert np.abs(found.slope[0, 1]) > 0
     assert log_loss(found.logits(new), truth) < 0.9 * log_loss(simple.logits(new), truth)
 
@@ -170,7 +195,7 @@ def test_scores_that_fit_one_slope_keep_it(rng):
         R = rng.normal(size=(300, 2)) / 2
         logits = np.column_stack([np.zeros(300), 4 * R])
         label = (logits + rng.gumbel(size=(300, 3))).argmax(axis=1)
-        found = choose_map(R, label, np.ones(300))
+        found = chosen(R, label, np.ones(300))
         new = rng.normal(size=(5000, 2)) / 2
         truth = (np.column_stack([np.zeros(5000), 4 * new]) + rng.gumbel(size=(5000, 3))).argmax(axis=1)
         kept += log_loss(found.logits(new), truth) < 1.02 * log_loss(
@@ -182,24 +207,24 @@ def test_scores_that_fit_one_slope_keep_it(rng):
 def test_chosen_map_does_not_depend_on_copies_or_on_the_order_of_classes(rng):
     R, label = uneven(rng, 200)
     twice = np.r_[np.arange(200), 3, 8, 8]
-    weighted = choose_map(R, label, np.bincount(twice).astype(float))
-    repeated = choose_map(R[twice], label[twice], np.ones(203))
+    weighted = chosen(R, label, np.bincount(twice).astype(float))
+    repeated = chosen(R[twice], label[twice], np.ones(203))
     assert weighted.bend == repeated.bend
     # What is left of Newton's decrement, 1e-12 for a row, is its square in the logits.
     assert_allclose(weighted.logits(R), repeated.logits(R), atol=1e-6)
     F, order = summing_to_one(R), np.array([2, 3, 0, 1])
     Q = F[:, order][:, 1:] - F[:, order][:, :1]
-    renamed = choose_map(Q, np.argsort(order)[label], np.ones(200))
+    renamed = chosen(Q, np.argsort(order)[label], np.ones(200))
     P, plain = (
         np.exp(log_softmax(np.column_stack([np.zeros(200), L]), axis=1))
-        for L in (renamed.logits(Q), choose_map(R, label, np.ones(200)).logits(R))
+        for L in (renamed.logits(Q), chosen(R, label, np.ones(200)).logits(R))
     )
     assert_allclose(P, plain[:, order], atol=1e-6)
 
 
 def test_separable_scores_have_finite_logits(rng):
     R, label = noisy(rng, 100, 5, noise=0.001)
-    found = choose_map(R, label, np.ones(100))
+    found = chosen(R, label, np.ones(100))
     assert np.isfinite(found.logits(R)).all()
     assert (np.column_stack([np.zeros(100), found.logits(R)]).argmax(axis=1) == label).all()
 
@@ -207,11 +232,11 @@ def test_separable_scores_have_finite_logits(rng):
 def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, monkeypatch):
     R, label = uneven(rng, 600)
     monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**3 - 1)
-    bends = choose_map(R, label, np.ones(600))
+    bends = chosen(R, label, np.ones(600))
     assert_allclose(bends.slope, bends.slope[0, 0] * np.eye(3))
     monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**2 - 1)
     R, label = true_probabilities(rng, 600, 4)
-    assert choose_map(R, label, np.ones(600)).bend == np.inf
+    assert chosen(R, label, np.ones(600)).bend == np.inf
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])

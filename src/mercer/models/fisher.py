@@ -129,7 +129,8 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         Shares of the features in the squared derivatives, which sum to one: all equal if no differences were
         found; None: not learned. gammas are proportional to them.
     loo_decision_ : ndarray of shape (n,) or (n, n_classes)
-        ``decision_function`` of every training row for the model fitted without it.
+        ``decision_function`` of every training row for the model fitted without it, calibrated by the rows of the
+        other four fifths.
     loo_proba_ : ndarray of shape (n, n_classes)
         Its probabilities.
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)

@@ -73,41 +73,63 @@ def summing_to_one(R: Array) -> Array:
     return np.hstack([first, R + first])
 
 
-def choose_map(R: Array, label: Indices, weight: Array) -> Map:
-    """The map for leave-one-out scores R (n, k - 1) of three or more classes.
+@dataclass(frozen=True)
+class ChosenMap:
+    """The map fitted to all rows, and those of the same kind fitted ``without`` each part of the rows."""
+
+    map: Map
+    without: tuple[Map, ...]
+
+
+def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> ChosenMap:
+    """The map for leave-one-out scores R (n, k - 1) of three or more classes, compared on parts (n,) of the rows.
 
     Thirty fits of one slope and eleven of a matrix, each of which takes some dozens of products O(n k²), and k
     products O(n k²) for each Newton step.
     """
     n, k = len(R), R.shape[1] + 1
-    judged = _Judged.of(R, label, weight) if n * k**2 <= MOST_WORK else None
+    judged = _Judged.of(R, label, weight, part) if n * k**2 <= MOST_WORK and part.max(initial=-1) >= 0 else None
     if judged is None:
-        return one_slope(R, label, weight)
+        return ChosenMap(one_slope(R, label, weight), ())
     straight, *others = BENDS
     bend, losses = judged.chosen(straight, judged.bends[straight], {b: judged.bends[b] for b in others})
-    plain = one_slope(R, label, weight, bend)
+    plain = ChosenMap(one_slope(R, label, weight, bend), tuple(maps[bend] for maps in judged.plain))
     if n * k**3 > MOST_WORK:
         return plain
-    matrices = {size / k: judged.matrix_losses(bend, size / k) for size in SPREADS}
-    spread, _ = judged.chosen(0.0, losses, matrices)
-    return plain if spread == 0.0 else with_matrix(plain, R, label, weight, spread)
+    matrices = {size / k: judged.matrices(bend, size / k) for size in SPREADS}
+    spread, _ = judged.chosen(0.0, losses, {key: judged.losses(maps) for key, maps in matrices.items()})
+    if spread == 0.0:
+        return plain
+    return ChosenMap(with_matrix(plain.map, R, label, weight, spread), matrices[spread])
 
 
-def parts(R: Array, label: Indices) -> Indices:
-    """Which part (n,) a row belongs to: the rows of a class in turn, in the order of margins, equal ones together.
+def parts(R: Array, label: Indices, group: Indices | None = None) -> Indices:
+    """Which part (n,) a row belongs to: the rows of a class at random, in turn; equal scores, or groups, in one.
 
-    -1 for rows of a class with too few different margins, which are in no part.
+    Groups (n,) are dealt by their row with the least margin. -1 for rows of a class with too few different
+    margins, which are in no part. Neither the order of rows nor the numbers of classes matter.
     """
     scores, every = summing_to_one(R), np.arange(len(label))
     own = scores[every, label]
     scores[every, label] = -np.inf
     margin = own - scores.max(axis=1)
+    if group is None:
+        return _dealt(margin, label)
+    order = np.lexsort((margin, group))
+    _, first, number = np.unique(group[order], return_index=True, return_inverse=True)
+    part = np.empty(len(label), dtype=np.intp)
+    part[order] = _dealt(margin[order][first], label[order][first])[number]
+    return part
+
+
+def _dealt(margin: Array, label: Indices) -> Indices:
+    """Parts (n,) of rows with these margins and class numbers."""
     part = np.full(len(label), -1, dtype=np.intp)
-    for c in range(R.shape[1] + 1):
+    for c in np.unique(label):
         rows = np.flatnonzero(label == c)
-        place = np.unique(margin[rows], return_inverse=True)[1]
-        if place.max(initial=0) >= FOLDS - 1:
-            part[rows] = place % FOLDS
+        distinct, place = np.unique(margin[rows], return_inverse=True)
+        if len(distinct) >= FOLDS:
+            part[rows] = np.random.default_rng(0).permutation(len(distinct))[place] % FOLDS
     return part
 
 
@@ -127,27 +149,23 @@ class _Judged:
     bends: dict[float, Array]
 
     @classmethod
-    def of(cls, R: Array, label: Indices, weight: Array) -> "_Judged | None":
-        """None if no class has enough rows."""
-        part = parts(R, label)
-        if part.max(initial=-1) < 0:
-            return None
+    def of(cls, R: Array, label: Indices, weight: Array, part: Indices) -> "_Judged":
         rests = [part != fold for fold in range(FOLDS)]
         plain = [one_slopes(R[rest], label[rest], weight[rest]) for rest in rests]
         judged = cls(R, label, weight, part, plain, {})
-        bends = {bend: judged._losses([maps[bend] for maps in plain]) for bend in BENDS}
+        bends = {bend: judged.losses(tuple(maps[bend] for maps in plain)) for bend in BENDS}
         return replace(judged, bends=bends)
 
-    def matrix_losses(self, bend: float, spread: float) -> Array:
-        """Losses (n,) of maps with a matrix, fitted without the part of the row."""
+    def matrices(self, bend: float, spread: float) -> tuple[Map, ...]:
+        """Maps with a matrix, fitted without each part."""
         maps = []
         for fold, plain in enumerate(self.plain):
             rest = self.part != fold
             R, label, weight = self.R[rest], self.label[rest], self.weight[rest]
             maps.append(with_matrix(plain[bend], R, label, weight, spread, ROUGH))
-        return self._losses(maps)
+        return tuple(maps)
 
-    def _losses(self, maps: list[Map]) -> Array:
+    def losses(self, maps: tuple[Map, ...]) -> Array:
         """Log-loss (n,) of each row under the map of its part."""
         losses = np.zeros(len(self.label))
         for fold, fitted in enumerate(maps):

@@ -94,7 +94,7 @@ class ScoreWindow:
         # A class without rows in the window counts as half a row there.
         share = np.maximum(np.bincount(self.label, self.weight, minlength=k) / self.weight.sum(), 0.5 / len(Y))
         fit = ClassFit(self.outputs, Y, self.label, training.evidence, scatter)
-        return targets.rule(fit, share, streamed=True)
+        return targets.rule(fit, share, streamed=True).rule
 
     def errors(self, rule: Rule) -> Array:
         """One where the rule labels a row wrongly, else zero (w,)."""

@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 
 from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import LEAST_SLOPE, softmax
-from mercer.scores.maps import bent, choose_map, one_slope
+from mercer.scores.maps import bent, choose_map, one_slope, parts
 from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
@@ -194,6 +194,14 @@ def odds_shift(share: Array, priors: Array) -> Array:
     return shift
 
 
+@dataclass(frozen=True)
+class Calibrated:
+    """The posterior from all rows, and those ``without`` each part of the rows, if there are parts."""
+
+    posterior: Posterior
+    without: tuple[Posterior, ...] = ()
+
+
 def calibrate(
     method: str,
     R: Array,
@@ -208,24 +216,56 @@ def calibrate(
     If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
     logistic probabilities of several classes are in the order of the scores plus offsets.
     """
-    count = np.bincount(label, weight, minlength=R.shape[1] + 1)
-    odds = np.log(np.maximum(count, np.finfo(float).tiny))
+    return cross_calibrate(method, R, label, weight, parts(R, label), basis, ordered=ordered).posterior
+
+
+def cross_calibrate(
+    method: str,
+    R: Array,
+    label: Indices,
+    weight: Array,
+    part: Indices,
+    basis: Array | None = None,
+    *,
+    ordered: bool = False,
+) -> Calibrated:
+    """As :func:`calibrate`, and the same without each of the parts (n,) of the rows; -1: in no part."""
+    if method == "logistic" and not ordered and R.shape[1] > 1:
+        return _mapped(R, label, weight, part)
+
+    def fitted(rows: NDArray[np.bool_]) -> Posterior:
+        return _posterior(method, R[rows], label[rows], weight[rows], basis)
+
+    every = np.ones(len(label), dtype=bool)
+    return Calibrated(fitted(every), tuple(fitted(part != p) for p in range(part.max(initial=-1) + 1)))
+
+
+def _posterior(method: str, R: Array, label: Indices, weight: Array, basis: Array | None) -> Posterior:
+    """The posterior by a method whose parameters are not compared."""
     if method in ("gaussian", "quadratic"):
         basis = np.eye(R.shape[1]) if basis is None else basis
         posterior = _densities(R, label, weight, basis, own=method == "quadratic")
     elif method == "isotonic":
         posterior = _isotonic(R, label, weight)
-    elif ordered or R.shape[1] == 1:
-        posterior = _logistic(R, label, weight)
     else:
-        posterior = _mapped(R, label, weight)
-    return replace(posterior, odds=odds[1:] - odds[0])
+        posterior = _logistic(R, label, weight)
+    return replace(posterior, odds=_odds(label, weight, R.shape[1] + 1))
 
 
-def _mapped(R: Array, label: Indices, weight: Array) -> Posterior:
+def _odds(label: Indices, weight: Array, k: int) -> Array:
+    """Logarithms (k - 1,) of the weights of classes, relative to the first one."""
+    log_count = np.log(np.maximum(np.bincount(label, weight, minlength=k), np.finfo(float).tiny))
+    odds: Array = log_count[1:] - log_count[0]
+    return odds
+
+
+def _mapped(R: Array, label: Indices, weight: Array, part: Indices) -> Calibrated:
     """The map of several classes that has the least log-loss on rows without which it was fitted."""
-    best = choose_map(R, label, weight)
-    return Posterior(best.slope, best.offset, bend=best.bend)
+    chosen, odds = choose_map(R, label, weight, part), _odds(label, weight, R.shape[1] + 1)
+    posteriors = [
+        Posterior(each.slope, each.offset, bend=each.bend, odds=odds) for each in (chosen.map, *chosen.without)
+    ]
+    return Calibrated(posteriors[0], tuple(posteriors[1:]))
 
 
 def _logistic(R: Array, label: Indices, weight: Array) -> Posterior:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.linalg import eigen_psd
-from mercer.scores.probabilities import Posterior, calibrate, moderated
+from mercer.scores.maps import parts
+from mercer.scores.probabilities import Posterior, cross_calibrate, moderated
 from mercer.scores.relative import relative
 from mercer.scores.thresholds import threshold_at
 from mercer.solvers import Directions, discriminant_directions
@@ -114,10 +116,34 @@ class ClassFit:
     weight: Array
     scatter: Scatter
 
-    def used(self) -> "ClassFit":
-        """Without rows of weight zero."""
-        rows = self.weight > 0
+    def some(self, rows: NDArray[np.bool_]) -> "ClassFit":
+        """Some of the rows; the scatter is that of all."""
         return ClassFit(self.loo[rows], self.Y[rows], self.label[rows], self.weight[rows], self.scatter)
+
+
+@dataclass(frozen=True)
+class CrossFittedRule:
+    """The rule from all rows, and those made ``without`` each ``part`` (n,) of the rows; -1: in no part."""
+
+    rule: Rule
+    part: Indices
+    without: tuple[Rule, ...]
+
+    def probabilities(self, F: Outputs, trust: Array | None) -> Outputs:
+        """(n, k) of the outputs F (n, q) from which the rule was made, by rules that were made without them."""
+        P = self.rule.probabilities(F, trust)
+        for p, rule in enumerate(self.without):
+            rows = self.part == p
+            P[rows] = rule.probabilities(F[rows], None if trust is None else trust[rows])
+        return P
+
+    def decision(self, F: Outputs, trust: Array | None) -> Outputs:
+        """Log-odds (n,) or log-probabilities (n, k) in the same way."""
+        D = self.rule.decision(F, trust)
+        for p, rule in enumerate(self.without):
+            rows = self.part == p
+            D[rows] = rule.decision(F[rows], None if trust is None else trust[rows])
+        return D
 
 
 def make_rule(
@@ -130,14 +156,16 @@ def make_rule(
     streamed: bool = False,
     moderate: bool = False,
     directed: bool = True,
-) -> Rule:
-    """Directions from the fit, posterior and threshold from held-out rows.
+    group: Indices | None = None,
+) -> CrossFittedRule:
+    """Directions from the fit, posterior and threshold from held-out rows, and the same without parts of them.
 
     ``streamed``: rows were predicted before they were learned; the posterior uses all outputs and one slope.
     ``moderate``: it is no surer than these rows justify. ``directed``: several classes have discriminant
-    directions, those of least squares.
+    directions, those of least squares. Rows of a ``group`` (n,) are in one part.
     """
-    fit = fit.used()
+    used = fit.weight > 0
+    n, fit = len(used), fit.some(used)
     directions = reliable = None
     if directed and fit.Y.shape[1] > 1 and fit.scatter.Y.all():
         scatter = fit.scatter
@@ -147,13 +175,24 @@ def make_rule(
     basis = None if reliable is None else reliable.of_relative()
     # Other thresholds than Bayes' belong to the order of the scores.
     ordered = streamed or threshold != "bayes"
-    posterior = calibrate(calibration, R, fit.label, fit.weight, basis, ordered=ordered)
-    if threshold != "bayes":
-        # Evidence is what speaks for one side of the cut: however little of it counts, the cut stays where it is.
-        posterior = replace(posterior, odds=_logits_at_cut(threshold, posterior, R, fit))
-    if moderate:
-        posterior = moderated(posterior, R, fit.label, fit.weight)
-    return Rule(directions, reliable, posterior.shifted(prior_shift if threshold == "bayes" else -posterior.odds))
+    part = np.full(len(R), -1) if streamed else parts(R, fit.label, None if group is None else group[used])
+    found = cross_calibrate(calibration, R, fit.label, fit.weight, part, basis, ordered=ordered)
+
+    def finished(posterior: Posterior, rows: NDArray[np.bool_]) -> Rule:
+        """The rule with this posterior, its threshold and limits from some rows."""
+        some, scores = fit.some(rows), R[rows]
+        if threshold != "bayes":
+            # Evidence is what speaks for one side of the cut: however little of it counts, the cut stays there.
+            posterior = replace(posterior, odds=_logits_at_cut(threshold, posterior, scores, some))
+        if moderate:
+            posterior = moderated(posterior, scores, some.label, some.weight)
+        shift = prior_shift if threshold == "bayes" else -posterior.odds
+        return Rule(directions, reliable, posterior.shifted(shift))
+
+    every = np.full(n, -1)
+    every[used] = part
+    without = tuple(finished(posterior, part != p) for p, posterior in enumerate(found.without))
+    return CrossFittedRule(finished(found.posterior, np.ones(len(R), dtype=bool)), every, without)
 
 
 def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:

@@ -31,7 +31,7 @@ from mercer.scores.evidence import Training
 from mercer.scores.intervals import LeftOut, noise_std
 from mercer.scores.probabilities import odds_shift
 from mercer.scores.relative import class_numbers, class_shares, class_targets
-from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
+from mercer.scores.rule import ClassFit, CrossFittedRule, Rule, Scatter, make_rule
 from mercer.solvers import Observations, variance_shares
 from mercer.types import Array, Floats, Indices
 
@@ -141,28 +141,31 @@ class ClassTargets:
         label, trust = class_numbers(training.Y), training.trust
         share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
-        rule = self.rule(fit, share)
-        proba = rule.probabilities(outputs.loo, trust)
+        crossed = self.rule(fit, share, group=training.fold)
+        rule, proba = crossed.rule, crossed.probabilities(outputs.loo, trust)
         # The class of a row is not known without it if it is the only one.
         count = np.bincount(label, np.where(training.weight > 0, training.count, 0.0))
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
         if outputs.otherwise is not None:
-            other = self.rule(replace(fit, loo=outputs.otherwise), share).probabilities(outputs.otherwise, trust)
-            warn_of_weights(training.reading, score, accuracy(other, known, fit.weight))
+            other = self.rule(replace(fit, loo=outputs.otherwise), share)
+            opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
+            warn_of_weights(training.reading, score, opposite)
         return (
             self.known
             | self.attributes(rule, share, scatter)
             | {
                 "loo_outputs_": outputs.loo,
-                "loo_decision_": rule.decision(outputs.loo, trust),
+                "loo_decision_": crossed.decision(outputs.loo, trust),
                 "loo_proba_": proba,
                 "loo_best_score_": score,
             }
         )
 
-    def rule(self, fit: ClassFit, share: Array, *, streamed: bool = False) -> Rule:
-        """The decision rule from held-out rows, for classes of these shares (k,)."""
+    def rule(
+        self, fit: ClassFit, share: Array, *, streamed: bool = False, group: Indices | None = None
+    ) -> CrossFittedRule:
+        """The decision rule from held-out rows, for classes of these shares (k,); groups (n,) stay together."""
         how = self.decision
         return make_rule(
             fit,
@@ -173,6 +176,7 @@ class ClassTargets:
             streamed=streamed,
             moderate=how.moderate,
             directed=how.directed,
+            group=group,
         )
 
     def attributes(self, rule: Rule, share: Array, scatter: Scatter) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Leave-one-out outputs with m centers for every alpha, in one more pass over rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,8 @@ INFLUENCE_ROWS = 2000
 
 # The sum of fold(block) over the blocks of rows in memory.
 Reduce = Callable[[Block, Callable[[Block], Any]], Any]
+# Positions of some rows of the sample, and fits with centers that were selected without their targets.
+SelectedAgain = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class MomentFit:
     and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
     weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
     time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The moments include
-    ``copies`` of the rows.
+    ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits ``again``.
     """
 
     kernel: Kernel
@@ -122,18 +124,41 @@ class MomentFit:
     blur: float = 0.0
     residuals: bool = True
     copies: Copies | None = None
+    again: SelectedAgain | None = None
 
     @property
     def doubted(self) -> "MomentFit | None":
         """Leave-one-out with the weights held out under the other meaning, counts or importance."""
         if self.doubt is None:
             return None
-        return replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
+        other = replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
+        return other if self.again is None else replace(other, again=self._doubted_again)
+
+    def of_rows(self, rows: Indices) -> "MomentFit":
+        """The same fits, with leave-one-out for some rows of the sample."""
+        fold = None if self.fold is None else self.fold[rows]
+        doubt = None if self.doubt is None else self.doubt[rows]
+        return replace(self, sample=self.sample.take(rows), fold=fold, doubt=doubt)
 
     def left_out(self, alphas: Array) -> Floats:
+        outputs = self._left_out(alphas)
+        if self.again is not None:
+            for rows, fits in self.again():
+                outputs[:, rows] = fits.left_out(alphas)
+        return outputs
+
+    def _left_out(self, alphas: Array) -> Floats:
+        """Outputs (a, n, q) with the centers of the model, whatever selected them."""
         if self.fold is not None and self.without is not None:
             return self._folds_left_out(alphas, self.fold, self.without)
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
+
+    def _doubted_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
+        assert self.again is not None
+        for rows, fits in self.again():
+            other = fits.doubted
+            assert other is not None
+            yield rows, other
 
     def solve(self, alpha: float) -> Coefficients:
         return Coefficients(*self.spectrum.solve(alpha))

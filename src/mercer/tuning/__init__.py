@@ -1,7 +1,7 @@
 """Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
 
 from mercer.tuning.from_moments import finish
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of
 from mercer.tuning.path import ALPHAS, Tuned, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 
@@ -17,5 +17,4 @@ __all__ = [
     "choose",
     "finish",
     "precision_of",
-    "rows_to_compare_on",
 ]

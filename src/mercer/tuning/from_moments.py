@@ -21,7 +21,7 @@ from mercer.rows.base import Block
 from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
 from mercer.rows.table import in_single
-from mercer.solvers.leaving import MomentFit
+from mercer.solvers.leaving import MomentFit, SelectedAgain
 from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
@@ -46,14 +46,15 @@ def finish(
     *,
     judges: Indices | None = None,
     part: PartOf | None = None,
+    again: SelectedAgain | None = None,
 ) -> Tuned:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
-    a fold, if rows are held out together.
+    a fold, if rows are held out together; ``again`` fits with other centers for rows that selected the centers.
     """
     m = choice.n_centers
-    if m > MANY and task.alpha is None and choice.alpha is not None and part is None:
+    if m > MANY and task.alpha is None and choice.alpha is not None and part is None and again is None:
         near = _path_near(choice, choice.alpha, moments, task, judges)
         if near is not None:
             path, spectrum = near
@@ -61,7 +62,7 @@ def finish(
             tuned = tuned_by(choice, _fit_of(choice, spectrum, task), spectrum, task, judges)
             return replace(tuned, paths=(*choice.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
-        fits = moment_fit(choice, moments, task, part)
+        fits = replace(moment_fit(choice, moments, task, part), again=again)
     return tuned_by(choice, fits, fits.spectrum, task, judges)
 
 

@@ -46,8 +46,6 @@ LEAST_PROBE = 64
 LEAST_PRODUCTS = 1e-15
 # Centers are in float64 if that lowers the criterion of their selection by this share.
 VISIBLE = 0.02
-# Fits are evaluated on rows not used to select the centers, if there are at least this many.
-LEAST_JUDGES = 1000
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Choice:
 
     ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``blur`` the part of the variance
     in feature space that the centers cannot represent, because it is below their tolerance; ``alpha`` that of the
-    comparison, None: alphas were not compared.
+    comparison, None: alphas were not compared; ``selector`` is what selected the centers.
     """
 
     kernel: Kernel
@@ -79,6 +77,7 @@ class Choice:
     factor: RankFactor | None
     paths: tuple[TuningPath, ...]
     words: str
+    selector: CenterSelector
     blur: float = 0.0
     alpha: float | None = None
 
@@ -203,7 +202,19 @@ def _selected(
         check_size(kernel, self_similarity(kernel, centers.rows))
     factor = _factor(kernel, centers.rows, task, NEARLY_DEPENDENT)
     blur = 0.0 if factor is None else _blur(kernel, task)
-    return _independent(Choice(kernel, centers, factor, compared.paths, words, blur, compared.alpha))
+    return _independent(
+        Choice(kernel, centers, factor, compared.paths, words, task.selector, blur, compared.alpha)
+    )
+
+
+def select_again(choice: Choice, task: Task, rows: Indices, rng: np.random.Generator) -> Choice:
+    """As many centers for the chosen kernel, selected among some rows of the sample, by their targets alone."""
+    sample, weight = task.sample, np.zeros(task.sample.n_rows)
+    weight[rows] = task.weight[rows]
+    X = sample.X if in_single(choice.centers.rows) else in_double(sample.X)
+    few = replace(task, sample=replace(sample, X=X, weight=weight), selector=choice.selector)
+    found = Compared([choice.kernel], paths=choice.paths)
+    return _selected(found, choice.n_centers, choice.words, few, _prepared(choice.kernel, few, rng), rng)
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -278,11 +289,6 @@ def _precision(choice: Choice, task: Task, probe: Any) -> Precision:
     if not task.sizes.probe:
         return Precision(np.float64, np.nan, "float64: max_memory is too small to test float32")
     return product_precision(choice.kernel, choice.centers.rows, choice.factor, probe, alpha_share=LEAST_SHARE)
-
-
-def rows_to_compare_on(judges: Indices | None) -> Indices | None:
-    """Rows on which fits are compared, or None, meaning all of them, if there are too few."""
-    return None if judges is None or len(judges) < LEAST_JUDGES else judges
 
 
 def _every_row(kernel: Kernel, task: Task) -> ExactProblem:

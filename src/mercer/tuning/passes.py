@@ -4,14 +4,16 @@
 removed (``left``), and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers.resolve import EVERY_ROW
 from mercer.errors import MemoryBudgetError
 from mercer.gram.differences import DifferencesOf, Transformation
@@ -22,6 +24,7 @@ from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
 from mercer.rows.base import PartlyRead
+from mercer.rows.draw import OF_EACH
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
@@ -29,19 +32,25 @@ from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
+from mercer.solvers.leaving import MomentFit
 from mercer.tuning.checks import warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
-from mercer.tuning.from_moments import finish
+from mercer.tuning.from_moments import PartOf, finish, moment_fit
 from mercer.tuning.learn import learn
 from mercer.tuning.memory import Load, sizes_within, threads_within
-from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, rows_to_compare_on
+from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, select_again
 from mercer.tuning.path import TIE, Tuned
 from mercer.types import Indices
 
 # Relative error of sums of squares in float32.
 SQUARES = 1e-3
+# Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
+# where centers cannot be selected again without some of the others, since not all rows are in memory.
+LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
+# Parts of the rows that selected the centers, without each of which they are selected again.
+PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ class PassState:
             old, kept = old.scaled(decay), kept.scaled(decay)
             moved = None if moved is None else moved.scaled(decay)
         drawn = drawn_after(self.drawn, self.draw, rows, verbose)
-        more, change = self._summed(rows)
+        more, change = self.sums(self.gather, rows)
         both = (kept + drawn).least()
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(self.settings.weights, both.tally)
@@ -164,44 +173,47 @@ class PassState:
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
         rows = RepeatedRows(rows)
-        less, change = self._summed(rows)
+        less, change = self.sums(self.gather, rows)
         moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
         moved = None if self.changes is None or change is None else self.changes - change
         return replace(self, moments=moments, drawn=drawn, fold=None, changes=moved)
 
-    def _summed(self, rows: Rows) -> tuple[Moments, Moments | None]:
+    def sums(self, gather: Gatherer, rows: Rows) -> tuple[Moments, Moments | None]:
         """Moments of rows, and of what transformations change in them."""
         verbose = self.settings.verbose
-        return self.gather(rows, verbose=verbose), self.gather.changes(
-            self.settings.tangents, rows, verbose=verbose
-        )
+        return gather(rows, verbose=verbose), gather.changes(self.settings.tangents, rows, verbose=verbose)
 
     def solved(self, rows: PartlyRead | None = None) -> Fit:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
-
-        def part(f: int) -> tuple[Moments, Moments | None]:
-            assert rows is not None
-            return self._summed(rows.some(np.flatnonzero(self.fold == f)))
-
-        parts = None if self.fold is None else part
         with at_most(held.task.sizes.threads):
-            found = [(self._tuned(held, mu, parts), mu) for mu in self.settings.mus or (None,)]
+            held = replace(held, others=_selected_again(self, held))
+            found = [(self._tuned(held, mu, rows), mu) for mu in self.settings.mus or (None,)]
         best = min(float(tuned.paths[-1].least[0]) for tuned, _ in found)
         # The least weight of those that are equal up to rounding.
         tuned, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
         return replace(self.concluded(held, tuned), mu=mu)
 
-    def _tuned(
-        self, held: "HeldSample", mu: float | None, part: Callable[[int], tuple[Moments, Moments | None]] | None
-    ) -> Tuned:
+    def _tuned(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> Tuned:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        parts = None if part is None else lambda f: with_changes(*part(f), mu)
         sums, task, choice = with_changes(self.moments, self.changes, mu), held.task, self.gather.choice
         if mu:
             assert self.settings.tangents is not None
             task = replace(task, copies=replace(self.settings.tangents, mu=mu))
-        return finish(choice, sums, task, judges=held.judges, part=parts)
+        again = partial(_fits_again, self, replace(held, task=task), mu, rows) if held.others else None
+        return finish(
+            choice, sums, task, judges=held.judges, part=self.part_of(self.gather, mu, rows), again=again
+        )
+
+    def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
+        """From a fold to the sums over its rows; None: rows are held out one by one."""
+        if self.fold is None or rows is None:
+            return None
+
+        def part(f: int) -> Moments:
+            return with_changes(*self.sums(gather, rows.some(np.flatnonzero(self.fold == f))), mu)
+
+        return part
 
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
@@ -214,13 +226,15 @@ class PassState:
     def _judges(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
-        Rows used to select the centers count if there are too few others, those that taught the kernel never.
+        Rows used to select the centers count if there are too few others, and centers can be selected without
+        them; those that taught the kernel never count.
         """
         untaught = ~np.isin(index, self.taught)
-        judges = rows_to_compare_on(np.flatnonzero(untaught & ~np.isin(index, self.seen)))
-        if judges is None and not untaught.all() and untaught.any():
-            return np.flatnonzero(untaught)
-        return judges
+        judges = np.flatnonzero(untaught & ~np.isin(index, self.seen))
+        least = LEAST_JUDGES if self.moments.n_rows <= len(index) else LEAST_OF_SAMPLE
+        if len(judges) >= least:
+            return judges
+        return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
 
     def concluded(self, held: "HeldSample", tuned: Tuned) -> Fit:
         """The fit with its evidence."""
@@ -251,12 +265,17 @@ class PassState:
 
 @dataclass(frozen=True)
 class HeldSample:
-    """A task on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all."""
+    """A task on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
+
+    ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
+    them.
+    """
 
     task: Task
     training: Training
     index: Indices
     judges: Indices | None
+    others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
 
 
 def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:
@@ -310,6 +329,8 @@ def begin(
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
+    if look.drawn.n_rows > len(index):
+        task = replace(task, selector=_blind_to_half(task.selector, len(index)))
     learned = _learned(settings, task, rng)
     kernel = kernel if learned is None else learned.applied
     with at_most(task.sizes.threads):
@@ -324,6 +345,52 @@ def begin(
     if learned is None or not learned.is_new:
         return state
     return replace(state, taught=index[learned.part >= 0])
+
+
+def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
+    """A selector that uses the targets of at most half of n rows, so that the others can evaluate fits."""
+    if not isinstance(selector, ForwardSelection) or not 2 * LEAST_OF_SAMPLE <= n < 2 * selector.n_candidates:
+        return selector
+    blind: CenterSelector = clone(selector).set_params(n_candidates=n // 2)
+    return blind
+
+
+def thirds(kernel: Kernel, task: Task) -> Indices:
+    """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one."""
+    unit = kernel.distinct(task.sample.X).point if task.fold is None else task.fold
+    number = np.unique(unit, return_inverse=True)[1]
+    third: Indices = np.random.default_rng(0).permutation(number.max() + 1)[number] % PARTS
+    return third
+
+
+def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+    """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
+
+    None if fits are evaluated on other rows, or if the model has more rows than the sample.
+    """
+    task, seen = held.task, np.isin(held.index, state.seen) & (held.task.weight > 0)
+    if held.judges is not None:
+        seen &= np.isin(np.arange(len(seen)), held.judges)
+    if not seen.any() or state.moments.n_rows > len(seen):
+        return []
+    third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.draw.seed)
+    for t in np.unique(third[seen]):
+        choice = select_again(state.gather.choice, task, np.flatnonzero(third != t), rng)
+        gather = replace(state.gather, choice=choice, precision=precision_of(choice, task))
+        found.append((np.flatnonzero(seen & (third == t)), gather))
+    return found
+
+
+def _fits_again(
+    state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
+) -> Iterator[tuple[Indices, MomentFit]]:
+    """Positions of rows, and fits to all rows with centers that were selected without their targets."""
+    sample = state.drawn.least().sample()
+    every = MemoryRows(sample.X, sample.y, sample.weight)
+    for positions, gather in held.others:
+        sums = with_changes(*state.sums(gather, every), mu)
+        fits = moment_fit(gather.choice, sums, held.task, state.part_of(gather, mu, rows))
+        yield positions, fits.of_rows(positions)
 
 
 def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learned | None:
@@ -418,12 +485,13 @@ def with_changes(moments: Moments, changes: Moments | None, mu: float | None) ->
 
 
 def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
-    """Whether every class, if there are classes, has some of these rows with weight."""
+    """Whether every class, if there are classes, has some of these rows with weight; a rare one all its rows."""
     if not targets.has_classes:
         return True
     used = np.flatnonzero(training.weight > 0)
-    some, every = (set(class_numbers(training.Y[part]).tolist()) for part in (np.intersect1d(rows, used), used))
-    return some == every
+    every = np.bincount(class_numbers(training.Y[used]))
+    some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
+    return bool((some >= np.minimum(every, OF_EACH)).all())
 
 
 def drawn_after(drawn: Drawn, draw: Draw, rows: Rows, verbose: int) -> Drawn:
