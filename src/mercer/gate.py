@@ -77,6 +77,11 @@ def truth(name: str, value: Any) -> bool:
     return bool(scalar)
 
 
+def seed(random_state: Any) -> Any:
+    """The given source of randomness; None is the seed 0, with which equal rows give equal results."""
+    return 0 if random_state is None else random_state
+
+
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """One of the words."""
     words = list(allowed)

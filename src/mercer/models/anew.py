@@ -179,8 +179,6 @@ def choose_anew(
 def _to_be_fitted(model: Any, training: Training, grouped: bool) -> Any:
     """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
     twin = clone(model).set_params(weights="counts" if training.reading.counts else "importance")
-    if twin.random_state is None:
-        twin.set_params(random_state=0)
     return twin.set_params(cv=None) if grouped else twin
 
 

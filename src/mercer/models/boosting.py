@@ -70,6 +70,7 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The largest number of learners; a warning states how much a further one would add.
     random_state : int, RandomState or None, default=None
         For weak learners that are random.
+        None is seed 0: equal rows give equal models, to the bit.
 
     Attributes
     ----------

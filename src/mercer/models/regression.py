@@ -97,6 +97,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         fewer candidates, and "auto" means fewer centers, as ``report_`` states.
     random_state : int, RandomState or None, default=None
         For the rows and centers with which kernels are compared, and for the selection of centers.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
         comparison of kernels, the selection of centers, the pass over the rows, decompositions, leave-one-out.

@@ -258,6 +258,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
         For random candidates, and the random rows and centers with which kernels are compared.
+        None is seed 0: equal rows give equal models, to the bit.
 
     Attributes
     ----------

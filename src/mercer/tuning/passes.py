@@ -29,7 +29,7 @@ from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
-from mercer.tuning.checks import warn_of_scales
+from mercer.tuning.checks import warn_of_memory, warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
@@ -307,6 +307,7 @@ def begin(
     """
     kernel = settings.kernel
     task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows, every=every)
+    warn_of_memory(task.sizes, settings.budget)
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
