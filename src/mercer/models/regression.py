@@ -118,7 +118,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
-        The R² to expect. Up to 1000 rows in memory: that of folds predicted by models for which everything was
+        The R² to expect. Up to 10,000 rows in memory: that of folds predicted by models for which everything was
         chosen anew without them, computed when it is first asked for; see :class:`KernelFisherClassifier`.
     loo_best_score_ : float
         R² of ``loo_prediction_``: too high, since kernel and alpha are the best of many.

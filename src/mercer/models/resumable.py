@@ -323,7 +323,8 @@ def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows)
     if not _chooses(settings) or len(fit.index) < len(rows.y):
         return None
     given = None if rows.weight is None else rows.weight[fit.index]
-    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given)
+    centers = None if fit.observations is None else (fit.centers, fit.observations.rows.point)
+    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given, centers)
 
 
 def _chooses(settings: Settings) -> bool:
