@@ -15,6 +15,9 @@ from mercer.models import (
     PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
+    novelty,
+    predict_interval,
+    predict_std,
 )
 from mercer.planning import plan
 
@@ -36,5 +39,8 @@ __all__ = [
     "SparseFisherClassifier",
     "SparseKernelRegressor",
     "__version__",
+    "novelty",
     "plan",
+    "predict_interval",
+    "predict_std",
 ]
