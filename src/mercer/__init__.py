@@ -20,8 +20,7 @@ from mercer.models import (
     predict_std,
 )
 from mercer.planning import plan
-
-__version__ = "0.1.0.dev0"
+from mercer.version import __version__
 
 __all__ = [
     "KernelCCA",

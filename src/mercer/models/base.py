@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.validation import check_stored
+from mercer.models.estimator import MercerEstimator
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.source import parquet_rows
@@ -90,7 +90,7 @@ def keep_names(model: Any, names: tuple[Any, ...] | None) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-class KernelModel(BaseEstimator):
+class KernelModel(MercerEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
     kernel: str | Kernel | Any
@@ -119,11 +119,6 @@ class KernelModel(BaseEstimator):
             params["kernel"] = as_kernel(kernel)
         super().set_params(**params)
         return self
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a model from a file or another process."""
-        check_stored(state)
-        super().__setstate__(state)
 
     def _start_anew(self) -> None:
         """Discard any earlier fit."""

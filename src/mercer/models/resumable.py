@@ -223,7 +223,7 @@ class ResumableModel(Scored, KernelModel):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored in a file: the solution, if there is one, and no lock."""
-        state: dict[str, Any] = dict(super().__getstate__())
+        state = super().__getstate__()
         pending = state.pop(PENDING, None)
         return state if pending is None or pending.solved is None else state | pending.solved
 
