@@ -210,13 +210,16 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without the moments and rows from which the fit could be continued.
+        """A copy that can only predict: without leave-one-out results of training rows, and without the moments and
+        rows from which the fit could be continued.
 
         For up to 300 rows intervals are those of the model: the price of its choices is computed, if it was not
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
         model: Self = super().lean()
-        if ANEW in vars(self) and self.left_out_.point is not None:
+        if self.left_out_.point is None:
+            del model.__dict__["left_out_"]
+        elif ANEW in vars(self):
             model.price_ = self._price_of_choice()
         return model
 
@@ -229,6 +232,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         call and O(m²) per row.
         """
         check_is_fitted(self)
+        self._refuse_lean()
         uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
         return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
@@ -253,6 +257,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         """
         check_is_fitted(self)
         gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
         warn_of_few_rows(self.left_out_, coverage)
         ends = self._evaluated(X, lambda rows: uncertainty.intervals(rows, f(rows).astype(np.float64), coverage))
@@ -274,7 +279,6 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         )
 
     def _moments_of_rows(self) -> Moments:
-        self._refuse_lean()
         return with_changes(self._moments, self._state.changes, self.mu_)
 
     @property
@@ -287,7 +291,6 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     def _left_out_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
-        self._refuse_lean()
         return self._state.rows_of(self.loo_index_)
 
     def _price_of_choice(self) -> Array:
@@ -299,7 +302,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         return price_of_choice(self.left_out_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
-        if "_state" not in vars(self):
+        if "_lean" in vars(self) and "left_out_" not in vars(self):
             raise ValueError(
                 "standard deviations and intervals of a fit with centers need its moments and rows, which a lean "
                 "copy does not have; use the model it is a copy of"

@@ -54,6 +54,8 @@ from mercer.types import Array, Indices
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
+# One number or more for each training row, with which nothing is predicted.
+OF_ROWS = ("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_", "loo_index_", "support_")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
 MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
@@ -103,6 +105,7 @@ class ResumableModel(Scored, KernelModel):
     intercept_: Any = Awaited()
     degrees_of_freedom_: Any = Awaited()
     loo_index_: Any = Awaited()
+    support_: Any = Awaited()
     loo_path_: Any = Awaited()
     loo_best_score_: Any = Awaited()
     report_: Any = Awaited()
@@ -198,10 +201,12 @@ class ResumableModel(Scored, KernelModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without the moments and rows from which the fit could be continued."""
+        """A copy that can only predict: without leave-one-out results of training rows, and without the moments and
+        rows from which the fit could be continued.
+        """
         check_is_fitted(self)
         model: Self = aside(self)
-        for name in ("_state", "_kept"):
+        for name in ("_state", "_kept", *OF_ROWS):
             model.__dict__.pop(name, None)
         model.__dict__ |= known_score(model.__dict__.pop(ANEW, None))
         model._lean = True
