@@ -67,10 +67,15 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     form, columns = "array", None if y is not None or known is None else list(known)
     if kernel is not None:
         kernel = as_kernel(kernel)
-        named = kernel.takes == "columns" and any(isinstance(name, str) for name in kernel.reads or ())
+        # Words such as "names" stand for columns that have names.
+        named = kernel.takes == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
         form = "columns" if named else "list" if kernel.takes == "objects" else "array"
-        columns = list(kernel.reads or ()) if named else columns
+        columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
+
+
+def _is_word(name: Any) -> bool:
+    return isinstance(name, str)
 
 
 def check_names(model: Any, names: tuple[Any, ...] | None) -> None:
@@ -142,7 +147,8 @@ class KernelModel(MercerEstimator):
         if takes == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
         gate.not_dates("X", X)
-        with gate.naming_text("X", X):
+        remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
+        with gate.naming_text("X", X), gate.naming_missing("X", remedy if takes == "vectors" else ""):
             X = validate_data(
                 self,
                 X,

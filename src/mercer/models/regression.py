@@ -210,7 +210,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without leave-one-out results of training rows, and without the moments and
+        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
         rows from which the fit could be continued.
 
         For up to 300 rows intervals are those of the model: the price of its choices is computed, if it was not

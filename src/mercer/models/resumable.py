@@ -201,7 +201,7 @@ class ResumableModel(Scored, KernelModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without leave-one-out results of training rows, and without the moments and
+        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
         rows from which the fit could be continued.
         """
         check_is_fitted(self)
