@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
@@ -19,6 +18,7 @@ from mercer.models.estimator import MercerEstimator
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import generator, row_weight, share
 from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import dense
 from mercer.solvers.programs.boosting import SoftMargin, soft_margin
 from mercer.types import Array, Indices
 
@@ -53,7 +53,7 @@ class Stump:
     def predict(self, X: Any) -> Array:
         """Labels (n,); values are compared in float32, as trees do."""
         column = X[:, [self.feature]]
-        x = np.asarray(column.toarray() if issparse(column) else column, dtype=np.float32)[:, 0]
+        x = np.asarray(dense(column), dtype=np.float32)[:, 0]
         return np.where(np.isnan(x), self.missing, np.where(x <= self.threshold, self.below, self.above))
 
 
