@@ -15,10 +15,12 @@ from mercer.models import (
     PairwiseClassifier,
     SparseFisherClassifier,
     SparseKernelRegressor,
+    novelty,
+    predict_interval,
+    predict_std,
 )
 from mercer.planning import plan
-
-__version__ = "0.1.0.dev0"
+from mercer.version import __version__
 
 __all__ = [
     "KernelCCA",
@@ -36,5 +38,8 @@ __all__ = [
     "SparseFisherClassifier",
     "SparseKernelRegressor",
     "__version__",
+    "novelty",
     "plan",
+    "predict_interval",
+    "predict_std",
 ]

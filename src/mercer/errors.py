@@ -40,6 +40,14 @@ class IntervalWarning(UserWarning):
     """There are too few rows for intervals of the wanted coverage, which are infinite."""
 
 
+class MemoryWarning(UserWarning):
+    """The memory that is free now limits the model: at another time equal rows may give another one."""
+
+
+class VersionWarning(UserWarning):
+    """A stored model was written by another version of the library, and may not be the same here."""
+
+
 class ScaleWarning(UserWarning):
     """Features differ so much in scale that distances depend on only a few of them."""
 

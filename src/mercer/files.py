@@ -28,7 +28,7 @@ from mercer.models import (
 )
 from mercer.models.anew import Anew
 from mercer.models.base import Columns
-from mercer.models.boosting import Ensemble
+from mercer.models.boosting import Ensemble, Stump
 from mercer.models.report import FitReport, MachineReport, SparseReport
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
@@ -86,6 +86,7 @@ _PARTS = (
     Rule,
     Posterior,
     StepCurve,
+    Stump,
     Directions,
     LeftOut,
     Pairwise,

@@ -77,6 +77,11 @@ def truth(name: str, value: Any) -> bool:
     return bool(scalar)
 
 
+def seed(random_state: Any) -> Any:
+    """The given source of randomness; None is the seed 0, with which equal rows give equal results."""
+    return 0 if random_state is None else random_state
+
+
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """One of the words."""
     words = list(allowed)
@@ -112,6 +117,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def counted(n: int, one: str, several: str) -> str:
+    """A number of things, by their name."""
+    return f"{n} {one if n == 1 else several}"
+
+
 def unmasked(name: str, values: Any) -> Any:
     """The values; masked entries raise an error, and a masked array without any becomes an ordinary one."""
     if isinstance(values, np.ma.MaskedArray):
@@ -126,19 +136,24 @@ def _refuse_masked(name: str, parts: Sequence[Any]) -> None:
     masked = sum(int(np.count_nonzero(np.ma.getmaskarray(part))) for part in parts)
     if masked:
         raise ValueError(
-            f"{name} has {masked} masked entries, which are not read; fill them with {name}.filled(...), or drop "
-            "their rows"
+            f"{name} has {counted(masked, 'masked entry', 'masked entries')}, not to be read; fill with "
+            f"{name}.filled(...), or drop rows"
         )
 
 
 def not_dates(name: str, values: Any) -> None:
     """Reject dates and times where numbers are needed: as numbers they depend on an arbitrary unit."""
-    dates = [dtype for dtype in _types_of_columns(values) if _is_date(dtype)]
+    dates = types_of_dates(values)
     if dates:
         raise ValueError(
             f"{name} is of type {getattr(dates[0], '__name__', dates[0])}, but must be numeric; subtract a date "
             f"and divide by a unit, such as ({name} - {name}.min()) / np.timedelta64(1, 'D')"
         )
+
+
+def types_of_dates(values: Any) -> list[Any]:
+    """The types of dates and times among those of a data frame's columns, an array, a series or objects."""
+    return [dtype for dtype in _types_of_columns(values) if _is_date(dtype)]
 
 
 def _types_of_columns(values: Any) -> Iterable[Any]:
@@ -186,6 +201,19 @@ def naming_text(name: str, values: Any) -> Iterator[None]:
             f"{columns} {', '.join(found)} of {name} {contain} text ({next(iter(found.values()))!r}), but must be "
             "numeric; encode text and categories with a OneHotEncoder or OrdinalEncoder in a ColumnTransformer, "
             "or compare them with a kernel, OnColumns(RBF(), [...]) * OnColumns(Nominal(), [...])"
+        ) from problem
+
+
+@contextmanager
+def naming_missing(name: str, remedy: str) -> Iterator[None]:
+    """While numbers are read: an error for missing ones has a remedy of this library."""
+    try:
+        yield
+    except ValueError as problem:
+        if not str(problem).startswith(f"Input {name} contains NaN"):
+            raise
+        raise ValueError(
+            f"{name} contains NaN; fill missing values (SimpleImputer in a pipeline), or drop their rows{remedy}"
         ) from problem
 
 

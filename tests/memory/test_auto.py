@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.centers import Uniform
-from mercer.errors import MemoryBudgetError
+from mercer.errors import MemoryBudgetError, MemoryWarning
 from mercer.kernels import RBF, Matern
 from mercer.tuning.memory import LEAST_CENTERS
 
@@ -55,6 +55,15 @@ def rows_of(kind, n, d=5):
     if kind == "targets":
         return X, X[:, :3]
     return X, np.arange(n) % int(kind)
+
+
+def test_free_memory_that_changes_the_model_is_a_warning_and_a_given_budget_is_not(monkeypatch, no_search):
+    X, y = rows_of("2", 12_000)
+    assert refused(KernelFisherClassifier(), X, y) is None
+    assert refused(KernelFisherClassifier(max_memory=0.1), X, y) is None
+    monkeypatch.setattr("mercer.gram.budget.free_memory", lambda: 0.125 * 2**30)
+    with pytest.warns(MemoryWarning, match=r"allows at most \d+ centers.*pass max_memory=0.1 "):
+        assert refused(KernelFisherClassifier(), X, y) is None
 
 
 def model_of(kind, **parameters):

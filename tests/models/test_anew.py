@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier, SparseKernelRegressor
+from mercer.centers import Uniform
 from mercer.datasets import make_banana
 from mercer.errors import WeightWarning
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.models.anew import MOST_ROWS, choose_anew
+from mercer.models.anew import ALL_FIFTHS, MOST_ROWS, choose_anew
 from mercer.rows import Tally, reading_of
 from mercer.scores.evidence import Training
 
@@ -137,10 +138,40 @@ def test_rows_that_are_added_are_not_chosen_by():
     assert model.loo_score_ == model.loo_best_score_
 
 
-def test_many_rows_are_not_chosen_anew():
+def test_of_many_rows_three_fifths_are_predicted_by_models_chosen_without_them():
+    X, y = make_banana(ALL_FIFTHS + 10, random_state=0)
+    model = KernelFisherClassifier(MEDIAN, centers=Uniform(20)).fit(X, y)
+    outer, right = model._anew.outer, []
+    assert_array_equal(np.unique(outer, return_counts=True), [[-1, 0, 1, 2], [404, 202, 202, 202]])
+    for fold in range(3):
+        without = clone(model).fit(X[outer != fold], y[outer != fold])
+        right += (without.predict(X[outer == fold]) == y[outer == fold]).tolist()
+    assert model.loo_score_ == pytest.approx(np.mean(right), abs=1e-12)
+
+
+def test_on_noise_the_score_of_many_rows_is_not_that_of_the_best_choice():
+    """Centers chosen by labels, half of the rows: their leave-one-out score is far too high."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(ALL_FIFTHS + 10, 3)), rng.integers(2, size=ALL_FIFTHS + 10)
+    model = KernelFisherClassifier(RBF(gamma=3.0), centers=300).fit(X, y)
+    assert model.loo_best_score_ > model.loo_score_ + 0.05
+    # Three standard errors of 606 rows.
+    assert abs(model.loo_score_ - 0.5) < 3 * 0.5 / 606**0.5
+
+
+def test_more_rows_than_are_kept_have_the_score_of_the_best_choice():
     X, y = make_banana(MOST_ROWS + 1, random_state=0)
-    model = KernelFisherClassifier(random_state=0).fit(X, y)
+    model = KernelFisherClassifier(MEDIAN, alpha=1.0, centers=Uniform(20), loo_rows=None).fit(X, y)
     assert model.loo_score_ == model.loo_best_score_
+
+
+def test_rows_that_are_centers_are_kept_once():
+    X, y = make_banana(40, random_state=0)
+    model = KernelFisherClassifier(MEDIAN).fit(
+        np.r_[X, X[:5]], np.r_[y, y[:5]], sample_weight=np.r_[0.0, np.ones(44)]
+    )
+    assert model._anew.X is model.X_fit_
+    assert_array_equal(model._anew.X[model._anew.row], np.r_[X[1:], X[:5]])
 
 
 def test_warnings_of_the_fit_are_not_repeated():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -12,6 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from mercer import LPBoostClassifier
 from mercer.datasets import make_banana, make_waveform
 from mercer.errors import NumericalWarning
+from mercer.files import TRUSTED_TYPES
+from mercer.models.boosting import Stump
 from mercer.solvers.programs.boosting import soft_margin
 
 
@@ -164,3 +167,45 @@ def test_predictions_that_are_no_labels_are_refused():
     X, y = make_banana(40, random_state=0)
     with pytest.raises(ValueError, match="fitted to labels -1 and 1"):
         LPBoostClassifier(Loud(max_depth=1)).fit(X, y)
+
+
+def test_numbers_in_an_array_of_objects_are_numbers():
+    X, y = make_banana(120, random_state=0)
+    model, other = LPBoostClassifier().fit(X, y), LPBoostClassifier().fit(X.astype(object), y)
+    assert_array_equal(other.decision_function(X.astype(object)), model.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
+def test_stumps_are_trees_with_one_question(kind, rng):
+    X = rng.normal(size=(60, 3)).round(1)
+    y = np.where(X[:, 1] + 0.5 * rng.normal(size=60) > 0, 1, -1)
+    tree = DecisionTreeClassifier(max_depth=1).fit(kind(X), y)
+    assert_array_equal(Stump.of(tree).predict(kind(X)), tree.predict(kind(X)))
+
+
+@pytest.mark.parametrize("holes", [0, 20])
+def test_stumps_know_where_missing_values_go(holes, rng):
+    X, y = rng.normal(size=(60, 1)), np.repeat([-1, 1], 30)
+    X[30 : 30 + holes] = np.nan
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    rows = np.array([[np.nan], [0.0], [5.0], [-5.0]])
+    assert_array_equal(Stump.of(tree).predict(rows), tree.predict(rows))
+
+
+def test_a_stump_without_a_question_has_one_label():
+    X, y = np.ones((6, 2)), np.array([-1, 1, 1, 1, 1, -1])
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    assert_array_equal(Stump.of(tree).predict(X), tree.predict(X))
+
+
+def test_infinite_values_are_refused():
+    X, y = make_banana(60, random_state=0)
+    with pytest.raises(ValueError, match="infinity"):
+        LPBoostClassifier().fit(X, y).predict([[np.inf, 0.0]])
+
+
+def test_the_default_comes_back_by_the_trusted_types():
+    X, y = make_banana(60, random_state=0)
+    model = LPBoostClassifier().fit(X, y)
+    loaded = skops.io.loads(skops.io.dumps(model), trusted=TRUSTED_TYPES)
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))

@@ -14,6 +14,7 @@ from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_sinc, make_waveform
 from mercer.kernels import RBF, FromCallable
 from mercer.rows import MemoryRows, ParquetRows, StreamRows
+from mercer.scores.knowledge import _packed, _unpacked
 from mercer.tuning import ALPHAS
 from mercer.tuning.passes import PassState
 
@@ -475,3 +476,24 @@ def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it
     assert_allclose(model.decision_function(X), again.decision_function(X), rtol=tolerance, atol=tolerance)
     assert_allclose(model.loo_proba_, again.loo_proba_, atol=tolerance)
     assert_allclose(model.degrees_of_freedom_, again.degrees_of_freedom_, rtol=tolerance)
+
+
+def test_a_lean_copy_holds_centers_coefficients_and_what_is_known_of_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 10))
+    y = (np.abs(X[:, 0]) + X[:, 1] > 0.5) + (X[:, 2] > 0.5).astype(int)
+    model = KernelFisherClassifier(RBF(gamma=0.1), alpha=1.0).fit(X, y)
+    lean = pickle.loads(pickle.dumps(model.lean()))
+    assert_array_equal(lean.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(lean.novelty(X), model.novelty(X))
+    # The triangles of two matrices of 200 centers, and these.
+    known = 8 * (200 * 201 + 200 * 10)
+    assert len(pickle.dumps(model.lean())) < known + model.X_fit_.nbytes + model.dual_coef_.nbytes + 8000
+    with pytest.raises(AttributeError, match="a lean copy has no loo_proba_; read it from the model"):
+        lean.loo_proba_
+
+
+def test_triangles_that_are_stored_packed_are_the_same_matrices(rng):
+    A = np.triu(rng.normal(size=(7, 7)))
+    assert_array_equal(_unpacked(_packed(A)), A)
+    assert_array_equal(_unpacked(_packed(A[:1, :1])), A[:1, :1])

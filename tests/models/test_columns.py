@@ -25,8 +25,9 @@ from mercer import (
     SparseFisherClassifier,
 )
 from mercer.centers import Uniform
+from mercer.errors import KernelError
 from mercer.files import TRUSTED_TYPES
-from mercer.kernels import RBF, FromCallable, Linear, Nominal, OnColumns, pairwise
+from mercer.kernels import RBF, FromCallable, Linear, MeanMap, Nominal, OnColumns, pairwise
 
 KERNEL = OnColumns(RBF(), ["age", "pay"]) * OnColumns(Nominal(), ["job", "smokes"])
 MEDIAN = OnColumns(RBF("median"), "numbers") * OnColumns(Nominal("median"), "names")
@@ -220,3 +221,62 @@ def test_frame_with_names_is_refused_by_kernels_on_vectors_with_advice(frame, y)
         KernelFisherClassifier().fit(frame, y)
     with pytest.raises(ValueError, match="column 'job' contains"):
         KernelFisherClassifier(RBF() + OnColumns(Nominal(), ["job"])).fit(frame, y)
+
+
+def of_kinds(n=40):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "color": pd.Categorical(rng.choice(list("xyz"), n)),
+            "word": rng.choice(list("uv"), n),
+        }
+    ), rng.integers(2, size=n)
+
+
+BY_WORDS = OnColumns(RBF(gamma=0.5), "numbers") + OnColumns(Nominal(), "names")
+
+
+@pytest.mark.parametrize("dates", [pd.date_range("2020", periods=40), pd.to_timedelta(np.arange(40), "D")])
+def test_dates_are_not_taken_for_names(dates):
+    X, y = of_kinds()
+    with pytest.raises(KernelError, match=r"column 'when' holds dates, and columns=\"names\" are text"):
+        KernelFisherClassifier(BY_WORDS).fit(X.assign(when=dates), y)
+    named = OnColumns(RBF(gamma=0.5), "numbers") + OnColumns(Nominal(), ["color"])
+    KernelFisherClassifier(named, alpha=1.0).fit(X.assign(when=dates), y)
+
+
+def test_words_for_columns_mean_the_same_in_a_file(tmp_path):
+    X, y = of_kinds()
+    X.assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    centers = Uniform(10)
+    inside = KernelFisherClassifier(BY_WORDS, alpha=1.0, centers=centers).fit(X, y)
+    outside = KernelFisherClassifier(BY_WORDS, alpha=1.0, centers=centers).fit(tmp_path / "rows.parquet", "y")
+    assert [part.columns for _, part in outside.kernel_.parts] == [["size"], ["color", "word"]]
+    assert_allclose(outside.predict_proba(X), inside.predict_proba(X), atol=1e-9)
+    assert_allclose(outside.predict_proba(tmp_path / "rows.parquet"), inside.predict_proba(X), atol=1e-9)
+
+
+def test_missing_numbers_are_an_error_with_a_remedy_that_works():
+    X, y = of_kinds()
+    holes = X[["size"]].to_numpy().copy()
+    holes[3] = np.nan
+    with pytest.raises(
+        ValueError, match=r'X contains NaN; .*kernel=OnColumns\(RBF\(\), "numbers", missing="mean"\)'
+    ):
+        KernelFisherClassifier().fit(holes, y)
+    with pytest.raises(KernelError, match="column 0 has 1 missing value in 40 rows"):
+        KernelFisherClassifier(OnColumns(RBF(gamma=1.0), "numbers")).fit(holes, y)
+    KernelFisherClassifier(kernel=OnColumns(RBF(), "numbers", missing="mean")).fit(holes, y)
+
+
+def test_bags_with_missing_numbers_are_refused():
+    bags = [np.ones((2, 2)), np.array([[1.0, np.nan]])]
+    kernel = MeanMap(RBF(gamma=1.0))
+    for compute in (
+        lambda: kernel.block(bags, bags[:1]),
+        lambda: kernel.diag(bags),
+        lambda: kernel.check_rows(bags),
+    ):
+        with pytest.raises(KernelError, match="row 1 has a vector with NaN or infinity; fill or drop"):
+            compute()

@@ -69,3 +69,12 @@ def test_documented_attributes_exist_after_fitting(name):
     X, y = make_banana(60, random_state=0)
     model.fit(X, y)
     assert [entry for entry in entries(kind, "Attributes") if not hasattr(model, entry)] == []
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for _, kind in described() if "random_state" in inspect.signature(kind).parameters]
+)
+def test_a_docstring_says_what_no_seed_means(kind):
+    assert "None is seed 0: equal rows give equal models" in inspect.getdoc(
+        kind
+    ) or "max_memory, random_state" in (inspect.getdoc(kind))

@@ -1,5 +1,6 @@
 """An error names the thing and the remedy; a warning comes once, and only where it should."""
 
+import inspect
 import re
 import warnings
 
@@ -10,6 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mercer
 from mercer import (
     KernelFisherClassifier,
     KernelRidgeRegressor,
@@ -21,6 +23,7 @@ from mercer import (
 )
 from mercer.errors import KernelError, NumericalWarning, ScaleWarning
 from mercer.kernels import RBF, FromCallable, Linear, Normalized, OnColumns, OneOf, Product, Sigmoid, Sum
+from mercer.sequences import HiddenMarkovClassifier
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 FEW_ROWS = [KFold(2).split(np.zeros((60, 1))).__next__()]
@@ -443,3 +446,45 @@ def test_strings_in_columns_have_their_number():
     kernel = OnColumns(kernels.BagOfWords(), ["text"]) + OnColumns(RBF(gamma=1.0), ["size"])
     with pytest.raises(KernelError, match="row 25 is a NoneType"):
         KernelFisherClassifier(kernel).fit(frame, [0, 1] * 13)
+
+
+def constructible():
+    kinds = [getattr(mercer, name) for name in mercer.__all__]
+    return [kind for kind in kinds if hasattr(kind, "fit")] + [HiddenMarkovClassifier]
+
+
+@pytest.mark.parametrize("kind", constructible(), ids=lambda kind: kind.__name__)
+def test_unknown_parameters_are_named_with_a_remedy(kind):
+    known = list(inspect.signature(kind).parameters)
+    word = "" if known[0] == "kernel" else "kernel="
+    remedy = (
+        f"it belongs to the kernel: {kind.__name__}({word}RBF(gamma=0.1))"
+        if "kernel" in known
+        else f"its parameters are {', '.join(known)}"
+    )
+    with pytest.raises(TypeError, match=re.escape(f"{kind.__name__} has no parameter 'gamma'; {remedy}")):
+        kind(gamma=0.1)
+    with pytest.raises(TypeError, match=f"no parameter '{known[0]}s'; did you mean '{known[0]}'"):
+        kind(**{f"{known[0]}s": 1})
+    assert known == list(inspect.signature(kind.__init__).parameters)[1:]
+    assert sorted(kind().get_params(deep=False)) == sorted(known)
+
+
+def test_the_remedy_for_gamma_is_right():
+    assert KernelFisherClassifier(RBF(gamma=0.1)).kernel.gamma == 0.1
+    with pytest.raises(TypeError, match=r"KernelFisherClassifier\(Polynomial\(degree=3\)\)"):
+        KernelFisherClassifier(degree=3)
+
+
+class Own(KernelFisherClassifier):
+    """An estimator of a user, with a parameter of its own."""
+
+    def __init__(self, kernel="rbf", more=1):
+        super().__init__(kernel)
+        self.more = more
+
+
+def test_estimators_derived_from_ours_have_their_own_parameters():
+    assert Own(more=2).more == 2
+    with pytest.raises(TypeError, match="Own has no parameter 'mor'; did you mean 'more'"):
+        Own(mor=2)

@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 from dataclasses import is_dataclass
+from functools import partial
 
 import joblib
 import numpy as np
@@ -36,6 +37,7 @@ from mercer import (
     kernels,
 )
 from mercer.centers import ForwardSelection, Given, KMeans, Leverage, RPCholesky, Uniform
+from mercer.errors import VersionWarning
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import (
     ANOVA,
@@ -77,6 +79,8 @@ from mercer.kernels import (
     WeightedSum,
     Wendland,
 )
+from mercer.models import estimator
+from mercer.sequences import HiddenMarkovClassifier
 
 MODELS = [
     KernelFisherClassifier(),
@@ -234,7 +238,7 @@ def test_trusted_types_run_nothing_when_they_are_loaded(cls):
     assert cls.__reduce_ex__ is object.__reduce_ex__
     assert cls.__setattr__ is object.__setattr__ or is_dataclass(cls)
     # Those of this library check, and make no use of what they check.
-    where = ("mercer.models.base", "mercer.models.resumable", BaseEstimator.__module__)
+    where = ("mercer.models.estimator", "mercer.models.resumable", BaseEstimator.__module__)
     assert not hasattr(cls, "__setstate__") or cls.__setstate__.__module__ in where
 
 
@@ -292,6 +296,39 @@ def test_sparse_rows_whose_indices_lead_astray_are_refused(model, holder, damage
         ValueError, match=r"sparse rows in the stored model are damaged: ind.*do not use this file"
     ):
         through(fitted)
+
+
+STORED = [
+    KernelFisherClassifier(RBF(gamma=0.5)),
+    KernelRidgeRegressor(RBF(gamma=0.5), centers=8),
+    LPBoostClassifier(nu=0.6),
+    PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5))),
+    OnlineFisherClassifier(RBF(gamma=0.5)),
+    KernelPCA(2, RBF(gamma=0.5)),
+    HiddenMarkovClassifier(),
+]
+
+
+@pytest.mark.parametrize("through", [through_pickle, through_skops])
+@pytest.mark.parametrize("model", STORED, ids=lambda model: type(model).__name__)
+def test_a_model_of_another_version_is_loaded_with_a_warning(model, through, three_classes, monkeypatch):
+    fitted = model if isinstance(model, HiddenMarkovClassifier) else clone(model).fit(*three_classes)
+    assert "_mercer_version" not in vars(through(fitted))
+    monkeypatch.setattr(estimator, "__version__", "9.9")
+    data = pickle.dumps(fitted) if through is not through_skops else skops.io.dumps(fitted)
+    monkeypatch.undo()
+    load = pickle.loads if through is not through_skops else partial(skops.io.loads, trusted=TRUSTED_TYPES)
+    with pytest.warns(VersionWarning) as caught:
+        loaded = load(data)
+    words = f"this {type(model).__name__} was stored by mercer 9.9 and is loaded by"
+    assert any(str(warning.message).startswith(words) for warning in caught)
+    assert repr(loaded) == repr(fitted)
+
+
+def test_a_model_without_a_version_is_loaded_with_a_warning():
+    model = KernelFisherClassifier()
+    with pytest.warns(VersionWarning, match="stored by mercer an earlier version"):
+        model.__setstate__({"kernel": "rbf"})
 
 
 def test_unfitted_model_comes_back():

@@ -227,13 +227,13 @@ def test_masked_entries_are_not_read(rows, model, what):
     given[what] = masked(given[what], (3, 1) if what == "X" else 3)
     for call in ("fit", "partial_fit"):
         if hasattr(model, call):
-            with pytest.raises(ValueError, match=rf"{what} has 1 masked entries.*{what}.filled.*drop"):
+            with pytest.raises(ValueError, match=rf"{what} has 1 masked entry.*{what}.filled.*drop"):
                 getattr(model, call)(**given)
 
 
 @pytest.mark.parametrize("model", [KernelFisherClassifier(**FIXED), KernelRidgeRegressor(**FIXED)])
 def test_masked_groups_are_not_read(rows, model):
-    with pytest.raises(ValueError, match="groups has 1 masked entries"):
+    with pytest.raises(ValueError, match="groups has 1 masked entry"):
         model.fit(*rows, groups=masked(np.arange(N) // 4))
 
 
@@ -255,7 +255,7 @@ def test_masked_entries_of_new_rows_are_not_read(rows, model):
     model.fit(X, y)
     for call in PREDICTIONS:
         if hasattr(model, call):
-            with pytest.raises(ValueError, match="X has 1 masked entries"):
+            with pytest.raises(ValueError, match="X has 1 masked entry"):
                 list(getattr(model, call)(masked(X, (3, 1))))
 
 
@@ -276,14 +276,14 @@ def test_masked_entries_in_blocks_are_not_read(rows, model, what, size):
     parts[what] = masked(parts[what], (3, 1) if what == 0 else 3)
     blocks = [tuple(part[i : i + size] for part in parts) for i in range(0, N, size)]
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="has 1 masked entries"):
+        with pytest.raises(ValueError, match="has 1 masked entry"):
             call(blocks)
     model.fit(X, y, sample_weight=np.ones(N))
     for call in (model.partial_fit, model.remove):
-        with pytest.raises(ValueError, match="has 1 masked entries"):
+        with pytest.raises(ValueError, match="has 1 masked entry"):
             call(blocks)
     if what == 0:
-        with pytest.raises(ValueError, match="has 1 masked entries"):
+        with pytest.raises(ValueError, match="has 1 masked entry"):
             model.predict([block[:1] for block in blocks])
 
 

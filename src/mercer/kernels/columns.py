@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from mercer.errors import KernelError
-from mercer.gate import real
+from mercer.gate import real, types_of_dates
 from mercer.kernels.base import Grid, Kernel
 from mercer.kernels.pairs import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
@@ -267,7 +267,19 @@ def _columns_for(columns: Any, X: Matrix) -> Any:
     found = numbers if columns == "numbers" else [name for name in names if name not in numbers]
     if not found:
         raise KernelError(f'columns="{columns}", but the rows have no such columns; leave this part out')
+    if columns == "names" and has_columns(X):
+        _refuse_dates(read_columns(X, found))
     return found
+
+
+def _refuse_dates(table: NamedColumns) -> None:
+    """Dates are no names: nearly all of them differ."""
+    for name, column in table.columns.items():
+        if types_of_dates([value for value in column.tolist() if value is not None]):
+            raise KernelError(
+                f'column {name!r} holds dates, and columns="names" are text, categories and Booleans; drop it, '
+                f"make a number of it, such as (date - date.min()) / np.timedelta64(1, 'D'), or name all columns"
+            )
 
 
 def _part(X: Matrix, columns: Any) -> Matrix:

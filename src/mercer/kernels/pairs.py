@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.errors import KernelError
+from mercer.gate import counted
 from mercer.rows.columns import NamedColumns
 from mercer.rows.table import is_sparse
 from mercer.types import Floats
@@ -63,8 +64,9 @@ def none_missing(X: Floats, names: Sequence[Any]) -> Floats:
     if missing.any():
         j = int(missing.argmax())
         raise KernelError(
-            f"column {names[j]!r} has {missing[j]} missing values in {len(X)} rows; fill them, drop their rows, "
-            'or give them a meaning: OnColumns(..., missing="mean")'
+            f"column {names[j]!r} has {counted(missing[j], 'missing value', 'missing values')} in "
+            f"{counted(len(X), 'row', 'rows')}; fill or drop what is missing, or give it a meaning: "
+            'OnColumns(..., missing="mean")'
         )
     return X
 

@@ -181,6 +181,10 @@ def _bags(X: Objects) -> list[NDArray[Any]]:
                 f"row {i} is a {bag.dtype} array of shape {bag.shape}; a bag is an array of numbers (n_i, d), "
                 "one row for each of its vectors"
             )
+        if not np.isfinite(bag).all():
+            raise KernelError(
+                f"row {i} has a vector with NaN or infinity; fill or drop what is missing in its bag"
+            )
     return bags
 
 
@@ -223,7 +227,7 @@ class MeanMap(Structured, Wrapped):
         return partial(_mean_values, self.kernel.at(centers.vectors) if len(centers.vectors) else None, centers)
 
     def diag(self, X: Objects) -> Floats:
-        values = [self.kernel.block(bag, bag).mean() if len(bag) else 0.0 for bag in map(np.asarray, X)]
+        values = [self.kernel.block(bag, bag).mean() if len(bag) else 0.0 for bag in _bags(X)]
         return np.array(values, np.float64)
 
 

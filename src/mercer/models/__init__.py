@@ -11,6 +11,7 @@ from mercer.models.oriented import OrientedKernelPCA
 from mercer.models.pairwise import PairwiseClassifier
 from mercer.models.regression import KernelRidgeRegressor
 from mercer.models.sparse import SparseFisherClassifier, SparseKernelRegressor
+from mercer.models.wrapped import novelty, predict_interval, predict_std
 
 __all__ = [
     "KernelCCA",
@@ -27,4 +28,7 @@ __all__ = [
     "PairwiseClassifier",
     "SparseFisherClassifier",
     "SparseKernelRegressor",
+    "novelty",
+    "predict_interval",
+    "predict_std",
 ]

@@ -22,22 +22,25 @@ from mercer.types import Array, Indices
 
 # Where a model keeps what it needs to be chosen anew.
 ANEW = "_anew"
-# With more rows hardly anything is gained by the choice, and choosing anew takes long.
-MOST_ROWS = 1000
+# More rows are not kept. A fit to as many with every row a center takes up to two minutes.
+MOST_ROWS = 10_000
 # Tenths up to this number of rows, fifths beyond.
 TENTHS = 300
+# Beyond so many rows only some of the fifths are predicted: it takes about two fits, and the score has two digits.
+ALL_FIFTHS, SOME_FIFTHS = 1000, 3
 # Fewer rows, or groups of rows, cannot be chosen by.
 FEWEST = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Anew:
-    """A model that is not fitted, and rows to choose it by: X, y, weights or None, what each counts for in the
-    score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together.
+    """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
+    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together.
     """
 
     model: Any
     X: Any
+    row: Indices
     y: NDArray[Any]
     weight: Array | None
     standing: Array
@@ -75,7 +78,7 @@ class Anew:
         with without_warnings(), progress("choosing anew", len(folds), verbose=verbose, unit="folds") as advance:
             for fold in folds:
                 rows = np.flatnonzero(self.outer == fold)
-                found = self._chosen_without(fold).predict(take(self.X, rows))
+                found = self._chosen_without(fold).predict(take(self.X, self.row[rows]))
                 if predicted is None:
                     # Several quantiles of one target have a column each.
                     predicted = (
@@ -96,7 +99,7 @@ class Anew:
         model = clone(self.model)
         if hasattr(model, "verbose"):
             model.set_params(verbose=0)
-        return model.fit(take(self.X, rows), self.y[rows], sample_weight=weight, **more)
+        return model.fit(take(self.X, self.row[rows]), self.y[rows], sample_weight=weight, **more)
 
 
 class Honest(Awaited):
@@ -148,12 +151,18 @@ def known_score(anew: Anew | None) -> dict[str, Any]:
 
 
 def choose_anew(
-    model: Any, kernel: Kernel, training: Training, y: NDArray[Any], given: Array | None
+    model: Any,
+    kernel: Kernel,
+    training: Training,
+    y: NDArray[Any],
+    given: Array | None,
+    centers: tuple[Any, Indices] | None = None,
 ) -> Anew | None:
     """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
 
-    None if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts
-    are so many rows: folds depend on the order of the distinct rows, not on where their copies are.
+    ``centers``: rows that every row with weight is one of, and which (n,); None: rows are copied. None is returned
+    if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts are
+    so many rows: folds depend on the order of the distinct rows, not on where their copies are.
     """
     count = np.where(training.weight > 0, training.count, 0.0)
     if kernel.takes_values or not FEWEST <= count.sum() <= MOST_ROWS:
@@ -161,13 +170,15 @@ def choose_anew(
     rows = np.repeat(np.arange(len(y)), count.astype(np.intp))
     label = y[rows] if is_classifier(model) else None
     groups = None if training.fold is None else training.fold[rows]
-    distinct = kernel.distinct(take(training.X, rows))
+    X, row = _kept(training, rows, centers)
+    distinct = kernel.distinct(take(X, row))
     outer = _outer_folds(label, groups, _in_order(distinct.first[distinct.point], y[rows]))
     if outer is None:
         return None
     return Anew(
         _to_be_fitted(model, training, groups is not None),
-        take(training.X, rows),
+        X,
+        row,
         y[rows],
         None if given is None or training.reading.counts else given[rows],
         (training.weight / training.count)[rows],
@@ -176,11 +187,17 @@ def choose_anew(
     )
 
 
+def _kept(training: Training, rows: Indices, centers: tuple[Any, Indices] | None) -> tuple[Any, Indices]:
+    """Rows X of which the n ``rows`` of the training rows are copies, and the number (n,) of each."""
+    if centers is None:
+        return take(training.X, rows), np.arange(len(rows))
+    number = np.cumsum(training.weight > 0) - 1
+    return centers[0], centers[1][number[rows]]
+
+
 def _to_be_fitted(model: Any, training: Training, grouped: bool) -> Any:
     """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
     twin = clone(model).set_params(weights="counts" if training.reading.counts else "importance")
-    if twin.random_state is None:
-        twin.set_params(random_state=0)
     return twin.set_params(cv=None) if grouped else twin
 
 
@@ -197,6 +214,14 @@ def _outer_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indi
     would be predicted too well. Classes that are equally large have been made so, and folds have their shares:
     otherwise the class of a row would be the smaller one without it.
     """
+    outer = _all_folds(label, groups, order)
+    if outer is None or len(order) <= ALL_FIFTHS:
+        return outer
+    return np.where(np.isin(outer, np.unique(outer[outer >= 0])[:SOME_FIFTHS]), outer, -1)
+
+
+def _all_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indices) -> Indices | None:
+    """The fold of each row, if all of them are predicted."""
     n = len(order)
     most = 10 if n <= TENTHS else 5
     number = None if label is None else np.unique(label, return_inverse=True)[1]

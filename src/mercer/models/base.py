@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.validation import check_stored
+from mercer.models.estimator import MercerEstimator
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.source import parquet_rows
@@ -67,10 +67,15 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     form, columns = "array", None if y is not None or known is None else list(known)
     if kernel is not None:
         kernel = as_kernel(kernel)
-        named = kernel.takes == "columns" and any(isinstance(name, str) for name in kernel.reads or ())
+        # Words such as "names" stand for columns that have names.
+        named = kernel.takes == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
         form = "columns" if named else "list" if kernel.takes == "objects" else "array"
-        columns = list(kernel.reads or ()) if named else columns
+        columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
+
+
+def _is_word(name: Any) -> bool:
+    return isinstance(name, str)
 
 
 def check_names(model: Any, names: tuple[Any, ...] | None) -> None:
@@ -90,7 +95,7 @@ def keep_names(model: Any, names: tuple[Any, ...] | None) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-class KernelModel(BaseEstimator):
+class KernelModel(MercerEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
     kernel: str | Kernel | Any
@@ -120,11 +125,6 @@ class KernelModel(BaseEstimator):
         super().set_params(**params)
         return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a model from a file or another process."""
-        check_stored(state)
-        super().__setstate__(state)
-
     def _start_anew(self) -> None:
         """Discard any earlier fit."""
         fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
@@ -147,7 +147,8 @@ class KernelModel(BaseEstimator):
         if takes == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
         gate.not_dates("X", X)
-        with gate.naming_text("X", X):
+        remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
+        with gate.naming_text("X", X), gate.naming_missing("X", remedy if takes == "vectors" else ""):
             X = validate_data(
                 self,
                 X,

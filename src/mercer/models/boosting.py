@@ -1,11 +1,12 @@
 """Boosting with soft margins by a linear program, over any weak learner."""
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -13,14 +14,47 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from mercer import gate
 from mercer.errors import NumericalWarning, warn
+from mercer.models.estimator import MercerEstimator
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import generator, row_weight, share
 from mercer.rows.distinct import distinct_rows
+from mercer.rows.table import dense
 from mercer.solvers.programs.boosting import SoftMargin, soft_margin
 from mercer.types import Array, Indices
 
 # Margins up to this one are none.
 NO_MARGIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Stump:
+    """A decision tree with one question, and nothing that a file could lead astray: skops does not trust trees.
+
+    Labels for values of one feature up to the threshold, above it, and for missing ones.
+    """
+
+    feature: int
+    threshold: float
+    below: float
+    above: float
+    missing: float
+
+    @classmethod
+    def of(cls, fitted: DecisionTreeClassifier) -> "Stump":
+        """The question of a fitted tree of depth one; a tree without one has the same label everywhere."""
+        tree = fitted.tree_
+        leaf = fitted.classes_[tree.value[:, 0].argmax(axis=1)].astype(np.float64).tolist()
+        if len(leaf) == 1:
+            return cls(0, 0.0, *leaf, *leaf, *leaf)
+        left, right = leaf[tree.children_left[0]], leaf[tree.children_right[0]]
+        missing = left if tree.missing_go_to_left[0] else right
+        return cls(int(tree.feature[0]), float(tree.threshold[0]), left, right, missing)
+
+    def predict(self, X: Any) -> Array:
+        """Labels (n,); values are compared in float32, as trees do."""
+        column = X[:, [self.feature]]
+        x = np.asarray(dense(column), dtype=np.float32)[:, 0]
+        return np.where(np.isnan(x), self.missing, np.where(x <= self.threshold, self.below, self.above))
 
 
 @dataclass(frozen=True)
@@ -44,7 +78,7 @@ class Ensemble:
         return outputs
 
 
-class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
     r"""Boosting that maximizes a soft margin: a convex combination of weak learners by a linear program.
 
     ``LPBoostClassifier()`` boosts decision stumps.
@@ -61,7 +95,8 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        The weak learner; it must take ``sample_weight``. None: ``DecisionTreeClassifier(max_depth=1)``.
+        The weak learner; it must take ``sample_weight``. None: ``DecisionTreeClassifier(max_depth=1)``, each of
+        which is stored as its one question (files of skops with other trees need trust in them).
     nu : float, default=0.2
         The largest share of rows with a margin below rho, between 0 and 1; larger is softer.
     tol : float, default=0.01
@@ -70,6 +105,7 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The largest number of learners; a warning states how much a further one would add.
     random_state : int, RandomState or None, default=None
         For weak learners that are random.
+        None is seed 0: equal rows give equal models, to the bit.
 
     Attributes
     ----------
@@ -125,6 +161,7 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         self._check()
         X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=None, ensure_all_finite=False)
+        X = _numbers(X)
         check_classification_targets(y)
         weight = row_weight(sample_weight, X.shape[0])
         classes, label = np.unique(y, return_inverse=True)
@@ -156,8 +193,9 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """f (n,) for two classes, positive for the second, or (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=None, ensure_all_finite=False, reset=False)
-        outputs = np.column_stack([ensemble(X) for ensemble in self.ensembles_])
+        finite = "allow-nan" if self.estimator is None else False
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=None, ensure_all_finite=finite, reset=False)
+        outputs = np.column_stack([ensemble(_numbers(X)) for ensemble in self.ensembles_])
         return np.asarray(outputs[:, 0] if outputs.shape[1] == 1 else outputs)
 
     @from_one_state
@@ -211,13 +249,20 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         learner, some = clone(self._learner), found.row > 0.0
         if "random_state" in learner.get_params(deep=False):
             learner.set_params(random_state=int(rng.integers(2**31)))
-        return learner.fit(X[some], y[some], sample_weight=found.row[some] * some.sum())
+        learner.fit(X[some], y[some], sample_weight=found.row[some] * some.sum())
+        return Stump.of(learner) if self.estimator is None else learner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self._learner).input_tags.sparse
         tags.input_tags.allow_nan = get_tags(self._learner).input_tags.allow_nan
         return tags
+
+
+def _numbers(X: Any) -> Any:
+    """Rows as numbers if all of their entries are, whatever array holds them."""
+    is_number = X.dtype == object and all(isinstance(value, Real) for value in X.flat)
+    return X.astype(np.float64) if is_number else X
 
 
 def _merged(X: Any, label: Indices, weight: Array) -> tuple[Any, Indices, Array]:

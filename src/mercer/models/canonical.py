@@ -70,6 +70,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
         For folds, samples and centers.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         Whether passes show their progress.
 

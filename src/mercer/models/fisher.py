@@ -110,6 +110,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         fewer candidates, and "auto" means fewer centers, as ``report_`` states.
     random_state : int, RandomState or None, default=None
         For the rows and centers with which kernels are compared, and for the selection of centers.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
         comparison of kernels, the selection of centers, the pass over the rows, decompositions, leave-one-out.
@@ -136,10 +137,11 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
         f of every training row for the model fitted without it.
     loo_score_ : float
-        The accuracy to expect, weighted by the weights of rows and classes. Up to 1000 rows in memory: that of ten
-        folds (five beyond 300 rows), each predicted by a model for which everything was chosen anew without it,
-        which is computed when the score is first asked for and takes as long as so many fits. With more rows,
-        after ``partial_fit``, for kernels given by their values, and if nothing was chosen: ``loo_best_score_``.
+        The accuracy to expect, weighted by the weights of rows and classes. Up to 10,000 rows in memory: that of
+        ten folds (five beyond 300 rows, three of these beyond 1000), each predicted by a model for which
+        everything was chosen anew without it, which is computed when the score is first asked for and takes as
+        long as so many fits. With more rows or rows outside memory, with ``loo_rows`` below their number, after
+        ``partial_fit``, for kernels given by their values, and if nothing was chosen: ``loo_best_score_``.
     loo_best_score_ : float
         Leave-one-out accuracy of the chosen kernel, alpha and centers: too high, since they are the best of many.
     loo_path_ : TuningPath

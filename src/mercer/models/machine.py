@@ -260,6 +260,7 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
         For random centers, and the rows on which kernels are compared.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         Whether progress is shown.
 

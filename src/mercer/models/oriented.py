@@ -78,6 +78,7 @@ class OrientedKernelPCA(SubspaceModel):
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
         For the sample and the centers.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         Whether passes show their progress.
 

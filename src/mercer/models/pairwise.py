@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -17,6 +17,7 @@ from mercer.gate import choice, same_type, unmasked
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
 from mercer.models.base import Columns, KernelModel, check_names, check_square, read_blocks
+from mercer.models.estimator import MercerEstimator
 from mercer.models.fisher import KernelFisherClassifier
 from mercer.models.lazy import lazily
 from mercer.models.state import aside, from_one_state, in_one_step
@@ -52,7 +53,7 @@ def _rule(coupling: Any) -> Callable[[Array], Array]:
     return couple_odds if coupling == "odds" else couple_least_squares
 
 
-class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, BaseEstimator):
+class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
     """One-vs-one classification: k (k - 1) / 2 classifiers with coupled class probabilities.
 
     The classifier of the pair (i, j) is fitted to the rows of these two classes and gives r_ij(x), the probability

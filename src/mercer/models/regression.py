@@ -97,6 +97,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         fewer candidates, and "auto" means fewer centers, as ``report_`` states.
     random_state : int, RandomState or None, default=None
         For the rows and centers with which kernels are compared, and for the selection of centers.
+        None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
         From 1 on, phases of a fit that take longer than a second show their progress on stderr: the sample, the
         comparison of kernels, the selection of centers, the pass over the rows, decompositions, leave-one-out.
@@ -117,7 +118,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
-        The R² to expect. Up to 1000 rows in memory: that of folds predicted by models for which everything was
+        The R² to expect. Up to 10,000 rows in memory: that of folds predicted by models for which everything was
         chosen anew without them, computed when it is first asked for; see :class:`KernelFisherClassifier`.
     loo_best_score_ : float
         R² of ``loo_prediction_``: too high, since kernel and alpha are the best of many.
@@ -209,13 +210,16 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without the moments and rows from which the fit could be continued.
+        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
+        rows from which the fit could be continued.
 
         For up to 300 rows intervals are those of the model: the price of its choices is computed, if it was not
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
         model: Self = super().lean()
-        if ANEW in vars(self) and self.left_out_.point is not None:
+        if self.left_out_.point is None:
+            del model.__dict__["left_out_"]
+        elif ANEW in vars(self):
             model.price_ = self._price_of_choice()
         return model
 
@@ -228,6 +232,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         call and O(m²) per row.
         """
         check_is_fitted(self)
+        self._refuse_lean()
         uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
         return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
@@ -252,6 +257,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         """
         check_is_fitted(self)
         gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
         warn_of_few_rows(self.left_out_, coverage)
         ends = self._evaluated(X, lambda rows: uncertainty.intervals(rows, f(rows).astype(np.float64), coverage))
@@ -273,7 +279,6 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         )
 
     def _moments_of_rows(self) -> Moments:
-        self._refuse_lean()
         return with_changes(self._moments, self._state.changes, self.mu_)
 
     @property
@@ -286,7 +291,6 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
 
     def _left_out_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
-        self._refuse_lean()
         return self._state.rows_of(self.loo_index_)
 
     def _price_of_choice(self) -> Array:
@@ -298,7 +302,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         return price_of_choice(self.left_out_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
-        if "_state" not in vars(self):
+        if "_lean" in vars(self) and "left_out_" not in vars(self):
             raise ValueError(
                 "standard deviations and intervals of a fit with centers need its moments and rows, which a lean "
                 "copy does not have; use the model it is a copy of"

@@ -54,6 +54,8 @@ from mercer.types import Array, Indices
 FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
+# One number or more for each training row, with which nothing is predicted.
+OF_ROWS = ("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_", "loo_index_", "support_")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
 MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
@@ -103,6 +105,7 @@ class ResumableModel(Scored, KernelModel):
     intercept_: Any = Awaited()
     degrees_of_freedom_: Any = Awaited()
     loo_index_: Any = Awaited()
+    support_: Any = Awaited()
     loo_path_: Any = Awaited()
     loo_best_score_: Any = Awaited()
     report_: Any = Awaited()
@@ -198,10 +201,12 @@ class ResumableModel(Scored, KernelModel):
 
     @from_one_state
     def lean(self) -> Self:
-        """A copy that can only predict: without the moments and rows from which the fit could be continued."""
+        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
+        rows from which the fit could be continued.
+        """
         check_is_fitted(self)
         model: Self = aside(self)
-        for name in ("_state", "_kept"):
+        for name in ("_state", "_kept", *OF_ROWS):
             model.__dict__.pop(name, None)
         model.__dict__ |= known_score(model.__dict__.pop(ANEW, None))
         model._lean = True
@@ -223,7 +228,7 @@ class ResumableModel(Scored, KernelModel):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored in a file: the solution, if there is one, and no lock."""
-        state: dict[str, Any] = dict(super().__getstate__())
+        state = super().__getstate__()
         pending = state.pop(PENDING, None)
         return state if pending is None or pending.solved is None else state | pending.solved
 
@@ -323,7 +328,8 @@ def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows)
     if not _chooses(settings) or len(fit.index) < len(rows.y):
         return None
     given = None if rows.weight is None else rows.weight[fit.index]
-    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given)
+    centers = None if fit.observations is None else (fit.centers, fit.observations.rows.point)
+    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given, centers)
 
 
 def _chooses(settings: Settings) -> bool:

@@ -258,6 +258,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         GiB that may be allocated; None: four fifths of the free memory.
     random_state : int, RandomState or None, default=None
         For random candidates, and the random rows and centers with which kernels are compared.
+        None is seed 0: equal rows give equal models, to the bit.
 
     Attributes
     ----------
@@ -278,7 +279,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     loo_decision_, loo_proba_, loo_outputs_, loo_best_score_
         Leave-one-out results, with the center of the row removed as well, as in :class:`KernelFisherClassifier`.
     loo_score_ : float
-        The accuracy to expect; up to 1000 rows by choosing everything anew, as in
+        The accuracy to expect; up to 10,000 rows by choosing everything anew, as in
         :class:`KernelFisherClassifier`.
     rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
         As in :class:`KernelFisherClassifier`.
@@ -392,7 +393,7 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     loo_best_score_ : float
         Its R²: too high, since kernel, alpha and centers are the best of many.
     loo_score_ : float
-        The R² to expect; up to 1000 rows by choosing everything anew, as in :class:`KernelRidgeRegressor`.
+        The R² to expect; up to 10,000 rows by choosing everything anew, as in :class:`KernelRidgeRegressor`.
 
     Examples
     --------

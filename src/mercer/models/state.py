@@ -60,6 +60,8 @@ class Awaited:
             except (ValueError, MercerError) as error:
                 # An attribute that cannot be computed is missing: hasattr works, and the message states why.
                 raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
+        if self.name not in found and "_lean" in vars(model):
+            raise AttributeError(f"a lean copy has no {self.name}; read it from the model it is a copy of")
         if self.name not in found:
             raise AttributeError(f"{type(model).__name__!r} object has no attribute {self.name!r}")
         return found[self.name]

@@ -70,8 +70,8 @@ def nonnegative(name: str, value: Any) -> float:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """The source of randomness for a seed, a RandomState, or None, which is the global state of NumPy."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    """The source of randomness for a seed, a RandomState, or None, which is always the same seed."""
+    return np.random.default_rng(check_random_state(gate.seed(random_state)).randint(2**31 - 1))
 
 
 def share(name: str, value: Any) -> float:

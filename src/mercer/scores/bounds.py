@@ -225,7 +225,7 @@ def _roots(K: Array, S: Array) -> Array:
 def _draw_signs(m: int, draws: int, random_state: int | np.random.Generator | None) -> Array:
     """Independent signs (draws, m)."""
     draws = gate.whole("draws", draws, "an integer >= 1", least=1)
-    return np.random.default_rng(random_state).choice(np.array([-1.0, 1.0]), size=(draws, m))
+    return np.random.default_rng(gate.seed(random_state)).choice(np.array([-1.0, 1.0]), size=(draws, m))
 
 
 def _machine(K: Array, y: Array, alpha: Array) -> tuple[Array, Array, Array]:

@@ -14,6 +14,7 @@ each row, however many centers the model itself has.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,21 +66,33 @@ class Knowledge:
 
     ``inverse`` is R^-1 (r, r), ``mean`` the mean of phi (r,), and (phi - mean) ``half`` has the length of the
     leverage: half half' is (S + alpha)^-1 with the scatter S of the training rows, whose total weight is 1 /
-    ``constant``. ``diagonal`` is the mean of k(x, x), and that of every row if kernel values are given.
-    ``typical`` is the mean prior variance, ``usual`` half of
-    what is known of nearly all training rows. Kernel values are computed in float64.
+    ``constant``. Both are upper triangular, and held and stored as such. ``diagonal`` is the mean of k(x, x), and
+    that of every row if kernel values are given. ``typical`` is the mean prior variance, ``usual`` half of what is
+    known of nearly all training rows. Kernel values are computed in float64.
     """
 
     kernel: Kernel
     centers: Any
-    inverse: Array
+    inverse_upper: Array
     mean: Array
-    half: Array
+    half_upper: Array
     alpha: float
     constant: float
     diagonal: float
     typical: float
     usual: float = 1.0
+
+    @cached_property
+    def inverse(self) -> Array:
+        return _unpacked(self.inverse_upper)
+
+    @cached_property
+    def half(self) -> Array:
+        return _unpacked(self.half_upper)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the halves of matrices that are zero."""
+        return {name: value for name, value in vars(self).items() if name not in ("inverse", "half")}
 
     def novelty(self, X: Any) -> Array:
         """log(usual / known) (n,) of rows in memory: above zero less is known than is usual."""
@@ -300,14 +313,13 @@ def _lost(K: Array, fold: Indices | None) -> Array:
 
 def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> Knowledge:
     """Knowledge with some of the rows X as centers that has seen no row yet; k(x, x) is ``diagonal``."""
-    inverse = _inverse_root(_among(kernel, X, centers))
-    r = len(inverse)
+    r = len(centers)
     return Knowledge(
         kernel,
         kernel.centers(in_double(X), centers),
-        inverse,
+        _inverse_root(_among(kernel, X, centers)),
         np.zeros(r),
-        np.eye(r),
+        _packed(np.eye(r)),
         alpha=1.0,
         constant=1.0,
         diagonal=diagonal,
@@ -340,7 +352,7 @@ def _fitted(
     return replace(
         start,
         mean=mean,
-        half=_inverse_root(scatter + alpha * np.eye(r)),
+        half_upper=_inverse_root(scatter + alpha * np.eye(r)),
         alpha=alpha,
         constant=1.0 / total,
         diagonal=own / total,
@@ -360,8 +372,22 @@ def _alpha_of(scatter: Array, degrees_of_freedom: float) -> float:
 
 
 def _inverse_root(A: Array) -> Array:
-    """H (r, r) with H H' = A^-1: the inverse of the transposed Cholesky factor."""
-    return np.ascontiguousarray(factor_spd(A).inverse().T)
+    """H, packed, with H H' = A^-1: the inverse of the transposed Cholesky factor."""
+    return _packed(factor_spd(A).inverse().T)
+
+
+def _packed(A: Array) -> Array:
+    """The upper triangle of A (r, r), row by row."""
+    upper: Array = A[np.triu_indices(len(A))]
+    return upper
+
+
+def _unpacked(upper: Array) -> Array:
+    """The matrix (r, r) with this upper triangle, and zeros below."""
+    r = int((2 * len(upper)) ** 0.5)
+    A = np.zeros((r, r))
+    A[np.triu_indices(r)] = upper
+    return A
 
 
 def _pivots(K: Array, weight: Array) -> Indices:

@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 
 from mercer import gate
 from mercer.models import KernelFisherClassifier
 from mercer.models.base import keep_names
+from mercer.models.estimator import MercerEstimator
 from mercer.models.state import in_one_step
 from mercer.models.validation import class_labels, count, generator, with_default
 from mercer.sequences.alignment import States, mixture_models
@@ -22,7 +23,7 @@ from mercer.sequences.training import Labeled, Trained, calibrated, discriminant
 CENTERS, STATES = 300, 5
 
 
-class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
+class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
     r"""Hidden Markov models of words whose emissions come from one discriminant of all their states.
 
     Each class ("word") is a chain of states. A first alignment says which state each frame belongs to: Gaussian
@@ -64,6 +65,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, BaseEstimator):
         if none can: all rounds are made, and probabilities are not calibrated.
     random_state : int, RandomState or None, default=None
         For first means of mixtures, held-out sequences, the order of frames, and the default estimator.
+        None is seed 0: equal rows give equal models, to the bit.
 
     Attributes
     ----------

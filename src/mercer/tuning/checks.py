@@ -1,15 +1,17 @@
-"""Warnings of a fit: features on different scales, equal rows, constant or indefinite kernels, lost digits."""
+"""Warnings of a fit: scales of features, memory, equal rows, constant or indefinite kernels, lost digits."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mercer.errors import NumericalWarning, ScaleWarning, warn
-from mercer.gram import cross
+from mercer.errors import MemoryWarning, NumericalWarning, ScaleWarning, warn
+from mercer.gram import Budget, cross
+from mercer.gram.budget import GIB
 from mercer.kernels import Kernel
 from mercer.rows import distinct_rows
 from mercer.rows.table import in_single, n_rows, take
+from mercer.tuning.memory import Sizes
 
 # Half of the features must carry at least this share of squared distances: scales differ by at most about 1000.
 UNSEEN = 1e-6
@@ -45,6 +47,19 @@ def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -
         f"feature {one} varies {times:.1e} times as much as feature {other}. If features have different "
         "units, put a StandardScaler before the estimator",
         ScaleWarning,
+    )
+
+
+def warn_of_memory(sizes: Sizes, budget: Budget) -> None:
+    """Warn if a budget that nobody has set makes the model another one, which the report describes."""
+    less = [sizes.words.removeprefix("; within max_memory ")] if sizes.words else []
+    less += [] if sizes.probe else ["no test of the precision of sums"]
+    if budget.given or not less:
+        return
+    warn(
+        f"the memory that is free now allows {', '.join(less)}: at another time equal rows may give another "
+        f"model; pass max_memory={budget.n_bytes / GIB:.2g} (in GiB) to always get this one, or free memory",
+        MemoryWarning,
     )
 
 

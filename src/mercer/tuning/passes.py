@@ -33,7 +33,7 @@ from mercer.scores.evidence import Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.solvers.leaving import MomentFit
-from mercer.tuning.checks import warn_of_scales
+from mercer.tuning.checks import warn_of_memory, warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
@@ -326,6 +326,7 @@ def begin(
     """
     kernel = settings.kernel
     task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows, every=every)
+    warn_of_memory(task.sizes, settings.budget)
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
