@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cross_decomposition import CCA
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -14,6 +14,7 @@ from mercer import KernelCCA
 from mercer.centers import Uniform
 from mercer.errors import MemoryBudgetError, MercerError, NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
+from mercer.rows.distinct import distinct_rows
 
 N = 120
 KERNEL = RBF(gamma=0.3)
@@ -121,6 +122,36 @@ def test_held_out_correlations_are_those_of_models_without_the_fold(both):
         a, b = (scores[:, 0] for scores in fold.transform(X[test], y[test]))
         expected.append(a @ b / np.sqrt((a @ a) * (b @ b)))
     assert model.held_out_correlations_[0] == pytest.approx(np.mean(expected), abs=1e-7)
+
+
+@pytest.mark.parametrize("folds", [2, 3, 4])
+def test_alpha_of_a_fold_is_chosen_without_it(rng, folds):
+    X, y = rng.normal(size=(2, 64, 2))
+    fold = np.arange(64) // (64 // folds) % folds
+    model = KernelCCA(1, KERNEL, cv=PredefinedSplit(fold)).fit(X, y)
+    expected, place = [], np.argsort(distinct_rows({"X": X, "y": y}).first)
+    for number in range(folds):
+        rest = np.flatnonzero(fold != number)
+        # Of two folds the other one chooses by its halves.
+        inner = np.argsort(np.argsort(place[rest])) % 2 if folds == 2 else fold[rest]
+        chosen = KernelCCA(1, KERNEL, cv=PredefinedSplit(inner)).fit(X[rest], y[rest])
+        a, b = (scores[:, 0] for scores in chosen.transform(X[fold == number], y[fold == number]))
+        expected.append(a @ b / np.sqrt((a @ a) * (b @ b)))
+    assert model.held_out_correlations_[0] == pytest.approx(np.mean(expected), abs=1e-7)
+
+
+def test_many_folds_are_joined_for_the_choice_without_them(rng):
+    X, y = rng.normal(size=(2, 60, 2))
+    fold = np.arange(60) // 2
+    joined = np.repeat(np.arange(10), 6)
+    many, few = (KernelCCA(1, KERNEL, cv=PredefinedSplit(f)).fit(X, y) for f in (fold, joined))
+    assert many.held_out_correlations_[0] == pytest.approx(few.held_out_correlations_[0], abs=1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_few_rows_have_held_out_correlations(rng, n):
+    model = KernelCCA(1, KERNEL, random_state=0).fit(*rng.normal(size=(2, n, 2)))
+    assert np.isfinite(model.held_out_correlations_).all()
 
 
 def test_held_out_correlations_are_those_of_new_rows_and_near_zero_for_noise(rng):

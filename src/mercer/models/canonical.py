@@ -79,8 +79,10 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     correlations_ : ndarray of shape (n_components,)
         Canonical correlations of the training rows; of more than two views, the mean over all pairs.
     held_out_correlations_ : ndarray of shape (n_components,)
-        The same of rows in folds, along functions of the other rows: what new rows will show. With more than 400
-        rows that are all centers, functions of the folds have 400 random ones, fewer of more than two views.
+        The same of rows in folds, along functions of the other rows: what new rows will show. alpha="cv" is chosen
+        without the fold, by nested cross-validation; more than ten folds are joined to ten for that.
+        With more than 400 rows that are all centers, functions of the folds have 400 random ones, fewer of more
+        than two views.
     objective_ : ndarray of shape (n_components,)
         The regularized objective, which is not a correlation.
     alpha_ : float

@@ -19,6 +19,23 @@ def weighted_quantile(values: Array, weight: Array, share: float) -> float:
     return float(values[order][reached.argmax()])
 
 
+def design_effect(values: Array, weight: Array, count: Array, fold: Indices | None) -> float:
+    """By what factor weights (n,) and folds increase the variance of the mean of values (n, q), at least one.
+
+    With folds the mean size of one if all values in it are equal, one if they are like any others (Kish 1965).
+    ``count`` (n,) are the rows that each row stands for, to whose number the weights sum.
+    """
+    around = weight[:, None] * (values - weight @ values / weight.sum())
+    square = (around**2).sum(axis=1)
+    plain = float(square @ (1.0 / np.where(weight > 0.0, weight, np.inf)))
+    found = float(square @ (1.0 / count))
+    if fold is not None:
+        totals = np.zeros((int(fold.max()) + 1, values.shape[1]))
+        np.add.at(totals, fold, around)
+        found = max(found, float((totals**2).sum()))
+    return max(found / plain, 1.0) if plain > 0.0 else 1.0
+
+
 @dataclass(frozen=True)
 class Training:
     """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.
@@ -59,9 +76,9 @@ class Training:
 
     @property
     def evidence(self) -> Array:
-        """The weights (n,) scaled to sum to the number of rows."""
+        """The weights (n,) scaled to sum to the effective number of rows: those in one fold may say the same."""
         scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
-        return scaled
+        return scaled if self.faded is not None else scaled / design_effect(self.Y, scaled, self.count, self.fold)
 
     @property
     def standing(self) -> Array:

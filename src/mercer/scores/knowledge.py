@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gram import cross, own_values
@@ -205,7 +206,7 @@ def learn(
         start = _start(kernel, X, candidates[pivots], diagonal)
         pieces, coordinates = start.pieces(X), _kept(start, X, keep=keep)
         knowledge = _fitted(start, pieces, coordinates, training.weight, alpha, degrees_of_freedom)
-        alone = np.bincount(rows.point, part.count)[some] < 1.5
+        alone = _alone(rows.point, part)[some]
         fold = None if training.fold is None else training.fold[candidates]
         lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
     except NumericalError:
@@ -217,6 +218,14 @@ def learn(
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
     knowledge = replace(knowledge, usual=_usual(known[used[rows.first[like_new]]], evidence))
     return knowledge, _trust(_novelty(known, knowledge.usual))
+
+
+def _alone(point: Indices, training: Training) -> NDArray[np.bool_]:
+    """Whether all rows at a point (u,) are left out together: there is one, or they are in one fold."""
+    if training.fold is None:
+        return np.asarray(np.bincount(point, training.count) < 1.5)
+    first = training.fold[np.unique(point, return_index=True)[1]]
+    return np.asarray(np.bincount(point, training.fold != first[point]) == 0)
 
 
 def _usual(known: Array, weight: Array) -> float:

@@ -128,14 +128,14 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
     Most left-out rows have evidence within its limit. If these rows are too few to show that the scores say
     more than the shares of the classes, since kernel and penalty were chosen as the best of many for the same
     rows, only a part of the evidence counts: it is shrunk by the square of what noise would gain over what is
-    gained. If there are few rows for each class, the map itself is fitted to them: each of its parameters
-    gains a nat, whatever the scores say (Akaike 1974).
+    gained. If there are few rows for each class, or isotonic steps, of which more rows have more, the map itself
+    is fitted to them: each of its parameters gains a nat, whatever the scores say (Akaike 1974).
     """
     limited = _limited(posterior, R, weight)
     share = np.bincount(label, weight, minlength=R.shape[1] + 1) / weight.sum()
     own = np.maximum(limited.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
     gain = float(weight @ np.log(own / share[label]))
-    if _are_few(weight, R):
+    if _are_few(weight, R) or posterior.curves:
         gain -= posterior.n_parameters
     counted = max(1.0 - (NO_GAIN / max(gain / R.shape[1], NO_GAIN)) ** 2, LEAST_COUNTED)
     return replace(posterior, limit=limited.limit, counted=counted)
@@ -143,7 +143,7 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
 
 def _are_few(weight: Array, R: Array) -> bool:
     """Whether there are few rows for each class."""
-    return bool(weight.sum() < MANY * (R.shape[1] + 1))
+    return bool(weight.sum() < MANY * (R.shape[1] + 1) * (1.0 - 1e-12))
 
 
 def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:

@@ -1,7 +1,7 @@
 """Canonical correlations of several views: alpha by held-out correlations, all rows or m centers a view."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -114,20 +114,40 @@ class Joint:
 
 @dataclass(frozen=True)
 class HeldOutFolds:
-    """For every fold the axes of the other rows, and moments of its own rows, in the same coordinates."""
+    """Rows in folds, each held out from directions of the others.
 
-    axes: list[Axes]
-    left: list[Moments]
-    sizes: tuple[int, ...]
+    ``left`` are moments of folds by number, ``total`` those of all of them, ``halves`` those of the halves of each
+    fold if there are two only. ``outside`` are folds that are held out from everything. ``axes`` of the rows
+    without a fold are computed when they are needed; ``found`` keeps directions, by the folds that had no part in
+    them and alpha.
+    """
+
+    joint: Joint
+    left: dict[int, Moments]
+    total: Moments
+    halves: dict[int, list[Moments]]
+    found: dict[tuple[frozenset[int], float], CanonicalDirections]
+    outside: frozenset[int] = frozenset()
+    axes: dict[int, Axes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, joint: Joint, paired: Paired, fold: Indices, verbose: int = 0) -> tuple["HeldOutFolds", Moments]:
-        """From one pass over rows (u,) in folds; and the moments of all rows."""
+    def of(cls, joint: Joint, paired: Paired, fold: Indices, verbose: int = 0) -> "HeldOutFolds":
+        """From one pass over rows (u,) in folds."""
+
+        def moments(rows: Indices) -> Moments:
+            return joint.moments(take(paired.X, rows), paired.weight[rows], verbose)
+
         rows = [np.flatnonzero(fold == number) for number in range(int(fold.max()) + 1)]
-        left = [joint.moments(take(paired.X, some), paired.weight[some], verbose) for some in rows]
-        total = reduce(add, left)
-        axes = map_in_threads(lambda part: joint.axes(total - part), left)
-        return cls(list(axes), left, joint.sizes), total
+        if len(rows) > 2:
+            return cls._joined(joint, list(map(moments, rows)))
+        halves = {i: [moments(some[h::2]) for h in range(min(len(some), 2))] for i, some in enumerate(rows)}
+        return cls._joined(joint, [reduce(add, parts) for parts in halves.values()], halves)
+
+    @classmethod
+    def _joined(
+        cls, joint: Joint, left: Sequence[Moments], halves: dict[int, list[Moments]] | None = None
+    ) -> "HeldOutFolds":
+        return cls(joint, dict(enumerate(left)), reduce(add, left), halves or {}, {})
 
     def correlations(self, alpha: float, most: int) -> Array:
         """Correlations (g, most) of held-out rows along directions of the others, zero where there are none.
@@ -135,20 +155,7 @@ class HeldOutFolds:
         Variates are zero at the mean of the other rows. Each of g folds has its own, since a single row far from
         all others may have large variates in all views, and decide; small folds are joined.
         """
-
-        def products(axes: Axes, left: Moments) -> Array:
-            found = products_around(left, canonical_directions(axes, alpha, most), self.sizes)
-            return np.concatenate([found, np.zeros((most - len(found), *found.shape[1:]))])
-
-        each = map_in_threads(lambda pair: products(*pair), list(zip(self.axes, self.left)))
-        groups = np.array_split(np.stack(list(each)), self._groups)
-        return np.stack([mean_of_pairs(correlations_of(group.sum(axis=0))) for group in groups])
-
-    @property
-    def _groups(self) -> int:
-        """How many folds are told apart."""
-        n = sum(left.n_rows for left in self.left)
-        return max(1, min(len(self.left), MOST_GROUPS, n // LEAST_ROWS))
+        return self._of_groups(map_in_threads(lambda number: self._products(number, alpha, most), list(self.left)))
 
     def path(self, most: int) -> dict[float, Array]:
         """Correlations of held-out rows for every alpha that is compared."""
@@ -160,6 +167,53 @@ class HeldOutFolds:
                 break
         middle = _largest(path)
         return path | {alpha: self.correlations(alpha, most) for alpha in (middle / BETWEEN, middle * BETWEEN)}
+
+    def nested(self, most: int) -> Array:
+        """Correlations (most,) of each fold for the alpha that the others choose among themselves.
+
+        Those of the best alpha are too large: of noise, the best of eleven was 0.12. Nor may a fold have a part in
+        the directions by which others choose for it: if two folds agree by chance, each speaks for the other.
+        Many folds are joined.
+        """
+        folds = self if len(self.left) <= MOST_GROUPS else self._fewer()
+        alphas = {number: folds._alpha_without(number, most) for number in folds.left}
+        products = [folds._products(i, alpha, most) for i, alpha in alphas.items()]
+        return np.asarray(folds._of_groups(products).mean(axis=0))
+
+    def _fewer(self) -> "HeldOutFolds":
+        """The same rows in fewer folds."""
+        groups = np.array_split(np.array(list(self.left)), MOST_GROUPS)
+        return self._joined(self.joint, [reduce(add, (self.left[i] for i in group)) for group in groups])
+
+    def _alpha_without(self, number: int, most: int) -> float:
+        """The alpha that rows outside of a fold choose; the largest if too few are left to choose."""
+        others = {other: left for other, left in self.left.items() if other != number}
+        if len(others) > 1:
+            total, outside = self.total - self.left[number], self.outside | {number}
+            return _largest(replace(self, left=others, total=total, outside=outside, axes={}).path(most))
+        halves = [part for other in others for part in self.halves[other]]
+        return ALPHAS[0] if len(halves) < 2 else _largest(self._joined(self.joint, halves).path(most))
+
+    def _directions(self, number: int, alpha: float, most: int) -> CanonicalDirections:
+        """Those of the rows outside of a fold."""
+        key = self.outside | {number}, alpha
+        if key not in self.found:
+            if number not in self.axes:
+                self.axes[number] = self.joint.axes(self.total - self.left[number])
+            self.found[key] = canonical_directions(self.axes[number], alpha, most)
+        return self.found[key]
+
+    def _products(self, number: int, alpha: float, most: int) -> Array:
+        """Sums (most, V, V) of products of the variates of a fold."""
+        found = products_around(self.left[number], self._directions(number, alpha, most), self.joint.sizes)
+        return np.concatenate([found, np.zeros((most - len(found), *found.shape[1:]))])
+
+    def _of_groups(self, products: Sequence[Array]) -> Array:
+        """Correlations (g, most) from the sums of every fold."""
+        n = sum(left.n_rows for left in self.left.values())
+        g = max(1, min(len(self.left), MOST_GROUPS, n // LEAST_ROWS))
+        groups = np.array_split(np.stack(list(products)), g)
+        return np.stack([mean_of_pairs(correlations_of(group.sum(axis=0))) for group in groups])
 
 
 @dataclass(frozen=True)
@@ -201,9 +255,9 @@ def fit_canonical(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
     if plan.centers is None:
         return _exact(paired, plan, rng)
     joint, words = _with_centers(paired, plan, rng)
-    folds, total = HeldOutFolds.of(joint, paired, plan.fold, plan.verbose)
+    folds = HeldOutFolds.of(joint, paired, plan.fold, plan.verbose)
     alpha, held_out, compared = _chosen(folds, plan)
-    found = joint.of_kernel_values(canonical_directions(joint.axes(total), alpha, plan.most))
+    found = joint.of_kernel_values(canonical_directions(joint.axes(folds.total), alpha, plan.most))
     centers = [fold.centers for fold in joint.sums.folds]
     return _concluded(paired, centers, found, alpha, held_out, f"{words}; {compared}")
 
@@ -213,7 +267,7 @@ def _exact(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator) -> Can
     names, n = list(paired.X), paired.n
     plan.budget.require(8.0 * n * n * (4 * len(names) + 4), f"{len(names)} kernel matrices of {n} rows")
     joint = some_centers(paired, rng)
-    folds, _ = HeldOutFolds.of(joint, paired, plan.fold, plan.verbose)
+    folds = HeldOutFolds.of(joint, paired, plan.fold, plan.verbose)
     alpha, held_out, compared = _chosen(folds, plan)
     points = [EveryPoint.of(paired.kernels[v], paired.X[v], paired.weight, plan.budget) for v in names]
     noise = [each.noise for each in points]
@@ -258,19 +312,7 @@ def _chosen(folds: HeldOutFolds, plan: CanonicalPlan) -> tuple[float, Array, str
         return plan.alpha, held_out, f"alpha = {plan.alpha:.3g} was given; {by}"
     path = folds.path(plan.most)
     alpha = _largest(path)
-    return alpha, _of_choice(path), f"alpha = {alpha:.3g}, the best of {len(path)} by {by}"
-
-
-def _of_choice(path: dict[float, Array]) -> Array:
-    """Held-out correlations (most,) of each fold for the alpha that the other folds choose.
-
-    Those of the best alpha of all would be too large: of noise, the best of eleven was 0.12.
-    """
-    g = len(next(iter(path.values())))
-    if g == 1:
-        return np.asarray(path[_largest(path)][0])
-    others = [{alpha: np.delete(held, i, axis=0) for alpha, held in path.items()} for i in range(g)]
-    return np.asarray(np.mean([path[_largest(rest)][i] for i, rest in enumerate(others)], axis=0))
+    return alpha, folds.nested(plan.most), f"alpha = {alpha:.3g}, the best of {len(path)} by {by}"
 
 
 def _largest(path: dict[float, Array]) -> float:
