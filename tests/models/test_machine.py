@@ -163,6 +163,27 @@ def test_left_out_outputs_are_those_of_refitting(banana):
         assert_allclose(model.loo_outputs_[i], without._outputs(X[i : i + 1])[0], atol=0.02)
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge", "hinge", "absolute"])
+@pytest.mark.parametrize(("scale", "alpha", "weight"), [(1.0, 1e-9, 1.0), (1.0, 0.01, 1e8), (1e10, 1.0, 1.0)])
+def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, weight):
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(0, 2, 60), rng.normal(size=(60, 300))
+    model = KernelMachineClassifier(scale * RBF(gamma=0.5), loss=loss, alpha=alpha)
+    score = model.fit(X, y, sample_weight=np.full(60, weight)).loo_score_
+    assert abs(score - 0.5) < 2.0 * 0.5 / np.sqrt(60)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "coef", "elastic_net"])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive"])
+def test_losses_with_corners_do_not_lose_labels_at_a_given_alpha(loss, penalty):
+    X, y = make_banana(100, random_state=0)
+    new, truth = make_banana(2000, random_state=1)
+    model = KernelMachineClassifier(RBF(gamma=1.0), loss=loss, penalty=penalty, alpha=0.1).fit(X, y)
+    sign = model.classes_[(np.ravel(model._outputs(new)) > 0.0).astype(int)]
+    assert model.score(new, truth) > np.mean(sign == truth) - 0.01
+    assert np.abs(model.loo_outputs_).max() < 20.0
+
+
 def refitted(model, loss, X, y):
     """Outputs (n, 1) of each row for the program without it."""
     label = np.where(y == model.classes_[1], 1.0, -1.0)

@@ -10,9 +10,10 @@ from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
 from mercer.kernels import RBF
-from mercer.solvers.programs import Program, removal, solve
+from mercer.solvers.programs import Program, refits, removal, solve
 from mercer.solvers.programs.descent import minimize_lasso
 from mercer.solvers.programs.interior import interior_point
+from mercer.solvers.programs.intercepts import to_middle
 from mercer.solvers.programs.left_out import leave_each_out
 from mercer.solvers.programs.losses import (
     CornerLoss,
@@ -307,6 +308,99 @@ def test_part_of_a_weight_leaves(rows):
     weight[i] *= 0.5
     found = solve(Program(program.loss, program.Phi, program.y, weight, program.ridge))
     assert_allclose(left.outputs[i], program.Phi[i] @ found.coef + found.intercept, atol=1e-9)
+
+
+def ridge_without_each(program):
+    """Outputs of each row for least squares without it, by singular values: exact however small the ridge is."""
+    outputs = []
+    for i in range(len(program.y)):
+        keep = np.arange(len(program.y)) != i
+        s, Phi, share = np.sqrt(program.weight[keep]), program.Phi[keep], program.weight[keep]
+        share = program.has_intercept * share / share.sum()
+        mean, target = share @ Phi, share @ program.y[keep]
+        U, values, V = np.linalg.svd(s[:, None] * (Phi - mean), full_matrices=False)
+        v = V.T @ (values / (values**2 + program.ridge) * (U.T @ (s * (program.y[keep] - target))))
+        outputs.append((program.Phi[i] - mean) @ v + target)
+    return np.array(outputs)
+
+
+@pytest.mark.parametrize("has_intercept", [True, False])
+@pytest.mark.parametrize("weight", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("ridge", [1e-12, 1e-9, 1e-3, 1e6])
+@pytest.mark.parametrize("dims", [2, 300])
+def test_squared_loss_is_exact_however_small_the_ridge_is(dims, ridge, weight, has_intercept):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(40, dims)), np.full(40, weight)
+    values, vectors = np.linalg.eigh(RBF(gamma=0.5).block(X, X))
+    kept = values > 1e-13 * values[-1]
+    Phi, y = vectors[:, kept] * np.sqrt(values[kept]), rng.choice([-1.0, 1.0], size=40)
+    program = Program(Squared(), Phi[:, ::-1], y, weight, ridge, has_intercept=has_intercept)
+    left, exact = leave_each_out(program, solve(program), weight).outputs, ridge_without_each(program)
+    # The least singular value of two features is 1e-7 of the largest: so many digits of outputs are lost.
+    assert_allclose(left, exact, atol=1e-5 * max(1.0, np.abs(exact).max()), rtol=0)
+    if dims == 300:
+        # Rows without neighbors know nothing of each other: the mean of the others is their output.
+        assert np.abs(left).max() < 0.5
+
+
+@pytest.mark.parametrize("name", ["squared", "huber", "squared_hinge", "hinge", "absolute"])
+def test_rows_leave_programs_without_intercept(rows, name):
+    program = program_of(rows, name, "ridge", Phi=rows[1], has_intercept=False)
+    corner = isinstance(program.loss, CornerLoss)
+    start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
+    left = leave_each_out(start, solve(start), program.weight, with_corners=True).outputs
+    for i in range(0, 80, 11):
+        without = solve(replace(program, weight=program.weight * (np.arange(80) != i)))
+        assert_allclose(left[i], program.Phi[i] @ without.coef, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute", "epsilon"])
+def test_of_many_best_intercepts_the_middle_one_counts(rows, name):
+    # With a large ridge nearly all rows are beyond their corners, and none determines the intercept.
+    program = program_of(rows, name, "ridge", Phi=rows[1], ridge=100.0, weight=np.ones(80))
+    found = solve(program)
+    around = [program.objective(found.coef, found.intercept + move) for move in (-1e-3, 0.0, 1e-3)]
+    assert around[1] <= min(around) + 1e-9
+    form, f = program.loss.corners(program.y), program.outputs(found.coef, found.intercept)
+    assert abs(to_middle(form, program.weight, f)) < 1e-9
+    arcs = replace(program, loss=Rounded(program.loss, 0.2))
+    left = leave_each_out(arcs, solve(arcs), program.weight, with_corners=True)
+    assert left.trusted.all()
+    assert_allclose(left.outputs, refitted(program), atol=1e-4)
+
+
+def test_the_middle_of_an_interval_and_the_end_of_a_ray():
+    y = np.array([0.0, 1.0, 5.0, 7.0])
+    form, zero = EpsilonInsensitive().corners(y), np.zeros(4)
+    assert to_middle(form, np.ones(4), zero) == 3.0
+    assert to_middle(form, np.array([1.0, 1.0, 1.5, 1.0]), zero) == 5.0
+    one_class = Hinge().corners(np.ones(4))
+    assert to_middle(one_class, np.ones(4), np.array([3.0, 0.5, 2.0, 2.0])) == 0.5
+    assert to_middle(one_class, np.ones(4), np.full(4, 2.0)) == 0.0
+
+
+@every_loss
+@every_penalty
+def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
+    program = program_of(rows, name, penalty)
+    assert (np.abs(refitted(program)) <= program.largest_outputs).all()
+    steps = replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, CornerLoss) else program
+    left = leave_each_out(steps, solve(steps), program.weight, np.arange(80)).outputs
+    assert (np.abs(left) <= steps.largest_outputs).all()
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+def test_rows_and_their_columns_are_refitted_alone_or_in_folds(rows, penalty, monkeypatch):
+    program = program_of(rows, "squared", penalty)
+    found, own, every = solve(program), np.arange(80), np.arange(80)
+    monkeypatch.setattr(refits, "MOST_OPERATIONS", np.inf)
+    alone = refits.refit_without(program, found, np.ones(80), own, every)
+    exact = refitted(program, columns=True)
+    assert_allclose(alone, exact, atol=1e-4)
+    monkeypatch.setattr(refits, "MOST_OPERATIONS", 0.0)
+    folds = refits.refit_without(program, found, np.ones(80), own, every)
+    effect = exact - program.outputs(found.coef, found.intercept)
+    assert 0.0 < np.mean((folds - exact) ** 2) < np.mean(effect**2)
 
 
 def optimism(program, own=None):

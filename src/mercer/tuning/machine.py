@@ -184,7 +184,7 @@ def fit_machine(
     warn_of_constant(columns.kernel, block.X)
     _warn_of_gap(found)
     paths = (*compared.paths, *tried, _as_path([columns.trial(path)], n_rows(points), len(problem.centers)))
-    return _concluded(found, chosen.otherwise, training, used, paths)
+    return _concluded(found, training, used, paths)
 
 
 def _problem(
@@ -317,15 +317,11 @@ def _warn_of_gap(found: MachineAtAlpha) -> None:
 
 def _concluded(
     found: MachineAtAlpha,
-    otherwise: Array | None,
     training: Training,
     used: Indices,
     paths: tuple[TuningPath, ...],
 ) -> MachineFit:
-    """The fit with the centers that have coefficients, and outputs of all rows.
-
-    ``otherwise`` are left-out outputs under the other meaning of weights.
-    """
+    """The fit with the centers that have coefficients, and outputs of all rows."""
     problem, kernel = found.columns.problem, found.columns.kernel
     coef = found.coef
     kept = np.flatnonzero(np.any(coef != 0.0, axis=1))
@@ -352,7 +348,7 @@ def _concluded(
         training=training,
         fitted=fitted,
         loo=at_rows(fitted, used, found.loo),
-        otherwise=None if otherwise is None else at_rows(fitted, used, otherwise + found.moved),
+        otherwise=None if found.otherwise is None else at_rows(fitted, used, found.otherwise),
         degrees_of_freedom=found.degrees_of_freedom,
         paths=paths,
         criterion_value=found.criterion,

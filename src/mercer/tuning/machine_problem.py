@@ -16,6 +16,7 @@ from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve
 from mercer.solvers.programs.left_out import LeftOutRows, can_follow, has_one_side, leave_each_out
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
+from mercer.solvers.programs.refits import refit_without
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
@@ -201,21 +202,19 @@ class MachineColumns:
         return not mean <= max(ERRORS * variance**0.5, NOTHING * float(share @ best))
 
     def again(self, found: "MachineAtAlpha") -> "MachineAtAlpha":
-        """The fit of the problem itself; left-out rows are those of one with arcs for corners, unless exact."""
-        if found.columns.problem.losses == self.problem.losses:
-            return replace(found, columns=self)
-        programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
-        solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
+        """The fit of the problem itself, without arcs for corners, and its leave-one-out outputs."""
+        programs, solutions = found.programs, found.solutions
+        if found.columns.problem.losses != self.problem.losses:
+            programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
+            solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
-        unit = self.problem.observations.unit
-        if can_follow(programs[0], _own_columns(self.problem, unit)):
-            left = _left_out(self.problem, found.programs, found.solutions, unit, with_corners=True)
-            loo = np.column_stack([each.outputs for each in left])[self.problem.row]
-            return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0])
-        # Arcs may move all outputs, where little determines the constant: what leaving out changes is what counts.
-        moved = fit.fitted - found.fitted
-        loo = found.loo + moved
-        return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], moved=moved)
+        given = self.problem.observations
+        left = found.left if programs is found.programs else found.left_out(given.unit, with_corners=True)
+        loo = fit.outputs_without(found, left, given.unit)
+        otherwise = None
+        if given.doubt is not None:
+            otherwise = fit.outputs_without(found, found.left_out(given.doubt, with_corners=True), given.doubt)
+        return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
 
     @cached_property
     def _energy(self) -> Array:
@@ -241,22 +240,25 @@ class MachineColumns:
 
 @dataclass(frozen=True)
 class MachineAtAlpha:
-    """The solutions of all outputs for one alpha, leave-one-out outputs (n, q) and their losses (n,)."""
+    """The solutions of all outputs for one alpha, leave-one-out outputs (n, q) and their losses (n,).
+
+    ``left`` are the outputs before rows were fitted without where they are not to be trusted.
+    """
 
     columns: MachineColumns
     alpha: float
     programs: Sequence[Program]
     solutions: Sequence[Solution]
+    left: Sequence[LeftOutRows]
     loo: Array
     losses: Array
-    degrees_of_freedom: float
-    # How far (n, q) outputs are from those whose rows were left out.
-    moved: Array | float = 0.0
+    # Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt.
+    otherwise: Array | None = None
 
     @property
     def fitted(self) -> Array:
         """Outputs (n, q) of all rows."""
-        outputs = [p.outputs(each.coef, each.intercept) for p, each in zip(self.programs, self.solutions)]
+        outputs = [_outputs(p, each) for p, each in zip(self.programs, self.solutions)]
         return np.column_stack(outputs)[self.columns.problem.row]
 
     @classmethod
@@ -264,10 +266,14 @@ class MachineAtAlpha:
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
     ) -> "MachineAtAlpha":
         problem = columns.problem
-        left = _left_out(problem, programs, solutions, problem.observations.unit)
+        left = _left_out(problem, programs, solutions, problem.observations.unit, with_corners=False)
         loo = np.column_stack([each.outputs for each in left])[problem.row]
         losses = problem.exact.judge.losses(loo[None])[0]
-        return cls(columns, alpha, programs, solutions, loo, losses, max(each.degrees_of_freedom for each in left))
+        return cls(columns, alpha, programs, solutions, left, loo, losses)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        return max(each.degrees_of_freedom for each in self.left)
 
     @property
     def criterion(self) -> float:
@@ -282,14 +288,25 @@ class MachineAtAlpha:
     def intercept(self) -> Array:
         return np.array([found.intercept for found in self.solutions])
 
-    @property
-    def otherwise(self) -> Array | None:
-        """Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt."""
-        doubt = self.columns.problem.observations.doubt
-        if doubt is None:
-            return None
-        left = _left_out(self.columns.problem, self.programs, self.solutions, doubt, with_corners=True)
-        return np.column_stack([each.outputs for each in left])[self.columns.problem.row]
+    def left_out(self, unit: Array, *, with_corners: bool = False) -> list[LeftOutRows]:
+        """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
+        return _left_out(self.columns.problem, self.programs, self.solutions, unit, with_corners=with_corners)
+
+    def outputs_without(self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array) -> Array:
+        """Leave-one-out outputs (n, q) without the part ``unit`` of each row, from those of the fit with arcs.
+
+        Where these are not to be trusted, by fits without the rows.
+        """
+        problem, outputs = self.columns.problem, []
+        own = _own_columns(problem, unit)
+        for place, (program, found) in enumerate(zip(self.programs, self.solutions)):
+            f, rest = left[place].outputs.copy(), np.flatnonzero(~left[place].trusted)
+            if program is not arcs.programs[place] and not can_follow(program, own):
+                # Arcs may move all outputs, where little determines the constant: what leaving out changes counts.
+                f += _outputs(program, found) - _outputs(arcs.programs[place], arcs.solutions[place])
+            f[rest] = refit_without(program, found, unit / program.weight, own, rest)
+            outputs.append(f)
+        return np.column_stack(outputs)[problem.row]
 
     @property
     def coef(self) -> Array:
@@ -316,7 +333,7 @@ def _left_out(
     solutions: Sequence[Solution],
     unit: Array,
     *,
-    with_corners: bool = False,
+    with_corners: bool,
 ) -> list[LeftOutRows]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
 
@@ -327,6 +344,11 @@ def _left_out(
         leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss))
         for p, found in zip(programs, solutions)
     ]
+
+
+def _outputs(program: Program, found: Solution) -> Array:
+    """f (n,)."""
+    return program.outputs(found.coef, found.intercept)
 
 
 def _own_columns(problem: MachineProblem, unit: Array) -> Indices | None:

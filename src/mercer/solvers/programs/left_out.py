@@ -19,8 +19,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.linalg import factor_spd
+from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.programs.losses import (
     CornerLoss,
     Hinge,
@@ -51,17 +53,24 @@ IGNORED = 0.1
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
 FEW_ON_ARCS, SHORTER, SHORTEST, MANY_STEPS = 20, 0.3, 1e-5, 30
-# What is added to the diagonal of the Hessian, as a share of its mean.
+# What is added to the diagonal of a Hessian without ridge, as a share of its mean.
 TINY = 1e-12
-# A row that determines its own output, as far as can be told, is left out of a model of which so much is left.
-LEAST_LEFT = 1e-8
+# Below this share of that mean, a ridge is lost among the rounding errors of the Hessian, and its root is factored.
+SMALL_RIDGE = 1e-10
+# Below this, 1 - leverage is computed from the fit without such rows: as a difference it would lose digits.
+CANCELS = 1e-3
+# Rows with less than this are left out by paths, not by steps, whose systems have the same differences.
+STEPS_CANCEL = 1e-6
 
 
 @dataclass(frozen=True)
 class LeftOutRows:
-    """Outputs (n,) of rows for the fit without each of them, and the degrees of freedom of the fit to all."""
+    """Outputs (n,) of rows for the fit without each of them, which of them are to be trusted (n,), and the degrees
+    of freedom of the fit to all.
+    """
 
     outputs: Array
+    trusted: NDArray[np.bool_]
     degrees_of_freedom: float
 
 
@@ -70,16 +79,19 @@ def leave_each_out(
 ) -> LeftOutRows:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
-    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed. O(n a² + a³)
-    for a columns that have coefficients, or all of them if none is zero; n² a up to MOST_ROWS rows.
+    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed, and otherwise
+    they are not to be trusted. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero;
+    n² a up to MOST_ROWS rows.
     """
-    step = _Step.of(program, found, unit, own)
-    outputs = step.outputs
-    if can_follow(program, own) and (with_corners or has_one_side(program.loss)):
-        outputs = _followed(step, found, np.arange(len(outputs)), with_corners=with_corners)
-    elif len(outputs) <= MOST_ROWS and not isinstance(program.loss, Squared):
-        outputs = _improved(step, found, outputs, own)
-    return LeftOutRows(outputs, step.degrees_of_freedom)
+    step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
+    outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0 and (own is None or not step.loss.jumps))
+    if can_follow(program, own) and (with_corners or has_one_side(loss)):
+        outputs, trusted = _followed(step, found, np.arange(n), with_corners=with_corners)
+    elif n <= MOST_ROWS and not isinstance(loss, Squared):
+        outputs, settled = _improved(step, found, outputs, own)
+        trusted = settled & (program.lasso == 0.0) & (not (with_corners and isinstance(loss, Rounded)))
+    most = program.largest_outputs
+    return LeftOutRows(np.clip(outputs, -most, most), trusted, step.degrees_of_freedom)
 
 
 def can_follow(program: Program, own: Indices | None) -> bool:
@@ -99,8 +111,10 @@ def has_one_side(loss: Loss) -> bool:
     return isinstance(loss, SquaredHinge) or (isinstance(loss, Rounded) and isinstance(loss.loss, Hinge))
 
 
-def _followed(step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False) -> Array:
-    """Outputs (r,) of some rows by following their paths."""
+def _followed(
+    step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Outputs (r,) of some rows by following their paths, and whether they are exact (r,)."""
     program, loss = step.program, step.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
     form = loss.corners(program.y)
@@ -127,23 +141,30 @@ def _with_short_arcs(step: "_Step", loss: Rounded, found: Solution) -> tuple[flo
     return bend, found
 
 
-def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | None) -> Array:
-    """Outputs (n,) by further steps from those of one; where they do not settle, by paths."""
-    B = step.rows @ step.rows.T
+def _improved(
+    step: "_Step", found: Solution, outputs: Array, own: Indices | None
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Outputs (n,) by further steps from those of one; where they do not settle, by paths. And where they did."""
+    B, settled, follow = step.rows @ step.rows.T, np.ones(len(outputs), dtype=bool), can_follow(step.program, own)
     if step.loss.jumps:
         some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
+        far = step.one_minus_leverage[some] < STEPS_CANCEL
+        settled[some[far]] = not far.any()
+        some = some[~far]
     else:
         missing = step.missing(B, outputs)
         some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))]
     steps = [step.settled(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
-    f, first, others = step.f[some], outputs[some], some[~known]
+    f, first = step.f[some], outputs[some]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
-    if len(others) and can_follow(step.program, own):
-        outputs[others] = _followed(step, found, others)
+    settled[some] = known
+    others = np.flatnonzero(~settled)
+    if len(others) and follow:
+        outputs[others], settled[others] = _followed(step, found, others)
     elif not step.loss.jumps and own is None and step.program.lasso == 0.0:
         outputs[others] = [_refitted(step, found, i) for i in others.tolist()]
-    return outputs
+    return outputs, settled | (not step.loss.jumps)
 
 
 def _refitted(step: "_Step", found: Solution, i: int) -> float:
@@ -156,11 +177,13 @@ def _refitted(step: "_Step", found: Solution, i: int) -> float:
 
 @dataclass(frozen=True)
 class _Step:
-    """Outputs f (n,), weighted curvatures (n,), rows G L^-T (n, a + 1) for H = L L', the share (n,) of each weight
-    that leaves, and for rows whose column leaves with them: L^-1 u (a + 1, n) and its coefficient (n,).
+    """Columns (n, a) with coefficients, outputs f (n,), weighted curvatures (n,), rows G L^-T (n, a + 1) for
+    H = L L', the share (n,) of each weight that leaves, and for rows whose column leaves with them: L^-1 u
+    (a + 1, n) and its coefficient (n,).
     """
 
     program: Program
+    columns: Array
     f: Array
     curvature: Array
     rows: Array
@@ -184,7 +207,7 @@ class _Step:
             place = position[own]
             column = np.where(place >= 0, half[:, place], 0.0)
             coef = np.where(place >= 0, found.coef[some][place] if len(some) else 0.0, 0.0)
-        return cls(program, f, curvature, Phi @ half[:, :-1].T + half[:, -1], share, column, coef)
+        return cls(program, Phi, f, curvature, Phi @ half[:, :-1].T + half[:, -1], share, column, coef)
 
     @property
     def loss(self) -> SmoothLoss:
@@ -214,9 +237,70 @@ class _Step:
             cross, square = np.einsum("ij,ji->i", self.rows, self.column), self._square
             leverage, start = leverage - cross**2 / square, start - cross * self.coef / square
         slope = self._slopes + self.curvature * (start - self.f)
-        left = np.maximum(1.0 - self.share * self.curvature * leverage, LEAST_LEFT)
-        outputs: Array = start + self.share * slope * leverage / left
+        kept = self._kept(self.one_minus_leverage + self.curvature * (self.leverage - leverage))
+        outputs: Array = start + self.share * slope * leverage / kept
+        few = np.flatnonzero(self._cancels)
+        # The same without the leverage, which is one here: the vertex of the row's parabola is exact.
+        outputs[few] = self._targets[few] + slope[few] / (self.curvature[few] * kept[few])
         return outputs
+
+    @property
+    def _cancels(self) -> NDArray[np.bool_]:
+        """Which rows (n,) nearly determine their outputs."""
+        return np.asarray(self.curvature * self.leverage > 1.0 - CANCELS)
+
+    @cached_property
+    def _targets(self) -> Array:
+        """Where (n,) the parabolas of rows with curvature have their vertices."""
+        slopes = self.program.weight * self.loss.slope(self.program.y, self.f)
+        move = np.divide(slopes, self.curvature, out=np.zeros_like(slopes), where=self.curvature > 0.0)
+        return np.asarray(self.f - move)
+
+    @property
+    def one_minus_leverage(self) -> Array:
+        """1 - u e h (n,) of whole rows, with all digits."""
+        return self._accurate[0]
+
+    @property
+    def _slopes(self) -> Array:
+        """Weighted slopes (n,) of the losses at the solution."""
+        return self._accurate[1]
+
+    def _kept(self, one_minus_leverage: Array) -> Array:
+        """The same (n,) for the shares of the rows that leave."""
+        return one_minus_leverage + (1.0 - self.share) * (1.0 - one_minus_leverage)
+
+    @cached_property
+    def _accurate(self) -> tuple[Array, Array]:
+        """1 - leverage and slopes (n,): of rows that nearly determine their outputs, from a fit without them."""
+        slopes: Array = self.program.weight * self.loss.slope(self.program.y, self.f)
+        one_minus_leverage = 1.0 - self.curvature * self.leverage
+        some = np.flatnonzero(self._cancels)
+        if len(some):
+            one_minus_leverage[some], slopes[some] = self._without(some, slopes)
+        return one_minus_leverage, slopes
+
+    def _without(self, part: Indices, slopes: Array) -> tuple[Array, Array]:
+        """1 - leverage and slopes (p,) of some rows from a fit of parabolas to the others.
+
+        With S² the curvatures of these rows, A = G H^-1 G' of the others' H, and residuals r of the others' fit,
+        1 - leverage is the diagonal of B^-1 = (I + S A S)^-1, and the slopes are -S B^-1 S r: sums of squares.
+        """
+        others, S, target = np.ones(len(self.f), dtype=bool), np.sqrt(self.curvature), self._targets
+        others[part] = False
+        curved, flat = np.flatnonzero(others & (S > 0.0)), np.flatnonzero(others & (S == 0.0))
+        Q, basis = _orthogonal(self.program, self.columns, curved, S)
+        theta = Q.T @ (S * target)[curved] - slopes[flat] @ _in_basis(self.columns[flat], basis)
+        rows = _in_basis(self.columns[part], basis)
+        residual, rows = S[part] * (target[part] - rows @ theta), S[part, None] * rows
+        B = rows @ rows.T
+        B[np.diag_indices_from(B)] += 1.0
+        root = factor_spd(B).inverse()
+        if self.program.has_intercept and not len(curved):
+            # These rows alone determine the intercept.
+            constant = root @ S[part]
+            root -= np.outer(constant, constant @ root) / float(constant @ constant)
+        return np.einsum("ij,ij->j", root, root), -S[part] * (root.T @ (root @ residual))
 
     @property
     def _square(self) -> Array:
@@ -232,8 +316,7 @@ class _Step:
         change = B * np.divide(outputs - self.f, leverage, out=np.zeros_like(leverage), where=leverage > 0.0)
         missed = weight * self.loss.slope(y, f + change) - self._slopes[:, None] - self.curvature[:, None] * change
         np.fill_diagonal(missed, 0.0)
-        left = np.maximum(1.0 - self.share * self.curvature * leverage, LEAST_LEFT)
-        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / left)
+        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(self.one_minus_leverage))
 
     def settled(self, i: int, B: Array) -> tuple[float, bool]:
         """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
@@ -276,12 +359,6 @@ class _Step:
         order = np.argsort(size)
         return np.sort(order[np.cumsum(size[order]) > IGNORED])
 
-    @cached_property
-    def _slopes(self) -> Array:
-        """Weighted slopes (n,) of the losses at the solution."""
-        slopes: Array = self.program.weight * self.loss.slope(self.program.y, self.f)
-        return slopes
-
     def _without_column(self, i: int) -> tuple[Array, Array | None]:
         """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c', if one has."""
         if self.column is None or not self.column[:, i].any():
@@ -319,10 +396,40 @@ def _solution(A: Array, right: Array) -> Array:
 
 
 def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
-    """L^-1 with H = L L': of all columns and the intercept, which is fixed where no row has curvature."""
+    """L^-1 with H = L L': of all columns and the intercept, whose column is zero where no row has curvature."""
     H, fixed = bordered(Phi, curvature), not (program.has_intercept and curvature.any())
     if fixed:
         H[-1, :], H[:, -1] = 0.0, 0.0
-    diagonal = np.append(np.full(Phi.shape[1], program.ridge), float(fixed))
-    H[np.diag_indices_from(H)] += diagonal + TINY * float(np.trace(H) + diagonal.sum()) / len(H)
-    return factor_spd(H).inverse()
+    if 0.0 < program.ridge < SMALL_RIDGE * float(np.trace(H)) / len(H):
+        return np.ascontiguousarray(_orthogonal(program, Phi, np.flatnonzero(curvature), np.sqrt(curvature))[1].T)
+    H[np.diag_indices_from(H)] += np.append(np.full(Phi.shape[1], program.ridge), float(fixed))
+    if program.ridge == 0.0:
+        H[np.diag_indices_from(H)] += TINY * float(np.trace(H)) / len(H)
+    half = factor_spd(H).inverse()
+    half[:, -1] *= not fixed
+    return half
+
+
+def _orthogonal(program: Program, Phi: Array, rows: Indices, S: Array) -> tuple[Array, Array]:
+    """S G R^-1 (r, a + 1) of some rows with root curvatures S (n,), and R^-1, with H = R'R of these rows.
+
+    If they do not determine the intercept it is fixed, and the last row of R^-1 is zero.
+
+    By reflections: they keep twice the digits of what only a small ridge determines, and those of rows with small
+    weights below others with large ones.
+    """
+    fixed = not (program.has_intercept and len(rows))
+    G = np.column_stack([Phi[rows], np.full(len(rows), float(not fixed))]) * S[rows, None]
+    ridge = program.ridge or TINY * float(np.einsum("ij,ij->", G, G) / (Phi.shape[1] + 1) or 1.0)
+    A = np.vstack([G, np.diag(np.append(np.full(Phi.shape[1], np.sqrt(ridge)), float(fixed)))])
+    order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
+    Q, R = np.linalg.qr(A[order])
+    basis = solve_triangular(R, np.eye(len(R)))
+    basis[-1] *= not fixed
+    return Q[np.argsort(order)[: len(rows)]], basis
+
+
+def _in_basis(Phi: Array, basis: Array) -> Array:
+    """G R^-1 for the rows G = (Phi, 1)."""
+    rows: Array = Phi @ basis[:-1] + basis[-1]
+    return rows

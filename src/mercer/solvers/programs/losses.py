@@ -44,6 +44,11 @@ class Corners:
 class Loss(ABC):
     """A convex loss; abstract. Methods take targets and outputs of the same shape."""
 
+    @property
+    def tolerance(self) -> float:
+        """How far from the target an output may be without a slope."""
+        return 0.0
+
     @abstractmethod
     def value(self, y: Array, f: Array) -> Array:
         """The loss."""
@@ -206,6 +211,10 @@ class EpsilonInsensitive(CornerLoss):
 
     epsilon: float = 0.0
 
+    @property
+    def tolerance(self) -> float:
+        return self.epsilon
+
     def corners(self, y: Array) -> Corners:
         return Corners(y, np.ones_like(y), np.ones_like(y), self.epsilon)
 
@@ -241,6 +250,10 @@ class Rounded(SmoothLoss):
     @property
     def steepest(self) -> float:
         return 1.0 / self.bend
+
+    @property
+    def tolerance(self) -> float:
+        return self.loss.tolerance
 
     def value(self, y: Array, f: Array) -> Array:
         form, beyond = self._beyond(y, f)

@@ -96,6 +96,26 @@ class Program:
         """The objective of the best constant near zero: what gaps are compared with."""
         return float(self.weight @ self.loss.value(self.y, np.zeros_like(self.y))) or 1.0
 
+    @cached_property
+    def largest_outputs(self) -> Array:
+        """Bounds (n,) of the outputs of this program, and of those without some of its rows or columns.
+
+        The penalty of a solution is at most the objective of f = 0, which bounds Phi v. The slopes of the losses
+        sum to zero, so that some f is below, and some above, an end of the range of targets, which bounds b.
+        """
+        moved = np.full(len(self.y), np.inf)
+        if self.lasso > 0.0:
+            moved = np.abs(self.Phi).max(axis=1, initial=0.0) * (self.scale / self.lasso)
+        if self.ridge > 0.0:
+            norm = np.sqrt(np.einsum("ij,ij->i", self.Phi, self.Phi))
+            moved = np.minimum(moved, norm * np.sqrt(2.0 * self.scale / self.ridge))
+        if not self.has_intercept:
+            return moved
+        some = self.weight[self.weight > 0.0]
+        # Of the logistic loss, whose slopes never vanish, the log-odds of the classes.
+        ends = np.abs(self.y).max(initial=0.0) + self.loss.tolerance + float(np.log(some.sum() / some.min()))
+        return np.asarray(moved + moved.max(initial=0.0) + ends)
+
 
 def bordered(Phi: Array, weight: Array) -> Array:
     """[Phi, 1]' diag(weight) [Phi, 1] (m + 1, m + 1) for weights >= 0; rows without weight cost nothing."""

@@ -12,10 +12,11 @@ ridge and the sloped rows S, for which f_j + d_j beta_j is constant, the matrix
 
 is inverted once for all rows that leave; rows J whose segment is not that of the fit to all need a system of |J|
 equations. So a path costs O(|J|³ + n |J|) for each of its bends, after O(n² m + n² |S|) for all, with memory of
-3 n². Rows without beta leave nothing behind. Paths have at most MOST_BENDS bends each and MEAN_BENDS on average,
-those with the most to go first; beyond that they go straight on, which is an approximation, and the only one.
+3 n². Paths have at most MOST_BENDS bends each and MEAN_BENDS on average, those with the most to go first; beyond
+that they go straight on, which is not exact. At its end every path is checked: f = K beta + b, 1'beta = 0.
 
-If the fit is known with arcs in place of corners, its segments are moved to the corners in the same way.
+If the fit is known with arcs in place of corners, its segments are moved to the corners in the same way. Where the
+constant is not unique, that in the middle counts (``intercepts``).
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.solvers.programs.intercepts import to_middle
 from mercer.solvers.programs.losses import Corners
 from mercer.solvers.programs.program import Program, Solution
 from mercer.types import Array, Indices
@@ -35,6 +37,10 @@ MOST_TURNS = 10
 # Corners are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
 # inverse, so that every matrix has an inverse.
 TINY_BEND, TINY_PENALTY = 1e-9, 1e-9
+# The end of a path is a solution if what f and beta miss of their equations is below this share of f and beta.
+MISSING = 1e-6
+# Ends of paths that are checked together.
+AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -78,12 +84,15 @@ class _Segments:
 
 @dataclass(frozen=True)
 class FullFit:
-    """The fit to all rows: segments (n,), beta and f (n,), d (n,), and how both answer to changes (n, n).
+    """The fit to all rows of a loss of some form and weights (n,): segments (n,), beta and f (n,), d (n,), and how
+    both answer to changes (n, n).
 
     Column j of ``answer`` is the change of f of rows on flat segments, and of beta of the others, if beta_j
     changes by one (j on a flat segment), or f_j + d_j beta_j (on a sloped one).
     """
 
+    form: Corners
+    weight: Array
     segments: _Segments
     segment: Indices
     beta: Array
@@ -113,8 +122,10 @@ class FullFit:
         segments, d = _Segments.of(form, program.weight, arcs), arcs / program.weight
         segment = _Segments.of(form, program.weight, np.maximum(bend, arcs)).at(f)
         border = TINY_PENALTY / size if program.has_intercept else None
-        fit = cls(segments, segment, found.beta, f, d, K, border, _answer(K, d, segment % 2 == 1, border))
-        return fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
+        answer = _answer(K, d, segment % 2 == 1, border)
+        fit = cls(form, program.weight, segments, segment, found.beta, f, d, K, border, answer)
+        fit = fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
+        return fit._refined()
 
     def _with_corners(self, d: Array) -> "FullFit":
         """The fit with shorter arcs than those in d (n,)."""
@@ -124,25 +135,55 @@ class FullFit:
         answer = _answer(self.K, self.d, path.segment % 2 == 1, self.border)
         return replace(self, segment=path.segment, beta=path.beta, f=path.f, answer=answer)
 
-    def outputs_without(self, share: Array, rows: Indices) -> Array:
-        """Outputs (r,) of some rows, each without a share (n,) of its weight.
+    def _refined(self) -> "FullFit":
+        """The fit whose sloped rows solve their equations: beta as a difference of y and f would lose digits."""
+        if not self.slopes.any():
+            return self
+        corner = np.where(self.segment == 1, self.segments.edges[1], self.segments.edges[2])
+        x = np.where(self.slopes, corner, self.beta)
+        beta = np.where(self.slopes, self.answer @ x, x)
+        return replace(self, beta=beta, f=np.where(self.slopes, corner - self.d * beta, self.f))
 
-        Exact, but for paths with too many bends: those with little to go are straight first.
+    def outputs_without(self, share: Array, rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
+        """Outputs (r,) of some rows, each without a share (n,) of its weight, and whether they are exact (r,).
+
+        They are, but for paths with too many bends, those with little to go, and where K plus d is singular.
         """
-        outputs, left = self.f[rows].copy(), MEAN_BENDS * len(self.f)
-        far = np.abs(share * self.beta * self.K.diagonal())[rows]
-        for place in np.argsort(-far, kind="stable")[: np.count_nonzero(far)].tolist():
-            i = int(rows[place])
-            outputs[place], bends = self._without(i, float(share[i]), min(left, MOST_BENDS))
-            left -= bends
-        return outputs
+        outputs, exact = np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
+        far, left = np.abs(share * self.beta * self.K.diagonal())[rows], MEAN_BENDS * len(self.f)
+        for places in np.array_split(np.argsort(-far, kind="stable"), -(-len(rows) // AT_ONCE)):
+            F, beta = np.empty((2, len(places), len(self.f)))
+            for end, place in enumerate(places.tolist()):
+                i = int(rows[place])
+                path = self._path(i, float(share[i]))
+                bends, exact[place] = path.follow(abs(share[i] * self.beta[i]), min(left, MOST_BENDS))
+                left, F[end], beta[end] = left - bends, path.f, path.beta
+                outputs[place] = path.f[i] + self._to_middle(path.f, share, i)
+            exact[places] &= self._solves(F, beta)
+        return outputs, exact
 
-    def _without(self, i: int, share: float, most: int) -> tuple[float, int]:
-        """The output of row i, and the number of bends."""
-        force = share * float(self.beta[i])
-        path = _Path.of(self, _Drive(i, share, -float(np.sign(force)), np.zeros(len(self.f))))
-        bends = path.follow(abs(force), most)
-        return float(path.f[i]), bends
+    def _path(self, i: int, share: float) -> "_Path":
+        """The path of row i, at its beginning."""
+        return _Path.of(self, _Drive(i, share, -float(np.sign(share * self.beta[i])), np.zeros(len(self.f))))
+
+    def _solves(self, F: Array, beta: Array) -> NDArray[np.bool_]:
+        """Whether outputs and beta (r, n) solve their equations."""
+        missing = F - beta @ self.K
+        if self.border is not None:
+            missing -= missing.mean(axis=1, keepdims=True)
+        size = np.abs(F - F.mean(axis=1, keepdims=True)).max(axis=1)
+        solves = np.abs(missing).max(axis=1) <= MISSING * size + 1e-9 * np.abs(F).max(axis=1)
+        if self.border is not None:
+            solves &= np.abs(beta.sum(axis=1)) <= MISSING * np.abs(beta).sum(axis=1)
+        return np.asarray(solves)
+
+    def _to_middle(self, f: Array, share: Array, i: int) -> float:
+        """By how much outputs f (n,) without row i are below those with the constant in the middle."""
+        if self.border is None or self.form.bend > 0.0:
+            return 0.0
+        weight = self.weight.copy()
+        weight[i] *= 1.0 - share[i]
+        return to_middle(self.form, weight, f)
 
 
 def _answer(K: Array, d: Array, slopes: NDArray[np.bool_], border: float | None) -> Array:
@@ -204,8 +245,8 @@ class _Path:
                 low[i], high[i] = kept * low[i], kept * high[i]
         return cls(start, drive, segment, slopes, low, high, beta, start.f + drive.shift)
 
-    def follow(self, length: float, most: int) -> int:
-        """Go so far, straight on after so many bends; the number of bends."""
+    def follow(self, length: float, most: int) -> tuple[int, bool]:
+        """Go so far, straight on after so many bends; the number of bends, and whether they were enough."""
         for bends in range(most + 1):
             beta, f = self._direction()
             rate, value = np.where(self.slopes, beta, f), np.where(self.slopes, self.beta, self.f)
@@ -214,15 +255,16 @@ class _Path:
             # Rates of zero: never.
             room = np.divide(room, rate, out=np.full_like(rate, np.inf), where=rate != 0.0)
             k = int(room.argmin())
-            step = length if bends == most else min(max(float(room[k]), 0.0), length)
+            free = max(float(room[k]), 0.0)
+            step = length if bends == most else min(free, length)
             self.beta[:] += step * beta
             self.f[:] += step * f
             length -= step
             if length <= 0.0:
-                break
+                return bends, free >= step
             # beta falls where f rises.
             self._turn(k, 1 if (rate[k] > 0.0) != self.slopes[k] else -1)
-        return bends
+        raise AssertionError
 
     def _turn(self, k: int, way: int) -> None:
         """Row k goes on to its next segment."""

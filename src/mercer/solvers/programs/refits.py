@@ -1,0 +1,40 @@
+"""Rows left out by fits without them: one at a time, or in folds if there are many."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.solvers.programs import Program, Solution, solve
+from mercer.types import Array, Indices
+
+# Fits without single rows may take so many operations; otherwise these rows are held out in so many folds.
+MOST_OPERATIONS, FOLDS = 2e7, 10
+
+
+def refit_without(
+    program: Program, found: Solution, share: Array, own: Indices | None, rows: Indices
+) -> Array:
+    """Outputs (r,) of some rows for fits without a share (n,) of their weights and without their columns ``own``.
+
+    The fits begin with the solution of all rows. Rows of a fold, in the order of the targets, are left out together.
+    """
+    alone = len(rows) <= FOLDS or float(len(rows)) * len(program.y) * program.m**2 <= MOST_OPERATIONS
+    order = np.argsort(program.y[rows], kind="stable")
+    outputs = np.empty(len(rows))
+    for fold in order[:, None] if alone else [order[k::FOLDS] for k in range(FOLDS)]:
+        outputs[fold] = _without(program, found, share, own, rows[fold])
+    return outputs
+
+
+def _without(program: Program, found: Solution, share: Array, own: Indices | None, fold: Indices) -> Array:
+    """Outputs (f,) of the rows of a fold."""
+    weight, stay = program.weight.copy(), np.ones(program.m, dtype=bool)
+    weight[fold] *= 1.0 - share[fold]
+    if own is not None:
+        stay[own[fold][own[fold] >= 0]] = False
+    kept = weight > 0.0
+    Phi = program.Phi[:, stay]
+    part = replace(program, Phi=Phi[kept], y=program.y[kept], weight=weight[kept])
+    without = solve(part, np.append(found.coef[stay], found.intercept))
+    most = program.largest_outputs[fold]
+    return np.clip(Phi[fold] @ without.coef + without.intercept, -most, most)
