@@ -292,10 +292,10 @@ class RealTargets:
             return r_squared(Y, F, weight)
         return 1.0 - float(pinball_criterion(Y, weight, np.array(self.quantiles))(F[None])[0])
 
-    def uncrossed(self, F: Floats) -> Floats:
+    def uncrossed(self, F: Array) -> Array:
         """Outputs (..., q); several quantiles of one target are sorted."""
         several = self.shape == () and len(self.quantiles) > 1
-        return uncrossed(F, self.quantiles) if several else F
+        return np.asarray(uncrossed(F, self.quantiles), dtype=np.float64) if several else F
 
     def score_words(self, score: float) -> str:
         return f"{'D² of the pinball loss' if self.quantiles else 'R²'} {score:.4f}"
