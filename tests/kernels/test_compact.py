@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 from mercer import KernelRidgeRegressor
 from mercer.datasets import make_sinc
 from mercer.errors import KernelError
-from mercer.kernels import Wendland
+from mercer.kernels import Matern, Wendland
 
 
 @pytest.mark.parametrize("smoothness", [0, 1, 2])
@@ -51,3 +52,17 @@ def test_a_model_finds_the_dimension():
 def test_without_a_dimension_there_is_no_block():
     with pytest.raises(KernelError, match="dimension"):
         Wendland(gamma=1.0).block(np.zeros((2, 1)), np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(
+    "kernel", [Wendland(0, gamma=0.01, dimension=3), Matern(0.5, gamma=0.5), Matern(0.7, gamma=0.5)]
+)
+def test_kernels_with_a_kink_at_zero_have_all_digits_there(kernel, kind, rng):
+    X = rng.normal(size=(40, 3)) + 5.0
+    shift = 10.0 ** rng.uniform(-9.0, -2.0, size=(40, 1)) * rng.normal(size=(40, 3))
+    Z = np.vstack([X, X + shift])
+    # One pair at a time, whose mean is between them, has all digits of its difference.
+    expected = [[kernel._profile(np.array([-kernel.gamma * ((x - z) ** 2).sum()])).item() for z in Z] for x in X]
+    assert_allclose(kernel.block(kind(X), kind(Z)), expected, rtol=0, atol=1e-12)
+    assert_allclose(kernel.at(kind(Z))(kind(X)), expected, rtol=0, atol=1e-12)

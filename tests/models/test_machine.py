@@ -155,6 +155,18 @@ def test_quantiles_cover_their_share_and_do_not_cross():
     assert model.loo_prediction_.shape == (300, 3)
 
 
+def test_leave_one_out_quantiles_do_not_cross_either():
+    X, y = make_sinc(60, random_state=0)
+    levels = [0.55, 0.1, 0.5]
+    model = KernelMachineRegressor(RBF(gamma=1.0), loss="pinball", alpha=0.01, quantile=levels).fit(X, y)
+    order = np.argsort(levels)
+    crossing = np.diff(model._outputs(X)[:, order], axis=1) < 0.0
+    assert crossing.any()
+    assert (np.diff(model.loo_prediction_[:, order], axis=1) >= 0.0).all()
+    scores = [d2_pinball_score(y, f, alpha=a) for a, f in zip(levels, model.loo_prediction_.T)]
+    assert_allclose(model.loo_best_score_, np.mean(scores), atol=1e-9)
+
+
 def test_left_out_outputs_are_those_of_refitting(banana):
     X, y = banana
     model = KernelMachineClassifier(RBF(gamma=GAMMA), alpha=0.3).fit(X, y)

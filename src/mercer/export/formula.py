@@ -1,43 +1,101 @@
-"""A fitted model as a formula: affine steps, a sum of kernel values, and for classifiers log-odds."""
+"""A fitted model as a formula: affine steps, a sum of kernel values, and what becomes of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import KernelError
+from mercer.export.kernels import KernelFormula, kernel_formula
 from mercer.export.literals import Label, finite, plain_labels
-from mercer.export.steps import Step, affine_steps
-from mercer.kernels import RBF, Kernel, Laplacian, Linear, Matern, Polynomial, Wendland
-from mercer.models.base import KernelModel
-from mercer.models.state import snapshot
-from mercer.rows.table import dense
-from mercer.scores.rule import scores_in
-from mercer.types import Array
-
-# The term added to s, and the kernel value as a function of s, in the common syntax of C and Python.
-SQUARE, ABSOLUTE, PRODUCT = (
-    "g[j] * (u[j] - z[j]) * (u[j] - z[j])",
-    "g[j] * fabs(u[j] - z[j])",
-    "g[j] * u[j] * z[j]",
+from mercer.export.steps import Scaling, Step, affine_steps
+from mercer.models import (
+    KernelCCA,
+    KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
+    KernelPCA,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    OrientedKernelPCA,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
 )
-MATERN = {
-    0.5: "exp(-sqrt(2.0 * s))",
-    # Beyond 1e6 the exponential is zero, and an infinite s would not be.
-    1.5: "(1.0 + sqrt(6.0 * fmin(s, 1e6))) * exp(-sqrt(6.0 * fmin(s, 1e6)))",
-    2.5: "(1.0 + sqrt(10.0 * fmin(s, 1e6)) + 10.0 * fmin(s, 1e6) / 3.0) * exp(-sqrt(10.0 * fmin(s, 1e6)))",
-    np.inf: "exp(-s)",
-}
+from mercer.models.state import snapshot
+from mercer.models.validation import quantiles_of
+from mercer.rows.table import dense
+from mercer.scores.knowledge import Knowledge
+from mercer.scores.probabilities import Posterior, StepCurve
+from mercer.scores.rule import scores_in
+from mercer.scores.targets import ascending
+from mercer.types import Array, Indices
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Increasing curves of several classes, one after the other: class c has the knots ``start[c]`` to
+    ``start[c + 1] - 1`` and the values there. Smooth probabilities have the weight ``smooth``.
+    """
+
+    knots: Array
+    values: Array
+    start: Indices
+    smooth: float
+
+    @classmethod
+    def of(cls, curves: tuple[StepCurve, ...], smooth: float) -> "Curves":
+        kept = [_bends(curve) for curve in curves]
+        knots = [curve.knots[some] for curve, some in zip(curves, kept)]
+        values = [curve.values[some] for curve, some in zip(curves, kept)]
+        start = np.concatenate([[0], np.cumsum([len(some) for some in kept])])
+        return cls(np.concatenate(knots), np.concatenate(values), start, smooth)
+
+
+def _bends(curve: StepCurve) -> Indices:
+    """The knots between different values, and both ends: the others change nothing."""
+    v = curve.values
+    inner = (v[1:-1] != v[:-2]) | (v[1:-1] != v[2:])
+    return np.flatnonzero(np.concatenate([[True], inner, [True]])[: len(v)])
+
+
+@dataclass(frozen=True)
+class EvidenceMap:
+    """From scores (q,) of classes relative to the first one to evidence: bent scores r if ``bend`` is finite, r @
+    slope + offset, plus r' curvature_c r for each class c; mixed with ``curves``, from which the ``odds`` of the
+    classes are subtracted.
+    """
+
+    slope: Array
+    offset: Array
+    bend: float
+    curvature: Array | None
+    curves: Curves | None
+    odds: Array
+
+    @property
+    def linear(self) -> bool:
+        return self.bend == np.inf and self.curvature is None and self.curves is None
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Numbers by name."""
+        found: dict[str, NDArray[Any]] = {"slope": self.slope, "offset": self.offset}
+        if self.curvature is not None:
+            found["curvature"] = self.curvature
+        if self.curves is not None:
+            found |= {name: getattr(self.curves, name) for name in ("knots", "values", "start")}
+            found["odds"] = self.odds
+        return found
 
 
 @dataclass(frozen=True)
 class Moderation:
-    """From evidence e (q,) of classes against the first one to log-odds: base + counted e, with e shortened if its
-    spread is beyond the limit.
+    """From evidence (q,) to log-odds: base + share e. The share is ``counted``, less where the spread of e is
+    beyond the ``limit``, and less where little is known of a row.
     """
 
     base: Array
@@ -46,35 +104,68 @@ class Moderation:
 
 
 @dataclass(frozen=True)
-class Bending:
-    """From scores (q,) of classes relative to the first one to log-odds: scores that sum to one are divided by
-    ``bend`` and become log log(1 + exp(.)); their differences times ``slope`` (q, q) are added to ``offset``.
+class Variance:
+    """What is known of a row, :class:`mercer.scores.knowledge.Knowledge`, with the kernel of the model.
+
+    ``inverse`` and ``half`` are upper triangles (r (r + 1) / 2,), column by column; ``floor`` is the least
+    k(x, x) of which shares are taken.
     """
 
-    bend: float
-    slope: Array
-    offset: Array
+    centers: Array
+    inverse: Array
+    mean: Array
+    half: Array
+    alpha: float
+    constant: float
+    typical: float
+    floor: float
+    usual: float
+
+    @classmethod
+    def of(cls, knowledge: Knowledge, origin: Array | float) -> "Variance":
+        numbers = ("alpha", "constant", "typical", "usual", "floor")
+        return cls(
+            centers=dense(knowledge.centers).astype(np.float64) - origin,
+            inverse=_packed(knowledge.inverse),
+            mean=knowledge.mean,
+            half=_packed(knowledge.half),
+            **{name: finite(name, np.array(getattr(knowledge, name))).item() for name in numbers},
+        )
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Numbers by name."""
+        return {f"known_{name}": getattr(self, name) for name in ("centers", "inverse", "mean", "half")}
+
+
+def _packed(A: Array) -> Array:
+    """The upper triangle of A (r, r), column by column."""
+    packed: Array = A.T[np.tril_indices(len(A))]
+    return packed
 
 
 @dataclass(frozen=True)
 class Formula:
-    """The outputs a(u) (q,) of a model: sum_i coef_i value(w_i sum_j term_j) + intercept; ``classes`` or None.
+    """The outputs f (q,) of a model: sum_i coef_i k(u, z_i) + intercept, where u are the features after the steps.
 
-    u are the features x after the steps. With ``bending`` the outputs are scores that become log-odds by it, with
-    ``moderation`` evidence that becomes log-odds by it, after the bending.
+    Of classifiers (``classes``), f are scores that ``evidence`` and ``moderation`` turn into log-odds against the
+    first class, the latter by the novelty that follows from ``variance``. ``ranks`` (q,) are the places of
+    quantiles in ascending order. With ``minus_own``, k(u, u) is subtracted. ``detects``: rows with f < 0 are
+    novel.
     """
 
     steps: list[Step]
-    term: str
-    value: str
-    feature: Array
+    kernel: KernelFormula
     width: Array
     centers: Array
     coef: Array
     intercept: Array
-    classes: list[Label] | None
-    bending: Bending | None = None
+    classes: list[Label] | None = None
+    evidence: EvidenceMap | None = None
     moderation: Moderation | None = None
+    variance: Variance | None = None
+    ranks: Indices | None = None
+    minus_own: bool = False
+    detects: bool = False
 
     @property
     def n_features(self) -> int:
@@ -86,73 +177,73 @@ class Formula:
         tables: dict[str, NDArray[Any]] = {}
         for number, step in enumerate(self.steps, start=1):
             tables |= {f"{name}_{number}": values for name, values in step.tables().items()}
-        tables |= {name: getattr(self, name) for name in ("feature", "width", "centers", "coef", "intercept")}
-        if self.bending is not None:
-            tables |= {"slope": self.bending.slope, "offset": self.bending.offset}
+        tables["feature"] = np.broadcast_to(self.kernel.feature, self.centers.shape[1:])
+        tables |= {name: getattr(self, name) for name in ("width", "centers", "coef", "intercept")}
+        for part in (self.evidence, self.variance):
+            tables |= {} if part is None else part.tables()
         if self.moderation is not None:
             tables["base"] = self.moderation.base
+        if self.ranks is not None:
+            tables["ranks"] = self.ranks
         return {name: finite(name, values) for name, values in tables.items()}
 
 
-def formula_of(model: Any) -> Formula:
-    """The formula of a fitted model; for classifiers its outputs are the log-odds against the first class."""
+def formula_of(model: Any, *, moderated: bool = True) -> Formula:
+    """The formula of a fitted model; ``moderated``: its probabilities depend on what is known of a row."""
     if type(model) is Pipeline:
         *before, (_, last) = model.steps
-        inner = formula_of(last)
+        inner = formula_of(last, moderated=moderated)
         return replace(inner, steps=affine_steps(before) + inner.steps)
-    if not isinstance(model, KernelModel):
-        raise TypeError(
-            f"{type(model).__name__} cannot be exported; pass a fitted kernel model of mercer, or a scikit-learn "
-            "Pipeline that ends with one (for a search, its best_estimator_; for a PairwiseClassifier, one of "
-            "its estimators_)"
-        )
+    kind: Any = type(model)
+    if kind not in _FORMULAS:
+        raise _not_exported(model)
     check_is_fitted(model)
     model = snapshot(model)
-    expansion = _expansion(model)
-    if not is_classifier(model):
-        return expansion
-    posterior = model.rule_.posterior
-    if posterior.curves or posterior.curvature is not None:
-        raise ValueError(
-            'a model with isotonic or quadratic probabilities cannot be exported; fit with calibration="logistic"'
+    formula = _FORMULAS[kind](model, _expansion(model))
+    return formula if moderated else replace(formula, variance=None)
+
+
+def _not_exported(model: Any) -> TypeError:
+    name = type(model).__name__
+    if isinstance(model, KernelCCA):
+        return TypeError(
+            f"{name} cannot be exported: it has functions of several views, and the source takes one row; use its "
+            "transform, or export a model of one table"
         )
-    moderation = _moderation(posterior)
-    offset = posterior.offset + (posterior.shift if moderation is None else -posterior.odds)
-    scores = replace(
-        _relative(expansion, model.rule_), classes=plain_labels(model.classes_), moderation=moderation
-    )
-    if posterior.bend < np.inf:
-        return replace(scores, bending=Bending(posterior.bend, posterior.slope, offset))
-    return replace(
-        scores, coef=scores.coef @ posterior.slope, intercept=scores.intercept @ posterior.slope + offset
+    parents = [parent.__name__ for parent in _FORMULAS if isinstance(model, parent)]
+    if parents:
+        return TypeError(
+            f"{name} cannot be exported: a subclass of {parents[0]} may compute something else; fit "
+            f"{parents[0]} itself"
+        )
+    return TypeError(
+        f"{name} cannot be exported; pass a fitted kernel model of mercer, or a scikit-learn Pipeline that ends "
+        "with one (for a search, its best_estimator_; for a PairwiseClassifier, one of its estimators_)"
     )
 
 
 def _expansion(model: Any) -> Formula:
-    """The outputs of the model, before they become log-odds."""
+    """The outputs of the model before anything becomes of them."""
     coef = np.asarray(model.dual_coef_, dtype=np.float64)
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     kernels = getattr(model, "kernels_", (model.kernel_,))
-    term, value, feature, widths = _kernel_formula(kernels)
     number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
-    centers = dense(model.X_fit_).astype(np.float64)
-    coef = coef.reshape(len(coef), len(intercept))
-    origin = getattr(kernels[0], "origin", None)
-    if origin is not None:
-        # (x - o)'(z - o) = x'(z - o) - o'(z - o), of which the second part is a constant.
-        centers = centers - origin
-        intercept = intercept - (centers @ origin) @ coef
+    kernel, origin = kernel_formula(kernels), _origin(kernels[0])
+    centers = dense(model.X_fit_).astype(np.float64) - origin
     return Formula(
-        steps=[],
-        term=term,
-        value=value,
-        feature=np.broadcast_to(feature, centers.shape[1:]),
-        width=_some(widths[number]),
+        steps=[] if np.ndim(origin) == 0 else [Scaling.of(centers.shape[1], shift=origin)],
+        kernel=kernel,
+        width=_some(kernel.widths[number]),
         centers=_some(centers),
-        coef=_some(coef),
+        coef=_some(coef.reshape(len(coef), len(intercept))),
         intercept=intercept,
-        classes=None,
     )
+
+
+def _origin(kernel: Any) -> Array | float:
+    """What a linear kernel subtracts from rows and centers."""
+    origin = getattr(kernel, "origin", None)
+    return 0.0 if origin is None else np.asarray(origin, dtype=np.float64)
 
 
 def _some(rows: Array) -> Array:
@@ -160,53 +251,75 @@ def _some(rows: Array) -> Array:
     return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
 
 
-def _relative(expansion: Formula, rule: Any) -> Formula:
-    """The scores of classes relative to the first one, an affine function of the outputs."""
-    q = expansion.coef.shape[1]
-    R = scores_in(rule.reliable, np.vstack([np.zeros(q), np.eye(q)]))
-    A = R[1:] - R[0]
-    return replace(expansion, coef=expansion.coef @ A, intercept=expansion.intercept @ A + R[0])
+def _classifier(model: Any, f: Formula) -> Formula:
+    """Scores become log-odds as :class:`mercer.scores.rule.Rule` does it."""
+    posterior = model.rule_.posterior
+    known = getattr(model, "knowledge_", None)
+    f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))
+    if known is not None:
+        f = replace(f, variance=Variance.of(known, _origin(known.kernel)))
+    odds = np.broadcast_to(posterior.odds, posterior.offset.shape)
+    base = np.broadcast_to(odds + posterior.shift, posterior.offset.shape)
+    evidence = _evidence(posterior, odds)
+    f = replace(f, evidence=evidence, moderation=Moderation(base, posterior.limit, posterior.counted))
+    if not evidence.linear:
+        return f
+    slope, offset = evidence.slope, evidence.offset
+    return replace(f, coef=f.coef @ slope, intercept=f.intercept @ slope + offset, evidence=None)
 
 
-def _moderation(posterior: Any) -> Moderation | None:
-    """How evidence becomes log-odds; None: unchanged."""
-    if posterior.limit == np.inf and posterior.counted == 1.0:
-        return None
-    base = np.broadcast_to(posterior.odds + posterior.shift, posterior.offset.shape)
-    return Moderation(np.array(base), posterior.limit, posterior.counted)
-
-
-def _kernel_formula(kernels: tuple[Kernel, ...]) -> tuple[str, str, Array, Array]:
-    """Term, value, factor of each feature (d,) or (1,), factor of each kernel (g,)."""
-    term, value = _expressions(kernels[0])
-    widths = [1.0 if kernel.gamma is None else kernel.gamma for kernel in kernels]
-    gammas = [np.atleast_1d(np.asarray(gamma, dtype=np.float64)) for gamma in widths]
-    largest = np.array([gamma.max() for gamma in gammas])
-    scale = np.where(largest > 0, largest, 1.0)
-    return term, value, gammas[0] / scale[0], scale
-
-
-def _expressions(kernel: Kernel) -> tuple[str, str]:
-    """Term and value; s is the sum of the terms times the width. Subclasses may compute something else."""
-    if type(kernel) is RBF:
-        return SQUARE, "exp(-s)"
-    if type(kernel) is Laplacian:
-        return ABSOLUTE, "exp(-s)"
-    if type(kernel) is Matern and kernel.nu in MATERN:
-        return SQUARE, MATERN[kernel.nu]
-    if type(kernel) is Wendland:
-        return SQUARE, kernel.formula("fmin(sqrt(s), 1.0)")
-    if type(kernel) is Polynomial:
-        coef0 = finite("coef0", np.array(kernel.coef0, dtype=np.float64)).item()
-        return PRODUCT, _power(f"(s + {coef0!r})", int(kernel.degree))
-    if type(kernel) is Linear:
-        return PRODUCT, "s"
-    raise KernelError(
-        f"{kernel!r} cannot be exported; use RBF, Laplacian, Matern (nu 0.5, 1.5, 2.5 or inf), Wendland, "
-        "Polynomial or Linear"
+def _evidence(posterior: Posterior, odds: Array) -> EvidenceMap:
+    """The map of scores, from whose logits the odds are subtracted at its end."""
+    curves = Curves.of(posterior.curves, posterior.smooth) if posterior.curves else None
+    return EvidenceMap(
+        posterior.slope,
+        posterior.offset if curves is not None else posterior.offset - odds,
+        posterior.bend,
+        posterior.curvature,
+        curves,
+        odds,
     )
 
 
-def _power(base: str, exponent: int) -> str:
-    """A power, as a product if it is short."""
-    return " * ".join([base] * exponent) if exponent <= 8 else f"pow({base}, {exponent}.0)"
+def _relative(f: Formula, rule: Any) -> Formula:
+    """The scores of classes relative to the first one, an affine function of the outputs."""
+    q = f.coef.shape[1]
+    R = scores_in(rule.reliable, np.vstack([np.zeros(q), np.eye(q)]))
+    A = R[1:] - R[0]
+    return replace(f, coef=f.coef @ A, intercept=f.intercept @ A + R[0])
+
+
+def _outputs(model: Any, f: Formula) -> Formula:
+    """Outputs are what the model answers."""
+    return f
+
+
+def _machine_regressor(model: Any, f: Formula) -> Formula:
+    """Several quantiles are sorted."""
+    levels = quantiles_of(model.quantile)
+    return replace(f, ranks=ascending(levels)) if model.loss == "pinball" and len(levels) > 1 else f
+
+
+def _detector(model: Any, f: Formula) -> Formula:
+    """``decision_function``: minus the squared distance to the center of a ball, or the distance from a plane."""
+    if model._form == "plane":
+        return replace(f, intercept=f.intercept - model.offset_, detects=True)
+    varies = f.kernel.varies
+    constant = model._square + model.offset_ + (0.0 if varies else 1.0)
+    return replace(f, coef=2.0 * f.coef, intercept=f.intercept - constant, minus_own=varies, detects=True)
+
+
+# Subclasses may do something else.
+_FORMULAS: dict[type, Callable[[Any, Formula], Formula]] = {
+    KernelFisherClassifier: _classifier,
+    KernelMachineClassifier: _classifier,
+    SparseFisherClassifier: _classifier,
+    OnlineFisherClassifier: _classifier,
+    KernelRidgeRegressor: _outputs,
+    SparseKernelRegressor: _outputs,
+    OnlineKernelRegressor: _outputs,
+    KernelMachineRegressor: _machine_regressor,
+    KernelPCA: _outputs,
+    OrientedKernelPCA: _outputs,
+    KernelNoveltyDetector: _detector,
+}

@@ -2,17 +2,27 @@
 
 from typing import Any
 
-from mercer.export.formula import Formula, formula_of
+import numpy as np
+
+from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import python_labels
 from mercer.export.steps import Projection, Step
+from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
 
 
-def to_python(model: Any) -> str:
-    """A Python module with the model: ``outputs(x)``, for classifiers ``probabilities(x)`` and ``predict(x)``.
+def to_python(model: Any, *, moderated: bool = True) -> str:
+    """A Python module with the functions of :func:`to_c`: ``outputs(x)``, ``probabilities(x)``, ``predict(x)``, …
 
     x is a sequence of finite numbers, a row as passed to the model or pipeline; only the standard library
-    is imported. ``predict`` returns the label as a plain Python value. Supports the models, steps and labels of
-    :func:`to_c`, and also integers of any size, null characters and surrogate code points in labels.
+    is imported. ``predict`` of a classifier returns the label as a plain Python value. Supports the models, steps
+    and labels of :func:`to_c`, and also integers of any size, null characters and surrogate code points in labels.
+
+    Parameters
+    ----------
+    model : fitted model of mercer, or Pipeline
+        As in :func:`to_c`.
+    moderated : bool, default=True
+        Whether probabilities depend on what is known of a row, as those of the model do.
 
     Examples
     --------
@@ -26,24 +36,74 @@ def to_python(model: Any) -> str:
     >>> module["predict"](X[0].tolist()) == model.predict(X[:1]).item()
     True
     """
-    f = formula_of(model)
+    f = formula_of(model, moderated=moderated)
     lines = ['"""A kernel model."""\n', "from math import exp, fabs, log, log1p, sqrt\n"]
     lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
-    lines.append(_outputs(f))
+    lines += [_features(f), _novelty(f), _outputs(f)]
     if f.classes is not None:
         lines += [f"CLASSES = {python_labels(f.classes)}", _CLASSES]
-    return "\n".join(lines)
+    if f.detects:
+        lines.append(_DETECTS)
+    return "\n".join(filter(None, lines))
+
+
+def _features(f: Formula) -> str:
+    steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
+    # All functions of math.h but this one have the same name in Python.
+    value = f.kernel.value.replace("fmin(", "min(")
+    return _FEATURES.format(n=f.n_features, steps=steps, term=f.kernel.term, value=value)
 
 
 def _outputs(f: Formula) -> str:
-    steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
-    # All functions of math.h but this one have the same name in Python.
-    value = f.value.replace("fmin(", "min(")
-    bending, how = f.bending, f.moderation
-    first = "" if bending is None else _BENT
-    end = "" if bending is None else _BENDING.format(bend=bending.bend)
-    end += "" if how is None else _MODERATION.format(limit=how.limit, counted=how.counted)
-    return first + _OUTPUTS.format(n=f.n_features, steps=steps, term=f.term, value=value, end=end)
+    end = "" if f.evidence is None else _evidence(f.evidence)
+    end += _moderation(f)
+    end += "" if f.ranks is None else _RANKS
+    end += _MINUS_OWN.format(width=f.width[0].item()) if f.minus_own else ""
+    helpers = "" if f.evidence is None else _helpers(f.evidence)
+    return helpers + _OUTPUTS.format(end=end)
+
+
+def _helpers(e: EvidenceMap) -> str:
+    """Functions that the map needs."""
+    return (_BENT if e.bend < np.inf else "") + (_CURVE if e.curves is not None else "")
+
+
+def _evidence(e: EvidenceMap) -> str:
+    text = _BENDING.format(bend=e.bend) if e.bend < np.inf else "\n    r = f"
+    text += _MAP
+    text += "" if e.curvature is None else _CURVATURE
+    text += "" if e.curves is None else _CURVES.format(smooth=e.curves.smooth, tiny=TINY)
+    return text
+
+
+def _moderation(f: Formula) -> str:
+    how = f.moderation
+    if how is None:
+        return ""
+    text = f"\n    share = {how.counted!r}"
+    text += "" if how.limit == np.inf else _LIMIT.format(limit=how.limit)
+    text += "" if f.variance is None else _TRUST.format(least=LEAST_TRUST)
+    return text + _SHARE
+
+
+def _novelty(f: Formula) -> str:
+    v = f.variance
+    if v is None:
+        return ""
+    width = f.width[0].item()
+    own = f"min(kernel(u, u, {width!r}), {HUGE**2!r})" if f.kernel.varies else "1.0"
+    return _NOVELTY.format(
+        width=width,
+        own=own,
+        huge=HUGE,
+        tiny=TINY,
+        least=LEAST_VARIANCE,
+        alpha=v.alpha,
+        constant=v.constant,
+        typical=max(v.typical, TINY),
+        floor=v.floor,
+        usual=float(np.log(max(v.usual, TINY))),
+    )
 
 
 def _step(step: Step, number: int) -> str:
@@ -59,17 +119,60 @@ _SCALING = """
 _PROJECTION = """
     u = [sum({entry} for j in range({d})) for c in range({k})]"""
 
+_FEATURES = '''
+
+def features(x):
+    """What the kernel sees of one row."""
+    if len(x) != {n}:
+        raise ValueError("x has %d features; the model takes {n}" % len(x))
+    u = x{steps}
+    return u
+
+
+def kernel(u, z, w):
+    """k(u, z)."""
+    g = FEATURE
+    s = w * sum({term} for j in range(len(g)))
+    return {value}
+
+'''
+
+_NOVELTY = '''
+
+def times(v, triangle):
+    """A row times an upper triangle, which is given column by column."""
+    found, start = [], 0
+    for j in range(len(v)):
+        found.append(sum(a * b for a, b in zip(v, triangle[start:start + j + 1])))
+        start += j + 1
+    return found
+
+
+def novelty(x):
+    """Above zero, less is known of the row than is usual."""
+    u = features(x)
+    own = {own}
+    phi = times([kernel(u, z, {width!r}) for z in KNOWN_CENTERS], KNOWN_INVERSE)
+    phi = [0.0 if v != v else min(max(v, -{huge!r}), {huge!r}) for v in phi]
+    inside = sum(v * v for v in phi)
+    phi = [v - mean for v, mean in zip(phi, KNOWN_MEAN)]
+    rest = max(own - inside, 0.0)
+    free = sum(v * v for v in times(phi, KNOWN_HALF)) + rest / {alpha!r}
+    explained = 1.0 - free * {alpha!r} / max(sum(v * v for v in phi) + rest, {typical!r})
+    base = max(own, {floor!r})
+    known = min((base - own + inside) / base, 1.0) * max(explained, 0.0)
+    return {usual!r} - log(max(known / max(free + {constant!r}, {least!r}), {tiny!r}))
+
+'''
+
 _OUTPUTS = '''
 
 def outputs(x):
     """Outputs at one row."""
-    if len(x) != {n}:
-        raise ValueError("x has %d features; the model takes {n}" % len(x))
-    u = x{steps}
-    f, g = list(INTERCEPT), FEATURE
+    u = features(x)
+    f = list(INTERCEPT)
     for w, z, coef in zip(WIDTH, CENTERS, COEF):
-        s = w * sum({term} for j in range(len(g)))
-        k = {value}
+        k = kernel(u, z, w)
         for c, value in enumerate(coef):
             f[c] += value * k{end}
     return f
@@ -84,15 +187,59 @@ def bent(x):
 
 '''
 
+_CURVE = '''
+
+def curve(c, r):
+    """The increasing curve of a class."""
+    i, last = START[c], START[c + 1] - 1
+    if r <= KNOTS[i]:
+        return VALUES[i]
+    if r >= KNOTS[last]:
+        return VALUES[last]
+    while r >= KNOTS[i + 1]:
+        i += 1
+    return VALUES[i] + (VALUES[i + 1] - VALUES[i]) / (KNOTS[i + 1] - KNOTS[i]) * (r - KNOTS[i])
+
+'''
+
 _BENDING = """
     first = (1.0 - sum(f)) / (len(f) + 1)
-    r = [bent((value + first) / {bend!r}) - bent(first / {bend!r}) for value in f]
+    r = [bent((value + first) / {bend!r}) - bent(first / {bend!r}) for value in f]"""
+
+_MAP = """
     f = [b + sum(s * a[c] for s, a in zip(r, SLOPE)) for c, b in enumerate(OFFSET)]"""
 
-_MODERATION = """
+_CURVATURE = """
+    squares = [sum(a * sum(w * b for w, b in zip(row, r)) for a, row in zip(r, A)) for A in CURVATURE]
+    f = [value + square for value, square in zip(f, squares)]"""
+
+_CURVES = """
+    r, f = [0.0, *r], [0.0, *f]
+    steps = [curve(c, r[c] - max(r[:c] + r[c + 1:])) for c in range(len(r))]
+    total = sum(steps)
+    steps = [step / total if total > 0.0 else 1.0 / len(r) for step in steps]
+    p = [exp(value - max(f)) for value in f]
+    p = [{smooth!r} * value / sum(p) + (1.0 - {smooth!r}) * step for value, step in zip(p, steps)]
+    p = [log(max(value, {tiny!r})) for value in p]
+    f = [value - p[0] - odds for value, odds in zip(p[1:], ODDS)]"""
+
+_LIMIT = """
     spread, limit = max(0.0, *f) - min(0.0, *f), {limit!r}
-    share = {counted!r} * ((limit + log1p(spread - limit)) / spread if spread > limit else 1.0)
+    if spread > limit:
+        share *= (limit + log1p(spread - limit)) / spread"""
+
+_TRUST = """
+    share *= max(exp(-max(novelty(x), 0.0)), {least!r})"""
+
+_SHARE = """
     f = [base + share * value for base, value in zip(BASE, f)]"""
+
+_RANKS = """
+    f.sort()
+    f = [f[rank] for rank in RANKS]"""
+
+_MINUS_OWN = """
+    f[0] -= kernel(u, u, {width!r})"""
 
 _CLASSES = '''
 
@@ -108,4 +255,11 @@ def predict(x):
     """The class of largest probability at one row."""
     f = [0.0, *outputs(x)]
     return CLASSES[f.index(max(f))]
+'''
+
+_DETECTS = '''
+
+def predict(x):
+    """-1 for a novel row, 1 for others."""
+    return -1 if outputs(x)[0] < 0.0 else 1
 '''

@@ -48,6 +48,10 @@ class Wendland(Stationary):
     def settled(self) -> bool:
         return self.dimension is not None and super().settled
 
+    @property
+    def _kink(self) -> bool:
+        return self.smoothness == 0
+
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """As for every stationary kernel, with the number of features of X."""
         d = as_matrix(X).shape[1]

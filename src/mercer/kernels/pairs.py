@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from mercer.errors import KernelError
 from mercer.gate import counted
 from mercer.rows.columns import NamedColumns
-from mercer.rows.table import is_sparse
+from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 
 # A dense array or a scipy CSR matrix, rows first.
@@ -19,6 +19,8 @@ Matrix = Any
 
 # Size of the square tiles in which a matrix is transposed: two of them fit into the cache.
 TILE = 128
+# Differences of this many pairs of rows are computed at a time.
+PAIRS_AT_ONCE = 2**16
 # Squared distances that are NaN are replaced by this number, whose products float32 can represent.
 FARTHEST = 1e30
 
@@ -140,6 +142,27 @@ class FoldedCenters:
         if far.any() and np.isfinite(self.right).all():
             left[far, :-2], left[far, -2] = 0.0, -FARTHEST
         return left
+
+
+def with_near_pairs(T: Floats, X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
+    """-gamma times squared distances T (n, m), those far below the norms from differences of rows; in place.
+
+    A squared distance from products has the rounding errors of the norms, and its root those of their root: 1e-8
+    where it should be zero. From differences it has all digits.
+    """
+    X, Z = (X, Z) if is_sparse(X) or is_sparse(Z) else (A - Z.mean(axis=0) for A in (X, Z))
+    near = 64.0 * np.sqrt(np.finfo(T.dtype).eps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        left, right = (squared_norms(A, gamma) for A in (X, Z))
+        # Rows whose norm overflows are near none.
+        left[np.isinf(left)] = np.nan
+        some = np.flatnonzero(T.max(axis=1, initial=-np.inf) >= -near * (left + right.max(initial=0.0)))
+        rows, columns = np.nonzero(T[some] >= -near * np.add.outer(left[some], right))
+    rows = some[rows]
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        i, j = rows[start : start + PAIRS_AT_ONCE], columns[start : start + PAIRS_AT_ONCE]
+        T[i, j] = -squared_norms(dense(X[i]) - dense(Z[j]), gamma)
+    return T
 
 
 def _without_positive(T: Floats) -> Floats:

@@ -29,6 +29,7 @@ from mercer.kernels.pairs import (
     squared_exponents,
     squared_norms,
     squared_slopes,
+    with_near_pairs,
 )
 from mercer.kernels.parameters import finite, integer, nonnegative, positive
 from mercer.kernels.spread import median_distance, variance
@@ -263,6 +264,11 @@ class Stationary(Differentiable, Kernel):
     _slopes: ClassVar[Slopes] = staticmethod(squared_slopes)
     _length_power: ClassVar[int] = 2
 
+    @property
+    def _kink(self) -> bool:
+        """Whether the kernel is a function of the distance, not of its square, where that is zero."""
+        return False
+
     @abstractmethod
     def _profile(self, T: Floats) -> Floats:
         """Kernel values from T = -gamma times distance; may overwrite T."""
@@ -279,7 +285,7 @@ class Stationary(Differentiable, Kernel):
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
-        K = self._profile(self._exponents(X, Z, _feature_gamma(self, self.gamma, X)))
+        K = self._profile(self._distances(X, Z, _feature_gamma(self, self.gamma, X)))
         if X is Z:
             np.fill_diagonal(mirror(K), 1.0)
         return K
@@ -298,7 +304,7 @@ class Stationary(Differentiable, Kernel):
         X, Z = as_matrices(X, Z)
         if np.ndim(self.gamma) > 0:
             return super().relatives(X, Z)
-        T = self._exponents(X, Z, 1.0)
+        T = self._distances(X, Z, 1.0)
         return lambda kernel: kernel._profile(T * _feature_gamma(kernel, kernel.gamma, X))
 
     def at(self, Z: Matrix) -> Callable[..., Floats]:
@@ -311,7 +317,13 @@ class Stationary(Differentiable, Kernel):
         if is_sparse(X):
             return self.block(X, Z)
         X, _ = as_matrices(X, Z)
-        return self._profile(folded.exponents(X, room))
+        T = folded.exponents(X, room)
+        return self._profile(with_near_pairs(T, X, Z, folded.gamma) if self._kink else T)
+
+    def _distances(self, X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
+        """-gamma times distances (n, m)."""
+        T = self._exponents(X, Z, gamma)
+        return with_near_pairs(T, X, Z, gamma) if self._kink else T
 
     def diag(self, X: Matrix) -> Floats:
         X = as_matrix(X)
@@ -408,6 +420,10 @@ class Matern(Stationary):
     def __init__(self, nu: float = 1.5, gamma: Gamma = "loo") -> None:
         self.nu = nu
         self.gamma = gamma
+
+    @property
+    def _kink(self) -> bool:
+        return self._order() < 1.0
 
     def _profile(self, T: Floats) -> Floats:
         nu = self._order()

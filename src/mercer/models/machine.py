@@ -32,7 +32,7 @@ from mercer.models.validation import (
 from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
 from mercer.rows.table import in_single
 from mercer.scores.knowledge import learn
-from mercer.scores.targets import RealTargets, Targets
+from mercer.scores.targets import RealTargets, Targets, uncrossed
 from mercer.tuning.fit import Fit, Settings
 from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine
 from mercer.tuning.machine_passes import fit_machine_in_passes
@@ -444,8 +444,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         """f at each row (n,) or (n, q); quantiles in ascending order do not cross."""
         F, levels = self._outputs(X), quantiles_of(self.quantile)
         if self.loss == "pinball" and len(levels) > 1:
-            rank = np.argsort(np.argsort(levels, kind="stable"), kind="stable")
-            F = np.sort(F, axis=1)[:, rank]
+            F = uncrossed(F, levels)
         return self._shaped(F)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -95,6 +95,11 @@ class Knowledge:
         """Without the halves of matrices that are zero."""
         return {name: value for name, value in vars(self).items() if name not in ("inverse", "half")}
 
+    @property
+    def floor(self) -> float:
+        """The least k(x, x) of which shares are taken."""
+        return NEW * self.diagonal + TINY
+
     def novelty(self, X: Any) -> Array:
         """log(usual / known) (n,) of rows in memory: above zero less is known than is usual."""
         return _novelty(self.known(self.parts(X)), self.usual)
@@ -128,8 +133,10 @@ class Knowledge:
 
     def parts_of(self, own: Array, phi: Array) -> "VarianceParts":
         """The same from k(x, x) (n,) and coordinates phi (n, r)."""
-        unspanned, centered = np.maximum(own - _squares(phi), 0.0), phi - self.mean
-        spanned = 1.0 - np.minimum(unspanned / np.maximum(own, NEW * self.diagonal + TINY), 1.0)
+        inside, base, centered = _squares(phi), np.maximum(own, self.floor), phi - self.mean
+        unspanned = np.maximum(own - inside, 0.0)
+        # One minus the share of the rest, without cancellation where next to nothing is expressed.
+        spanned = np.minimum((base - own + inside) / base, 1.0)
         prior, leverage = _squares(centered) + unspanned, _squares(centered @ self.half) + self.constant
         return VarianceParts(leverage, unspanned, prior, spanned, np.full(len(own), self.constant))
 

@@ -7,6 +7,7 @@ A targets object is complete: it has its classes, or the shape of its values. Fi
 - ``conclude(training, outputs)``: the fitted attributes that follow from leave-one-out outputs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -261,7 +262,8 @@ class RealTargets:
             Y = training.Y[rows] if columns is None else training.Y[rows][:, columns]
             if self.measure == "squared":
                 return squared_criterion(Y, training.standing[rows])
-            return pinball_criterion(Y, training.standing[rows], levels if columns is None else levels[columns])
+            loss = pinball_criterion(Y, training.standing[rows], levels if columns is None else levels[columns])
+            return loss if columns is not None else replace(loss, losses=lambda F: loss.losses(self.uncrossed(F)))
 
         return for_rows
 
@@ -274,14 +276,15 @@ class RealTargets:
         observations: Observations | None = None,
     ) -> dict[str, Any]:
         """Held-out predictions with their R², and the noise; ``moments`` of all rows, if these are a sample."""
-        used, standing = training.weight > 0, training.standing
-        score = self.score(training.Y, outputs.loo, standing)
+        used, standing, loo = training.weight > 0, training.standing, self.uncrossed(outputs.loo)
+        score = self.score(training.Y, loo, standing)
         if outputs.otherwise is not None:
-            warn_of_weights(training.reading, score, self.score(training.Y, outputs.otherwise, standing))
+            other = self.score(training.Y, self.uncrossed(outputs.otherwise), standing)
+            warn_of_weights(training.reading, score, other)
         residual = (training.Y - outputs.fitted)[used]
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
-            "loo_prediction_": self.shaped(outputs.loo),
+            "loo_prediction_": self.shaped(loo),
             "loo_best_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
             "left_out_": LeftOut.of(training, outputs.loo, observations),
@@ -293,6 +296,11 @@ class RealTargets:
             return r_squared(Y, F, weight)
         return 1.0 - float(pinball_criterion(Y, weight, np.array(self.quantiles))(F[None])[0])
 
+    def uncrossed(self, F: Array) -> Array:
+        """Outputs (..., q); several quantiles of one target are sorted."""
+        several = self.shape == () and len(self.quantiles) > 1
+        return np.asarray(uncrossed(F, self.quantiles), dtype=np.float64) if several else F
+
     def score_words(self, score: float) -> str:
         return f"{'D² of the pinball loss' if self.quantiles else 'R²'} {score:.4f}"
 
@@ -302,6 +310,16 @@ class RealTargets:
 
 
 Targets = ClassTargets | RealTargets
+
+
+def uncrossed(F: Floats, levels: Sequence[float]) -> Floats:
+    """Quantiles (..., q) of these levels (q,), sorted so that they do not cross (Chernozhukov et al. 2010)."""
+    return np.sort(F, axis=-1)[..., ascending(levels)]
+
+
+def ascending(levels: Sequence[float]) -> Indices:
+    """The place (q,) of each level among all in ascending order."""
+    return np.argsort(np.argsort(levels, kind="stable"), kind="stable")
 
 
 def _scatter(training: Training, outputs: Outputs, moments: Moments | None) -> Scatter:
