@@ -1,7 +1,8 @@
 """Kernel machines, from rows to a fitted function: kernel and alpha by leave-one-out, for any loss and penalty.
 
 Kernels are compared by least-squares fits first, which cost least; then those that are best, and their neighbors,
-by the machine itself on some of the rows. The path over alpha is computed once for all rows.
+by the machine itself on some of the rows. The path over alpha is computed once for all rows, with the logistic
+loss by held-out folds.
 """
 
 from collections.abc import Sequence
@@ -116,9 +117,9 @@ class MachineFit:
     """A machine with outputs (n, q), fitted and held out, of all ``n_rows`` rows or a sample.
 
     ``index`` (n,) are the numbers of these rows, ``support`` those of the centers, None if they are no rows.
-    ``paths`` are the comparisons of kernels, the last one that of
-    alphas; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what the last
-    step gains; ``status`` is how the solver ended.
+    ``paths`` are the comparisons of kernels, the last one that of alphas, ``by_folds`` of held-out rows or else of
+    leave-one-out; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what
+    the last step gains; ``status`` is how the solver ended.
     """
 
     kernel: Kernel
@@ -140,6 +141,7 @@ class MachineFit:
     gap: float
     status: str
     negative: float | None
+    by_folds: bool = False
 
     @property
     def definite(self) -> bool:
@@ -186,7 +188,8 @@ def fit_machine(
     warn_of_constant(columns.kernel, block.X)
     _warn_of_gap(found)
     paths = (*compared.paths, *tried, _as_path([best.trial], n_rows(points), len(problem.centers)))
-    return _concluded(found, best.otherwise, training, used, paths)
+    fit = _concluded(found, best.otherwise, training, used, paths)
+    return replace(fit, by_folds=True, criterion_value=best.trial.least) if best.by_folds else fit
 
 
 @dataclass(frozen=True)
@@ -201,8 +204,13 @@ class Candidate:
     def of(cls, problem: MachineProblem, kernel: Kernel) -> "Candidate":
         columns = problem.rounded.columns(kernel)
         folds = HeldOutFolds(columns) if has_folds(problem) else None
-        by_folds = folds is not None and problem.exact.alpha is None
-        return cls(columns, folds, folds.path() if folds is not None and by_folds else columns.path())
+        chosen = folds is not None and problem.exact.alpha is None
+        return cls(columns, folds, folds.path() if folds is not None and chosen else columns.path())
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether held-out folds choose alpha."""
+        return isinstance(self.path[0], WithoutFolds)
 
     @property
     def trial(self) -> Trial:
@@ -243,12 +251,16 @@ def _problem(
     centers, others, select = _centers(settings, exact, kernel, rng)
     m = len(centers) if others is None else n_rows(others)
     n = len(exact.observations.Y)
-    # Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
-    settings.budget.require(
-        8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2),
-        f"a machine with {m} centers fitted to {n} rows",
-    )
+    settings.budget.require(machine_bytes(u, n, m), f"a machine with {m} centers fitted to {n} rows")
     return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others, select)
+
+
+def machine_bytes(u: int, n: int, m: int) -> float:
+    """The memory of a machine with m centers for n rows at u points.
+
+    Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
+    """
+    return 8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
 
 
 def _centers(

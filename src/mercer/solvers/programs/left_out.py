@@ -45,6 +45,8 @@ SETTLED = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
 ENOUGH, MOST_SMOOTH = 0.03, 100
+# Of more rows than this, those are asked whose outputs one step changes most.
+MOST_ASKED = 300
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
@@ -75,16 +77,17 @@ def leave_each_out(
     outputs = step.outputs
     if can_follow(program, own) and (with_corners or has_one_side(program.loss)):
         outputs = _followed(step, found, np.arange(len(outputs)), with_corners=with_corners)
-    elif len(outputs) <= MOST_ROWS and not isinstance(program.loss, Squared):
-        every = np.arange(len(outputs))
-        outputs = _improved(step, found, outputs, own) if step.loss.jumps else _descended(step, every)
+    elif not step.loss.jumps and not isinstance(program.loss, Squared):
+        outputs = _descended(step, np.arange(len(outputs)))
+    elif len(outputs) <= MOST_ROWS and step.loss.jumps:
+        outputs = _improved(step, found, outputs, own)
     return LeftOutRows(outputs, step.degrees_of_freedom)
 
 
 def leave_some_out(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps, without the part ``unit`` (n,) of their weights."""
     step = _Step.of(program, found, unit, None)
-    return _descended(step, rows) if len(step.f) <= MOST_ROWS else step.outputs[rows]
+    return _descended(step, rows)
 
 
 def degrees_of_freedom(program: Program, found: Solution) -> float:
@@ -153,8 +156,10 @@ def _improved(step: "_Step", found: Solution, outputs: Array, own: Indices | Non
 def _descended(step: "_Step", rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps: by one step, and by descent where that misses much."""
     outputs = step.outputs[rows]
-    missing = step.missing(rows, outputs)
-    some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))]
+    asked = np.argsort(-np.abs(outputs - step.f[rows]))[:MOST_ASKED]
+    missing = step.missing(rows[asked], outputs[asked])
+    many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
+    some = asked[np.argsort(-missing)[:many]]
     outputs[some] = step.descended(rows[some], outputs[some])
     return outputs
 
