@@ -76,7 +76,10 @@ def known_to(model, weight, scale, y):
 def test_leave_one_out_outputs_are_those_of_refitting(case):
     model, X, y, weight, scale = case
     solved(model, X, y, weight)
-    f, loo = outputs(model, X), np.ravel(model.loo_outputs_ if hasattr(model, "classes_") else model.loo_prediction_)
+    f, loo = (
+        outputs(model, X),
+        np.ravel(model.loo_outputs_ if hasattr(model, "classes_") else model.loo_prediction_),
+    )
     event(f"{model.loss} {model.penalty}")
     every = np.ones(len(y)) if weight is None else weight
     for i in range(0, len(y), 5):
@@ -99,7 +102,10 @@ ROWS, NEW = make_banana(60, random_state=0), make_banana(1000, random_state=1)
 
 
 @given(
-    st.sampled_from(CLASS_LOSSES), st.sampled_from(PENALTIES), st.floats(-10, 6), st.sampled_from([None, -8.0, 8.0])
+    st.sampled_from(CLASS_LOSSES),
+    st.sampled_from(PENALTIES),
+    st.floats(-10, 6),
+    st.sampled_from([None, -8.0, 8.0]),
 )
 @CASES
 def test_labels_are_not_worse_than_the_sign_of_f(loss, penalty, exponent, weight):

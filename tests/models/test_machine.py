@@ -8,6 +8,7 @@ from sklearn.metrics import d2_pinball_score, log_loss
 from sklearn.svm import SVC, SVR
 
 from mercer import KernelFisherClassifier, KernelMachineClassifier, KernelMachineRegressor, KernelRidgeRegressor
+from mercer.centers import Uniform
 from mercer.datasets import make_banana, make_sinc, make_twonorm, make_waveform
 from mercer.errors import NumericalWarning, WeightWarning
 from mercer.kernels import RBF, FromCallable, Sigmoid
@@ -240,6 +241,44 @@ def test_left_out_outputs_are_near_those_of_the_fit_where_labels_contradict_each
     # A function that is nearly constant: arcs in place of corners would move it by 0.13.
     moved = np.ravel(model.loo_outputs_) - model.kernel_.block(X, model.X_fit_) @ np.ravel(model.dual_coef_)
     assert abs(float(np.mean(moved - model.intercept_))) < 0.01
+
+
+def noisy(seed, n=300):
+    """Two classes that overlap, and labels that mean nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    return X, (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0.0).astype(int), rng.integers(0, 3, n)
+
+
+def test_centers_selected_by_targets_do_not_make_leave_one_out_too_good():
+    model = KernelMachineClassifier(RBF(gamma=0.3), centers=60, random_state=0)
+    X_new, y_new, _ = noisy(100, 3000)
+    by_chance, more = [], []
+    for seed in range(4):
+        X, y, noise = noisy(seed)
+        by_chance.append(model.fit(X, noise).loo_best_score_)
+        expected = log_loss(y, model.fit(X, y).loo_proba_)
+        more.append(log_loss(y_new, model.predict_proba(X_new)) - expected)
+    # Two standard errors of 1200 rows; 0.45 and 0.2 if a row is left out, but not its part in the selection.
+    assert np.mean(by_chance) < 0.36 + 2.0 * 0.014
+    assert np.mean(more) < 0.05
+
+
+def test_centers_selected_by_targets_predict_as_well_as_random_ones():
+    X_new, y_new, _ = noisy(100, 3000)
+    losses = {}
+    for centers in (60, Uniform(60)):
+        model = KernelMachineClassifier(RBF(gamma=0.3), centers=centers, random_state=0)
+        fits = [model.fit(*noisy(seed)[:2]).predict_proba(X_new) for seed in range(4)]
+        losses[type(centers)] = np.mean([log_loss(y_new, P) for P in fits])
+    # By 0.05 worse if alpha were chosen with centers that know the rows.
+    assert losses[int] < losses[Uniform] + 0.01
+
+
+def test_few_alphas_are_compared_with_the_logistic_loss(banana):
+    model = KernelMachineClassifier(RBF(gamma=GAMMA), random_state=0).fit(*banana)
+    assert 4 <= np.isfinite(model.path_.scores).sum() <= 9
+    assert "held-out folds" in str(model.report_)
 
 
 def test_given_centers_are_the_only_ones(banana):

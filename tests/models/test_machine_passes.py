@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from mercer import KernelMachineClassifier, KernelMachineRegressor
+from mercer.centers import Uniform
 from mercer.datasets import make_ringnorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF
@@ -149,6 +151,20 @@ def test_rows_that_change_between_passes_raise(rows, in_passes):
 
     with pytest.raises(ValueError, match="must find the same rows"):
         KernelMachineClassifier(KERNEL, centers=20).fit(stream)
+
+
+def test_logistic_losses_stay_in_memory_if_centers_are_not_far_fewer_than_rows(in_passes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 5))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=1200) > 0.0
+    new = rng.normal(size=(4000, 5))
+    truth = new[:, 0] * new[:, 1] + rng.normal(size=4000) > 0.0
+    model = KernelMachineClassifier(RBF(gamma=0.3), centers=Uniform(400), random_state=0).fit(X, y)
+    assert "duality gap" in model.report_.status
+    assert len(model.loo_index_) == 1200
+    assert abs(log_loss(y, model.loo_proba_) - log_loss(truth, model.predict_proba(new))) < 0.05
+    blocks = KernelMachineClassifier(RBF(gamma=0.3), centers=Uniform(400), alpha=0.5, random_state=0).fit([(X, y)])
+    assert "passes" in blocks.report_.status
 
 
 def test_other_losses_of_many_rows_stay_in_memory(rows, in_passes):

@@ -10,10 +10,10 @@ from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
 from mercer.kernels import RBF
-from mercer.solvers.programs import Program, refits, removal, solve
+from mercer.solvers.programs import Program, left_out, refits, removal, solve, solve_all
 from mercer.solvers.programs.descent import minimize_lasso
-from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.intercepts import to_middle
+from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.left_out import leave_each_out
 from mercer.solvers.programs.losses import (
     CornerLoss,
@@ -429,6 +429,37 @@ def test_steps_find_the_optimism(rows, name, share):
     trained, more, error = optimism(program)
     assert more > 0.1 * trained
     assert abs(error) < share * more
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-4])
+def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
+    _, L, y, label, _ = rows
+    targets = [label, np.where(y > np.median(y), 1.0, -1.0), np.where(y > np.quantile(y, 0.9), 1.0, -1.0)]
+    programs = [replace(program_of(rows, "logistic", "ridge", Phi=L, y=each), ridge=ridge) for each in targets]
+    for program, found in zip(programs, solve_all(programs, [None] * 3)):
+        alone = solve(program)
+        assert found.converged
+        expected = program.outputs(alone.coef, alone.intercept)
+        assert_allclose(program.outputs(found.coef, found.intercept), expected, atol=1e-4 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-3])
+def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, columns, monkeypatch):
+    monkeypatch.setattr(left_out, "ENOUGH", 0.0)
+    program = replace(program_of(rows, "logistic", "ridge", Phi=rows[0 if columns else 1]), ridge=ridge)
+    left = leave_each_out(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
+    again = refitted(program, columns=columns)
+    assert_allclose(left, again, atol=5e-3 * again.std())
+
+
+def test_some_rows_are_left_out_as_all_are(rows):
+    program = replace(program_of(rows, "logistic", "ridge", Phi=rows[1]), ridge=1e-2)
+    found, some = solve(program), np.array([3, 0, 41, 79])
+    every = leave_each_out(program, found, program.weight).outputs
+    part = left_out.leave_some_out(program, found, program.weight, some)
+    # A row whose estimate by one step is good enough may be known better among all of them.
+    assert_allclose(part, every[some], atol=2e-3 * every.std())
 
 
 def test_further_steps_are_refitting_where_curvatures_jump(rows):

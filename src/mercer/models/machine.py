@@ -134,7 +134,7 @@ class MachineModel(Scored, KernelModel):
         )
         looked, encode = self._look(how, rows, rng)
         names = getattr(self, "feature_names_in_", None)
-        machine, fit = fit_machine_in_passes(how, settings.loss, encode, looked, rng, names)
+        machine, fit = fit_machine_in_passes(how, settings, encode, looked, rng, names)
         self.__dict__ |= self._attributes(encode.targets, machine, None, fit)
         return self
 
@@ -213,7 +213,8 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
 
     the program behind kernel Fisher discriminants, support vector machines and their relatives (Mika 2002,
     sections 3.4.7 to 3.6). Kernel and alpha are chosen by leave-one-out, found from the fit to all rows without
-    refitting; it also gives the probabilities. Solutions carry their duality gap.
+    refitting, with the logistic loss by held-out folds; leave-one-out also gives the probabilities. Solutions
+    carry their duality gap.
 
     ==================  ==============  ==================================
     loss                penalty         what it is
@@ -230,9 +231,11 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
     ==================  ==============  ==================================
 
     Costs O(n m² + m³) for every step of a solver with n rows and m centers, some hundred of them in all, and
-    memory of 4 n m numbers. With the losses "logistic", "squared", "huber" and "squared_hinge" and the penalties
-    "rkhs" and "coef", more than 2000 rows, and rows outside memory, are fitted in few passes instead, a Newton
-    step each, with memory for m² numbers. Rows cannot be added later: the losses' moments change with f.
+    memory of 4 n m numbers; with the logistic loss some thousand gradients of O(n m) and a few such steps. With
+    the losses "logistic", "squared", "huber" and "squared_hinge" and the penalties "rkhs" and "coef", more than
+    2000 rows, and rows outside memory, are fitted in few passes instead, a Newton step each, with memory for m²
+    numbers; with the logistic loss only if there are ten times as many rows as centers, or more than 10⁷ kernel
+    values. Rows cannot be added later: the losses' moments change with f.
 
     Parameters
     ----------
@@ -245,8 +248,9 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         Half of the squared norm c'Kc, half of c'c, sum_j \|c_j\|, or a mixture of the last two. The last two make
         coefficients zero: the model keeps few centers.
     alpha : float or "loo", default="loo"
-        Penalty; larger is smoother, 1/C of a support vector machine. "loo": chosen by leave-one-out; of sparse
-        models the largest one that is not worse than the best by more than half a standard error.
+        Penalty; larger is smoother, 1/C of a support vector machine. "loo": chosen by leave-one-out, with the
+        logistic loss by held-out folds; of sparse models the largest one that is not worse than the best by more
+        than half a standard error.
     l1_ratio : float, default=0.5
         The part of sum_j \|c_j\| in "elastic_net".
     delta, epsilon : float or None, default=None
@@ -283,8 +287,10 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         Leave-one-out results, as in :class:`KernelFisherClassifier`. Up to 2000 rows those of refitting for
         "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and losses with corners: the path of
         the fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on
-        from there. Otherwise approximate, by Newton steps: several for up to 50 rows with the logistic loss, one
-        for the others; with other penalties, and for more rows, losses with corners have small arcs instead.
+        from there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one
+        for the others; with other penalties, and for more rows, losses with corners have small arcs instead. With
+        the logistic loss and centers selected by targets, each row is left out of a fit whose centers were
+        selected without its fold, a fifth of the rows.
     rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
     report_ : MachineReport

@@ -137,6 +137,7 @@ class MachineReport:
     criterion: str
     criterion_value: float
     searched: str
+    chosen_by: str
     loo: str
     degrees_of_freedom: float
     status: str
@@ -147,7 +148,7 @@ class MachineReport:
             "program": f"{self.loss} with the penalty {self.penalty}",
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out each row by Newton steps",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, {self.chosen_by}",
             "compared": self.searched,
             "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
@@ -168,6 +169,7 @@ class MachineReport:
             criterion=targets.criterion_name,
             criterion_value=fit.criterion_value,
             searched=_searched(fit.paths),
+            chosen_by="held-out folds" if fit.by_folds else "leaving out each row by Newton steps",
             loo=targets.score_words(score) + BEST,
             degrees_of_freedom=fit.degrees_of_freedom,
             status=fit.status,

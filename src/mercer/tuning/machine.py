@@ -1,17 +1,19 @@
 """Kernel machines, from rows to a fitted function: kernel and alpha by leave-one-out, for any loss and penalty.
 
 Kernels are compared by least-squares fits first, which cost least; then those that are best, and their neighbors,
-by the machine itself on some of the rows. The path over alpha is computed once for all rows.
+by the machine itself on some of the rows. The path over alpha is computed once for all rows, with the logistic
+loss by held-out folds.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from mercer.centers import CandidateRows
+from mercer.centers import CandidateRows, Centers, Uniform
 from mercer.centers.resolve import as_plan
 from mercer.errors import NumericalWarning, warn
 from mercer.expansion import Expansion
@@ -39,7 +41,8 @@ from mercer.solvers.programs.program import TOLERANCE
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
-from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem
+from mercer.tuning.machine_folds import HeldOutFolds, WithoutFolds, has_folds
+from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem, Select
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
@@ -114,9 +117,9 @@ class MachineFit:
     """A machine with outputs (n, q), fitted and held out, of all ``n_rows`` rows or a sample.
 
     ``index`` (n,) are the numbers of these rows, ``support`` those of the centers, None if they are no rows.
-    ``paths`` are the comparisons of kernels, the last one that of
-    alphas; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what the last
-    step gains; ``status`` is how the solver ended.
+    ``paths`` are the comparisons of kernels, the last one that of alphas, ``by_folds`` of held-out rows or else of
+    leave-one-out; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what
+    the last step gains; ``status`` is how the solver ended.
     """
 
     kernel: Kernel
@@ -138,6 +141,7 @@ class MachineFit:
     gap: float
     status: str
     negative: float | None
+    by_folds: bool = False
 
     @property
     def definite(self) -> bool:
@@ -176,15 +180,62 @@ def fit_machine(
     unscaled = targets.has_classes or not settings.loss.needs_scale
     losses = settings.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
     problem = _problem(settings, losses, replace(exact, alpha=settings.alpha), compared.kernel, rng)
-    columns, path, tried = _searched(compared, problem, rng)
-    chosen = columns.chosen(path)
-    found = replace(columns, problem=problem).again(chosen)
+    best, tried = _searched(compared, problem, rng)
+    columns = best.columns
+    found = best.doubted(replace(columns, problem=problem).again(best.chosen))
     warn_of_indefinite(columns.kernel, columns.negative or 0.0)
     warn_of_equal_rows(columns.kernel, part.X)
     warn_of_constant(columns.kernel, block.X)
     _warn_of_gap(found)
-    paths = (*compared.paths, *tried, _as_path([columns.trial(path)], n_rows(points), len(problem.centers)))
-    return _concluded(found, training, used, paths)
+    paths = (*compared.paths, *tried, _as_path([best.trial], n_rows(points), len(problem.centers)))
+    fit = _concluded(found, training, used, paths)
+    return replace(fit, by_folds=True, criterion_value=best.trial.least) if best.by_folds else fit
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel with its columns, the ``folds`` that are held out if alpha is chosen by them, and the path."""
+
+    columns: MachineColumns
+    folds: HeldOutFolds | None
+    path: Sequence[MachineAtAlpha] | Sequence[WithoutFolds]
+
+    @classmethod
+    def of(cls, problem: MachineProblem, kernel: Kernel) -> "Candidate":
+        columns = problem.rounded.columns(kernel)
+        folds = HeldOutFolds(columns) if has_folds(problem) else None
+        chosen = folds is not None and problem.exact.alpha is None
+        return cls(columns, folds, folds.path() if folds is not None and chosen else columns.path())
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether held-out folds choose alpha."""
+        return isinstance(self.path[0], WithoutFolds)
+
+    @property
+    def trial(self) -> Trial:
+        return self.columns.trial(self.path)
+
+    @cached_property
+    def chosen(self) -> MachineAtAlpha:
+        """The fit for the best alpha."""
+        best = self.path[self.trial.place]
+        if self.folds is not None and self.selects:
+            return self.folds.fit(best.alpha, best if isinstance(best, WithoutFolds) else None)
+        fits = [fit for fit in self.path if isinstance(fit, MachineAtAlpha)]
+        return self.columns.chosen(fits) if fits else self.columns.fit(best.alpha)
+
+    def doubted(self, found: MachineAtAlpha) -> MachineAtAlpha:
+        """The fit with outputs under the other meaning of weights, in doubt, for centers that targets select."""
+        doubt = self.columns.problem.observations.doubt
+        if self.folds is None or not self.selects or doubt is None:
+            return found
+        return replace(found, otherwise=self.folds.outputs_without(found.alpha, doubt)[self.columns.problem.row])
+
+    @property
+    def selects(self) -> bool:
+        """Whether targets select the centers."""
+        return self.columns.problem.select is not None
 
 
 def _problem(
@@ -196,55 +247,67 @@ def _problem(
 ) -> MachineProblem:
     """The problem with its centers: all points, random ones of many, or what the user wants."""
     u = n_rows(exact.X)
-    centers, others = _centers(settings, exact, kernel, rng)
+    centers, others, select = _centers(settings, exact, kernel, rng)
     m = len(centers) if others is None else n_rows(others)
     n = len(exact.observations.Y)
-    # Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
-    settings.budget.require(
-        8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2),
-        f"a machine with {m} centers fitted to {n} rows",
-    )
-    return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others)
+    settings.budget.require(machine_bytes(u, n, m), f"a machine with {m} centers fitted to {n} rows")
+    return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others, select)
+
+
+def machine_bytes(u: int, n: int, m: int) -> float:
+    """The memory of a machine with m centers for n rows at u points.
+
+    Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
+    """
+    return 8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
 
 
 def _centers(
     settings: MachineSettings, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
-) -> tuple[Indices, Any]:
-    """Which points are centers, and centers that are no points; None: there are none."""
+) -> tuple[Indices, Any, Select | None]:
+    """Which points are centers, centers that are no points (None: there are none), and how targets select them."""
     u, wanted = n_rows(exact.X), settings.centers
     most = MOST_CENTERS if settings.penalty == "rkhs" else MOST_CANDIDATES
     auto = isinstance(wanted, str) and wanted == "auto"
     if (auto and (u <= most or kernel.takes_values)) or (isinstance(wanted, str) and wanted == "all"):
-        return np.arange(u), None
+        return np.arange(u), None, None
     if isinstance(wanted, Integral) and int(wanted) >= u:
-        return np.arange(u), None
-    selector, m = as_plan(most if auto else wanted, kernel, exact.X, u)
+        return np.arange(u), None, None
+    selector, m = (Uniform(), most) if auto else as_plan(wanted, kernel, exact.X, u)
     given = exact.observations
     label = given.point_target.argmax(axis=1) if given.Y.shape[1] > 1 else (given.point_target[:, 0] > 0.0)
-    sample = CandidateRows(
-        exact.X, given.point_target, given.point_weight, label.astype(np.intp) if exact.classes else None
-    )
-    chosen = selector.select(kernel, sample, m, rng)
-    return (np.zeros(0, dtype=np.intp), chosen.rows) if chosen.indices is None else (np.sort(chosen.indices), None)
+    number = label.astype(np.intp) if exact.classes else None
+
+    def selected(weight: Array) -> Centers:
+        return selector.select(kernel, CandidateRows(exact.X, given.point_target, weight, number), m, rng)
+
+    def select(points: Indices) -> tuple[Indices, Any]:
+        return _as_points(selected(np.where(np.isin(np.arange(u), points), given.point_weight, 0.0)))
+
+    found = selected(given.point_weight)
+    return *_as_points(found), None if found.path is None else select
+
+
+def _as_points(found: Centers) -> tuple[Indices, Any]:
+    """Which points are centers, and centers that are no points."""
+    return (np.zeros(0, dtype=np.intp), found.rows) if found.indices is None else (np.sort(found.indices), None)
 
 
 def _searched(
     compared: Compared, problem: MachineProblem, rng: np.random.Generator
-) -> tuple[MachineColumns, list[MachineAtAlpha], tuple[TuningPath, ...]]:
-    """The columns and the path of the best kernel, by the machine itself on some rows, and what was compared.
+) -> tuple[Candidate, tuple[TuningPath, ...]]:
+    """The best kernel with its path, by the machine itself on some rows, and what was compared.
 
     The search begins with kernels that least squares cannot distinguish.
     """
     kernels = compared.candidates
     if len(kernels) == 1:
-        columns = problem.rounded.columns(compared.kernel)
-        return columns, columns.path(), ()
-    some, found = _some(problem, compared.kernel, rng), {}
+        return Candidate.of(problem, compared.kernel), ()
+    some, found = _some(problem, compared.kernel, rng), dict[int, Candidate]()
 
     def trial(g: int) -> Trial:
-        columns = some.rounded.columns(kernels[g])
-        found[g] = columns, columns.path()
-        return columns.trial(found[g][1])
+        found[g] = Candidate.of(some, kernels[g])
+        return found[g].trial
 
     def trials_of(positions: list[int]) -> list[Trial]:
         return list(map_in_threads(trial, positions))
@@ -252,10 +315,7 @@ def _searched(
     tried = climb({compared.best, *compared.close[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
     path = _as_path([tried[g] for g in sorted(tried)], n_rows(some.exact.X), len(some.centers))
     best = best_of(tried)
-    if some is problem:
-        return *found[best], (path,)
-    columns = problem.rounded.columns(kernels[best])
-    return columns, columns.path(), (path,)
+    return found[best] if some is problem else Candidate.of(problem, kernels[best]), (path,)
 
 
 def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> MachineProblem:
@@ -267,7 +327,7 @@ def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> 
     share = float(problem.exact.observations.point_weight[points].sum() / problem.exact.observations.weight.sum())
     given = problem.exact.alpha
     exact = replace(problem.exact.at(kernel, points), alpha=None if given is None else given * share)
-    return replace(problem, exact=exact, centers=np.arange(MOST_ROWS), others=None)
+    return replace(problem, exact=exact, centers=np.arange(MOST_ROWS), others=None, select=None)
 
 
 def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) -> Array:

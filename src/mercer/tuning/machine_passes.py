@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.centers import Uniform
+from mercer.centers.resolve import as_plan
 from mercer.errors import NumericalWarning, warn
 from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
+from mercer.kernels import Kernel
 from mercer.linalg.threads import at_most
-from mercer.rows import Block
+from mercer.rows import Block, MemoryRows
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.programs.losses import SmoothLoss
@@ -28,7 +31,7 @@ from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweight
 from mercer.solvers.spectrum import Coefficients
 from mercer.tuning.fit import Fit, Settings
 from mercer.tuning.from_moments import moment_fit, tuned_by
-from mercer.tuning.machine import LossChoice, MachineFit, noise_scale
+from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine, machine_bytes, noise_scale
 from mercer.tuning.one_pass import Task
 from mercer.tuning.passes import Encoder, Gatherer, HeldSample, Look, PassState, begin
 from mercer.tuning.path import Tuned
@@ -45,6 +48,9 @@ MOST_SLOPES, FIRST_SLOPES = 12, 5
 SINGLE = 1e-7
 # Products in float32 may change a fit by this share of its size.
 MOST_ERROR = 0.01
+# With the logistic loss, there are at least this many times as many rows as centers, or rows are fitted in memory,
+# with at most so many kernel values.
+FAR_MORE, MOST_VALUES = 10, 10_000_000
 # An alpha whose criterion is larger than the least by at most this share is kept.
 AS_GOOD = 1e-3
 
@@ -66,19 +72,52 @@ class MachineEncoder:
 
 def fit_machine_in_passes(
     settings: Settings,
-    loss: LossChoice,
+    machine: MachineSettings,
     encode: Encoder,
     look: Look,
     rng: np.random.Generator,
     names: Sequence[str] | None = None,
-) -> tuple[MachineFit, Fit]:
-    """Choose by leave-one-out, and solve; and the same as a fit with evidence and moments of least squares."""
+) -> tuple[MachineFit, Fit | None]:
+    """Choose by leave-one-out, and solve; and the same as a fit with evidence and moments of least squares.
+
+    None if the logistic loss has so many centers that leave-one-out by Newton steps would be too good: then the
+    fit is made in memory, with held-out folds.
+    """
+    loss, rows = machine.loss, look.rows.rows
+    m = as_plan(settings.centers, settings.kernel, look.drawn.sample().X, look.drawn.n_rows)[1]
+    near = loss.name == "logistic" and isinstance(rows, MemoryRows) and _has_many(machine, look.drawn.n_rows, m)
+    if near and not isinstance(settings.centers, str):
+        return _in_memory(settings.kernel, machine, encode, rows, rng, names), None
     state = begin(settings, encode, look, rng, names=names)
+    choice = state.gather.choice
+    if near and _has_many(machine, look.drawn.n_rows, choice.n_centers):
+        machine = replace(machine, centers=Uniform(choice.n_centers))
+        return _in_memory(choice.kernel, machine, encode, rows, rng, names), None
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
     objective = Objective(state.gather, look, _losses(loss, first, encode), settings.verbose)
     newton = Newton(objective, state, state.held_out())
     return newton.concluded(newton.descend(first.tuned))
+
+
+def _has_many(machine: MachineSettings, n: int, m: int | None) -> bool:
+    """Whether m centers are not far fewer than n rows, and kernel values of all rows can be in memory."""
+    if m is None or not n < FAR_MORE * m or n * m > MOST_VALUES:
+        return False
+    return machine_bytes(n, n, m) <= machine.budget.n_bytes
+
+
+def _in_memory(
+    kernel: Kernel,
+    machine: MachineSettings,
+    encode: Encoder,
+    rows: MemoryRows,
+    rng: np.random.Generator,
+    names: Sequence[str] | None,
+) -> MachineFit:
+    weight = np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
+    block = encode.checked(Block(rows.X, np.asarray(rows.y), weight, 0))
+    return fit_machine(kernel, machine, encode.targets, block, rng, names)
 
 
 def _losses(loss: LossChoice, first: Fit, encode: Encoder) -> tuple[SmoothLoss, ...]:

@@ -1,9 +1,9 @@
 """Programs of kernel machines for many alphas: a loss, a penalty, columns from kernel values; the path of fits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mercer.linalg import eigen_psd
 from mercer.rows.distinct import Distinct
 from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
-from mercer.solvers.programs import Program, Solution, solve
+from mercer.solvers.programs import Program, Solution, solve, solve_all
 from mercer.solvers.programs.left_out import LeftOutRows, can_follow, has_one_side, leave_each_out
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
 from mercer.solvers.programs.refits import refit_without
@@ -22,6 +22,8 @@ from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
 
 MachinePenalty = Literal["rkhs", "coef", "l1", "elastic_net"]
+# From points (p,) to those that are centers, and centers that are no points, selected by the points' targets.
+Select = Callable[[Indices], tuple[Indices, Any]]
 # Directions of the kernel matrix with less than this share of alpha are not distinguished from zero.
 NEGLIGIBLE = 1e-8
 # Multiples of the least alpha without any coefficient.
@@ -43,7 +45,7 @@ class MachineProblem:
     """Points and observations, a loss for each output (q), a penalty, and which points are centers (m,).
 
     ``l1_share`` is the part of |c|_1 in the penalty; ``others`` are centers that are no points, None: there are
-    none.
+    none. ``select`` returns both, selected by the targets of some points; None: centers do not depend on targets.
     """
 
     exact: ExactProblem
@@ -52,6 +54,13 @@ class MachineProblem:
     l1_share: float
     centers: Indices
     others: Any = None
+    select: Select | None = None
+
+    def selected(self, points: Indices) -> "MachineProblem":
+        """The problem with centers selected by the targets of some points."""
+        assert self.select is not None
+        centers, others = self.select(points)
+        return replace(self, centers=centers, others=others)
 
     @property
     def observations(self) -> Observations:
@@ -149,7 +158,7 @@ class MachineColumns:
         lasso = alpha * problem.l1_share if problem.is_sparse else 0.0
         return Program(
             problem.losses[output],
-            self.Phi[:, : self._kept(alpha)],
+            self.Phi[:, : self.n_kept(alpha)],
             np.ascontiguousarray(problem.targets[:, output]),
             given.weight,
             alpha - lasso,
@@ -159,10 +168,14 @@ class MachineColumns:
 
     def fit(self, alpha: float, before: "MachineAtAlpha | None" = None) -> "MachineAtAlpha":
         """The fits of all outputs, from those of another alpha, if there are any."""
-        programs = [self.program(output, alpha) for output in range(len(self.problem.losses))]
+        programs = self.programs(alpha)
         known = [None] * len(programs) if before is None else before.solutions
-        solutions = [solve(p, None if s is None else _padded(s, p.m)) for p, s in zip(programs, known)]
-        return MachineAtAlpha.of(self, alpha, programs, solutions)
+        starts = [None if s is None else _padded(s, p.m) for p, s in zip(programs, known)]
+        return MachineAtAlpha.of(self, alpha, programs, solve_all(programs, starts))
+
+    def programs(self, alpha: float) -> list[Program]:
+        """The programs of all outputs."""
+        return [self.program(output, alpha) for output in range(len(self.problem.losses))]
 
     def path(self) -> "list[MachineAtAlpha]":
         """The fits for all alphas that may be best: from the largest down, and between these."""
@@ -179,7 +192,7 @@ class MachineColumns:
             found.extend(self.fit(best.alpha * factor, best) for factor in BETWEEN)
         return sorted(found, key=lambda fit: fit.alpha)
 
-    def trial(self, path: "Sequence[MachineAtAlpha]") -> Trial:
+    def trial(self, path: "Sequence[AtAlpha]") -> Trial:
         """The criterion along a path."""
         alphas, losses = np.array([fit.alpha for fit in path]), np.stack([fit.losses for fit in path])
         return Trial.of(self.kernel, alphas, losses, self.problem.exact.judge.share)
@@ -189,9 +202,9 @@ class MachineColumns:
         best = path[self.trial(path).place]
         if not self.problem.is_sparse:
             return best
-        return next(fit for fit in reversed(path) if fit is best or not self._is_worse(fit.losses, best.losses))
+        return next(fit for fit in reversed(path) if fit is best or not self.is_worse(fit.losses, best.losses))
 
-    def _is_worse(self, losses: Array, best: Array) -> bool:
+    def is_worse(self, losses: Array, best: Array) -> bool:
         """Whether losses (n,) are larger than the best by more than a share of the paired standard error."""
         exact = self.problem.exact
         share, given = exact.judge.share, exact.observations
@@ -205,7 +218,7 @@ class MachineColumns:
         """The fit of the problem itself, without arcs for corners, and its leave-one-out outputs."""
         programs, solutions = found.programs, found.solutions
         if found.columns.problem.losses != self.problem.losses:
-            programs = [self.program(output, found.alpha) for output in range(len(self.problem.losses))]
+            programs = self.programs(found.alpha)
             solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
         given = self.problem.observations
@@ -222,7 +235,7 @@ class MachineColumns:
         energy: Array = self.problem.observations.weight @ self.Phi**2
         return energy
 
-    def _kept(self, alpha: float) -> int:
+    def n_kept(self, alpha: float) -> int:
         """How many columns matter for this alpha."""
         if self.back is None:
             return int(self.Phi.shape[1])
@@ -236,6 +249,16 @@ class MachineColumns:
             constant = solve(replace(program, Phi=np.zeros((len(self.Phi), 1)), ridge=1.0, lasso=0.0))
             slopes.append(float(np.abs(constant.beta @ program.Phi).max(initial=0.0)))
         return max(slopes)
+
+
+class AtAlpha(Protocol):
+    """What is compared: an alpha, and the losses (n,) of rows that were left out."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def losses(self) -> Array: ...
 
 
 @dataclass(frozen=True)

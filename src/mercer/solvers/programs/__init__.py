@@ -1,15 +1,23 @@
 """Programs: a loss, a penalty, and the solver for both."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from mercer.solvers.programs.descent import descend
-from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.intercepts import to_middle
+from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.linear import generate_columns
-from mercer.solvers.programs.losses import CornerLoss, Huber
+from mercer.solvers.programs.losses import CornerLoss, Huber, Logistic
 from mercer.solvers.programs.newton import newton
 from mercer.solvers.programs.program import Program, Solution, concluded
+from mercer.solvers.programs.together import Programs, solve_together
 from mercer.types import Array
 
-__all__ = ["Program", "Solution", "solve"]
+__all__ = ["Program", "Solution", "solve", "solve_all"]
+
+# What solutions that are found together may still gain, as a share of the objective of f = 0.
+TOGETHER = 1e-12
 
 
 def solve(program: Program, start: Array | None = None) -> Solution:
@@ -26,3 +34,21 @@ def solve(program: Program, start: Array | None = None) -> Solution:
     if found.converged or not isinstance(program.loss, Huber):
         return found
     return min(found, interior_point(program), key=lambda solution: solution.gap)
+
+
+def solve_all(
+    programs: Sequence[Program], starts: Sequence[Array | None], enough: float = TOGETHER
+) -> list[Solution]:
+    """The solutions of programs that differ in their targets only; ``enough`` is what they may still gain."""
+    first = programs[0]
+    if not isinstance(first.loss, Logistic) or first.lasso != 0.0:
+        return [solve(program, start) for program, start in zip(programs, starts)]
+    known = [np.zeros(first.m + 1) if start is None else start for start in starts]
+    Y = np.column_stack([program.y for program in programs])
+    weight = np.broadcast_to(first.weight[:, None], Y.shape)
+    together = Programs(first.loss, first.Phi, Y, weight, first.ridge, first.has_intercept)
+    theta, steps = solve_together(together, np.column_stack(known), enough)
+    found = [
+        concluded(program, each[:-1], float(each[-1]), None, steps) for program, each in zip(programs, theta.T)
+    ]
+    return [each if each.converged else newton(p, v) for each, p, v in zip(found, programs, theta.T)]

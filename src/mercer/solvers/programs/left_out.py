@@ -11,8 +11,8 @@ fit is followed as the row leaves, which is exact (``removal``). Before that for
 penalties instead, rows that move to another piece of their loss take further steps, in the space of the outputs:
 with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the outputs without a row solve
 f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or the last one counts,
-whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one step misses most take
-such steps, and are refitted if these do not settle.
+whichever is farther from the fit. Of the logistic loss, the fits without the MOST_SMOOTH rows for which one step
+misses most are found together, by quasi-Newton steps in coordinates in which H is the identity.
 """
 
 from dataclasses import dataclass, replace
@@ -36,6 +36,7 @@ from mercer.solvers.programs.losses import (
 from mercer.solvers.programs.newton import curvatures, newton
 from mercer.solvers.programs.program import Program, Solution, bordered
 from mercer.solvers.programs.removal import FullFit
+from mercer.solvers.programs.without import WithoutRows
 from mercer.types import Array, Indices
 
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
@@ -45,10 +46,9 @@ MOST_STEPS = 20
 SETTLED = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
-ENOUGH, MOST_SMOOTH = 0.03, 50
-# Further steps of losses without jumps ignore changes of curvatures that move outputs by this share at most: they
-# then shrink by about this factor from step to step.
-IGNORED = 0.1
+ENOUGH, MOST_SMOOTH = 0.03, 100
+# Of more rows than this, those are asked whose outputs one step changes most.
+MOST_ASKED = 300
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
@@ -85,13 +85,27 @@ def leave_each_out(
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
     outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0 and (own is None or not step.loss.jumps))
+    between = with_corners and isinstance(loss, Rounded)
     if can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs, trusted = _followed(step, found, np.arange(n), with_corners=with_corners)
-    elif n <= MOST_ROWS and not isinstance(loss, Squared):
+    elif not step.loss.jumps and not isinstance(loss, Squared):
+        outputs, trusted = _descended(step, np.arange(n)), np.full(n, program.lasso == 0.0 and not between)
+    elif n <= MOST_ROWS and step.loss.jumps:
         outputs, settled = _improved(step, found, outputs, own)
-        trusted = settled & (program.lasso == 0.0) & (not (with_corners and isinstance(loss, Rounded)))
+        trusted = settled & (program.lasso == 0.0) & (not between)
     most = program.largest_outputs
     return LeftOutRows(np.clip(outputs, -most, most), trusted, step.degrees_of_freedom)
+
+
+def leave_some_out(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
+    """Outputs (r,) of some rows of a loss without jumps, without the part ``unit`` (n,) of their weights."""
+    most = program.largest_outputs
+    return np.clip(_descended(_Step.of(program, found, unit, None), rows), -most, most)
+
+
+def degrees_of_freedom(program: Program, found: Solution) -> float:
+    """Those of a fit with a smooth loss: the sum of the leverages."""
+    return _Step.of(program, found, program.weight, None).degrees_of_freedom
 
 
 def can_follow(program: Program, own: Indices | None) -> bool:
@@ -145,34 +159,31 @@ def _improved(
     step: "_Step", found: Solution, outputs: Array, own: Indices | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (n,) by further steps from those of one; where they do not settle, by paths. And where they did."""
-    B, settled, follow = step.rows @ step.rows.T, np.ones(len(outputs), dtype=bool), can_follow(step.program, own)
-    if step.loss.jumps:
-        some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
-        far = step.one_minus_leverage[some] < STEPS_CANCEL
-        settled[some[far]] = not far.any()
-        some = some[~far]
-    else:
-        missing = step.missing(B, outputs)
-        some = np.argsort(-missing)[: min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))]
+    B, settled = step.rows @ step.rows.T, np.ones(len(outputs), dtype=bool)
+    some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
+    far = step.one_minus_leverage[some] < STEPS_CANCEL
+    settled[some[far]] = not far.any()
+    some = some[~far]
     steps = [step.settled(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
     f, first = step.f[some], outputs[some]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
     settled[some] = known
     others = np.flatnonzero(~settled)
-    if len(others) and follow:
+    if len(others) and can_follow(step.program, own):
         outputs[others], settled[others] = _followed(step, found, others)
-    elif not step.loss.jumps and own is None and step.program.lasso == 0.0:
-        outputs[others] = [_refitted(step, found, i) for i in others.tolist()]
-    return outputs, settled | (not step.loss.jumps)
+    return outputs, settled
 
 
-def _refitted(step: "_Step", found: Solution, i: int) -> float:
-    """The output of row i by Newton's method from the fit to all rows."""
-    weight = step.program.weight.copy()
-    weight[i] *= 1.0 - step.share[i]
-    without = newton(replace(step.program, weight=weight), np.append(found.coef, found.intercept))
-    return float(step.program.Phi[i] @ without.coef + without.intercept)
+def _descended(step: "_Step", rows: Indices) -> Array:
+    """Outputs (r,) of some rows of a loss without jumps: by one step, and by descent where that misses much."""
+    outputs = step.outputs[rows]
+    asked = np.argsort(-np.abs(outputs - step.f[rows]))[:MOST_ASKED]
+    missing = step.missing(rows[asked], outputs[asked])
+    many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
+    some = asked[np.argsort(-missing)[:many]]
+    outputs[some] = step.descended(rows[some], outputs[some])
+    return outputs
 
 
 @dataclass(frozen=True)
@@ -309,14 +320,31 @@ class _Step:
         square = np.einsum("ij,ij->j", self.column, self.column)
         return np.where(square > 0.0, square, 1.0)
 
-    def missing(self, B: Array, outputs: Array) -> Array:
-        """By how much (n,) further steps would change outputs (n,), to first order in what parabolas miss."""
-        y, weight, f = self.program.y[:, None], self.program.weight[:, None], self.f[:, None]
-        leverage = self.leverage
-        change = B * np.divide(outputs - self.f, leverage, out=np.zeros_like(leverage), where=leverage > 0.0)
+    def missing(self, rows: Indices, outputs: Array) -> Array:
+        """By how much (r,) descent would change outputs (r,) of rows, to first order in what parabolas miss."""
+        y, weight, f, leverage = (
+            self.program.y[:, None],
+            self.program.weight[:, None],
+            self.f[:, None],
+            self.leverage,
+        )
+        moves = np.divide(
+            outputs - self.f[rows], leverage[rows], out=np.zeros(len(rows)), where=leverage[rows] > 0.0
+        )
+        B = self.rows @ self.rows[rows].T
+        change = B * moves
         missed = weight * self.loss.slope(y, f + change) - self._slopes[:, None] - self.curvature[:, None] * change
-        np.fill_diagonal(missed, 0.0)
-        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(self.one_minus_leverage))
+        missed[rows, np.arange(len(rows))] = 0.0
+        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(self.one_minus_leverage[rows]))
+
+    def descended(self, rows: Indices, first: Array) -> Array:
+        """Outputs (r,) of some rows of a loss without jumps, from those of one step."""
+        column = None if self.column is None else self.column[:, rows]
+        loss, y, weight = self.loss, self.program.y, self.program.weight
+        fits = WithoutRows(
+            loss, y, weight, self.f, self.curvature, self.rows, rows, self.share[rows], column, self.coef[rows]
+        )
+        return fits.outputs(first, self.scale)
 
     def settled(self, i: int, B: Array) -> tuple[float, bool]:
         """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
@@ -341,7 +369,7 @@ class _Step:
 
     def _changes(self, B: Array, cross: Array | None, slope: Array, residual: Array) -> Array:
         """What a step of outputs by -residual (n,) changes of slopes (n,) beyond the parabolas."""
-        some = self._matter(slope)
+        some = np.flatnonzero(slope)
         A = B[np.ix_(some, some)]
         if cross is not None:
             A -= np.outer(cross[some], cross[some])
@@ -350,14 +378,6 @@ class _Step:
         changes = np.zeros_like(slope)
         changes[some] = slope[some] * _solution(A, -residual[some])
         return changes
-
-    def _matter(self, slope: Array) -> Indices:
-        """The rows whose changes of curvature, ``slope`` (n,), a step must not ignore."""
-        if self.loss.jumps:
-            return np.flatnonzero(slope)
-        size = np.abs(slope) * self.leverage
-        order = np.argsort(size)
-        return np.sort(order[np.cumsum(size[order]) > IGNORED])
 
     def _without_column(self, i: int) -> tuple[Array, Array | None]:
         """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c', if one has."""

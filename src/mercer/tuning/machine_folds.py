@@ -1,0 +1,171 @@
+"""Logistic machines: alpha by held-out folds, and leave-one-out with centers selected without the row.
+
+Leave-one-out by a Newton step is too good where alpha is so small that few rows have curvature left, and each of
+many alphas costs a Hessian for every output. Fits without folds cost gradients only, those of all folds and
+outputs together, and each fold may have centers that were selected without its targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.rows.table import n_rows
+from mercer.solvers.programs import solve_all
+from mercer.solvers.programs.left_out import LeftOutRows, degrees_of_freedom, leave_some_out
+from mercer.solvers.programs.losses import Logistic
+from mercer.solvers.programs.together import Programs, solve_together
+from mercer.tuning.machine_problem import BETWEEN, MachineAtAlpha, MachineColumns, MachineProblem
+from mercer.tuning.path import COARSE
+from mercer.types import Array, Indices
+
+# Folds; the second number for more rows than the last one, and where centers are selected for each of them.
+FOLDS, FEW_FOLDS, MANY_ROWS = 10, 5, 2000
+# Fewer points are left out one by one.
+LEAST_POINTS = 2 * FOLDS
+# What a fit without a fold may still gain, as a share of the objective of f = 0.
+ENOUGH = 1e-5
+# The same for the fits of which single rows are left out.
+ENOUGH_TO_LEAVE = 1e-8
+# The path begins with this alpha of COARSE, 1e-4 of the trace, and goes on in both directions; so many alphas in a
+# row that do not lower the criterion end it.
+FIRST, PATIENCE = 5, 2
+
+
+def has_folds(problem: MachineProblem) -> bool:
+    """Whether alpha is chosen by held-out folds."""
+    logistic = all(isinstance(loss, Logistic) for loss in problem.losses)
+    return logistic and not problem.is_sparse and n_rows(problem.exact.X) >= LEAST_POINTS
+
+
+@dataclass(frozen=True)
+class WithoutFolds:
+    """Fits for one alpha without each fold: losses (n,) of held-out rows, and coefficients for each part."""
+
+    alpha: float
+    losses: Array
+    criterion: float
+    theta: Sequence[Array]
+
+
+@dataclass(frozen=True)
+class HeldOutFolds:
+    """The columns of the fit to all rows, and folds of its points, each with columns of its own if targets select
+    the centers.
+    """
+
+    columns: MachineColumns
+
+    @property
+    def problem(self) -> MachineProblem:
+        return self.columns.problem
+
+    @cached_property
+    def fold(self) -> Indices:
+        """The fold (n,) of each observation: that of its point, dealt class by class."""
+        given, n = self.problem.observations, n_rows(self.problem.exact.X)
+        target = self.problem.exact.observations.point_target
+        label = target.argmax(axis=1) if target.shape[1] > 1 else target[:, 0] > 0.0
+        order = np.random.default_rng(0).permutation(n)
+        order = order[np.argsort(label[order], kind="stable")]
+        few = self.problem.select is not None or n > MANY_ROWS
+        fold = np.empty(n, dtype=np.intp)
+        fold[order] = np.arange(n) % (FEW_FOLDS if few else FOLDS)
+        return np.asarray(fold[given.rows.point])
+
+    @cached_property
+    def parts(self) -> list[tuple[MachineColumns, Indices]]:
+        """Columns, and the folds whose rows are predicted with them."""
+        folds = np.unique(self.fold)
+        if self.problem.select is None:
+            return [(self.columns, folds)]
+        rows, kernel = self.problem.observations.rows, self.columns.kernel
+        without = [self.problem.selected(np.unique(rows.point[self.fold != f])) for f in folds]
+        return [(problem.columns(kernel), folds[f : f + 1]) for f, problem in enumerate(without)]
+
+    def path(self) -> list[WithoutFolds]:
+        """The fits for all alphas that may be best: from a usual one up and down, and between these."""
+        first = self.fits(COARSE[FIRST] * self.columns.unit)
+        less, more = self._onward(first, COARSE[FIRST - 1 :: -1]), self._onward(first, COARSE[FIRST + 1 :])
+        found = [first, *less, *more]
+        best = min(found, key=lambda fits: fits.criterion)
+        found.extend(self.fits(best.alpha * factor, best) for factor in BETWEEN)
+        return sorted(found, key=lambda fits: fits.alpha)
+
+    def _onward(self, first: WithoutFolds, shares: Array) -> list[WithoutFolds]:
+        """The fits for further alphas, one after the other, until they are past the best."""
+        found = [first]
+        for alpha in shares * self.columns.unit:
+            found.append(self.fits(alpha, found[-1]))
+            if self._is_past_best(found):
+                break
+        return found[1:]
+
+    def fits(self, alpha: float, before: WithoutFolds | None = None) -> WithoutFolds:
+        """The fits for one alpha, from those for another one."""
+        outputs, theta = np.empty_like(self.problem.targets), []
+        for place, (columns, folds) in enumerate(self.parts):
+            start = None if before is None else before.theta[place]
+            found = self._without(columns, folds, alpha, start)
+            theta.append(found)
+            for f, part in zip(folds, np.split(found, len(folds), axis=1)):
+                rows = self.fold == f
+                outputs[rows] = columns.Phi[rows] @ part[:-1] + part[-1]
+        judge = self.problem.exact.judge
+        losses = judge.losses(outputs[self.problem.row][None])[0]
+        return WithoutFolds(alpha, losses, float(judge.share @ losses), theta)
+
+    def _without(self, columns: MachineColumns, folds: Indices, alpha: float, start: Array | None) -> Array:
+        """Coefficients and intercepts (m + 1, folds times q) without each fold; alpha counts for all rows."""
+        Y, weight = self.problem.targets, self.problem.observations.weight
+        kept = (self.fold[:, None] != folds) * weight[:, None]
+        share = float(kept.sum() / (weight.sum() * len(folds)))
+        m, q = columns.n_kept(alpha), Y.shape[1]
+        theta = np.zeros((columns.Phi.shape[1] + 1, len(folds) * q)) if start is None else start.copy()
+        few = np.append(np.arange(m), -1)
+        programs = Programs(
+            self.problem.losses[0],
+            columns.Phi[:, :m],
+            np.tile(Y, len(folds)),
+            np.repeat(kept, q, axis=1),
+            alpha * share,
+            self.problem.exact.intercept,
+        )
+        theta[few], _ = solve_together(programs, theta[few], ENOUGH)
+        return theta
+
+    def _is_past_best(self, found: Sequence[WithoutFolds]) -> bool:
+        """Whether the last alphas did not lower the criterion, or raised it visibly."""
+        best = int(np.argmin([fits.criterion for fits in found]))
+        since = len(found) - 1 - best
+        return since >= PATIENCE or (since > 0 and self.columns.is_worse(found[-1].losses, found[best].losses))
+
+    def fit(self, alpha: float, near: WithoutFolds | None = None) -> MachineAtAlpha:
+        """The fit to all rows for one alpha, to which other fits may be ``near``, if targets select its centers.
+
+        Each row is left out of a fit whose centers were selected without its fold: those of all rows know its
+        target.
+        """
+        programs, unit = self.columns.programs(alpha), self.problem.observations.unit
+        solutions = solve_all(programs, [None] * len(programs))
+        outputs, known = self.outputs_without(alpha, unit, near), np.ones(len(unit), dtype=bool)
+        left = [
+            LeftOutRows(f, known, degrees_of_freedom(program, found))
+            for f, program, found in zip(outputs.T, programs, solutions)
+        ]
+        loo = outputs[self.problem.row]
+        losses = self.problem.exact.judge.losses(loo[None])[0]
+        return MachineAtAlpha(self.columns, alpha, programs, solutions, left, loo, losses)
+
+    def outputs_without(self, alpha: float, unit: Array, near: WithoutFolds | None = None) -> Array:
+        """Outputs (n, q) of observations without the part ``unit`` of each, with the centers of its fold."""
+        outputs = np.empty_like(self.problem.targets)
+        for place, (columns, folds) in enumerate(self.parts):
+            rows, programs = np.flatnonzero(np.isin(self.fold, folds)), columns.programs(alpha)
+            few = np.append(np.arange(programs[0].m), -1)
+            starts = [None] * len(programs) if near is None else [*near.theta[place][few].T]
+            solutions = solve_all(programs, starts, ENOUGH_TO_LEAVE)
+            for output, each in enumerate(zip(programs, solutions)):
+                outputs[rows, output] = leave_some_out(*each, unit, rows)
+        return outputs
