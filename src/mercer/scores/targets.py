@@ -149,9 +149,10 @@ class ClassTargets:
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
         if outputs.otherwise is not None:
-            other = self.rule(replace(fit, loo=outputs.otherwise), share)
-            opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
-            warn_of_weights(training.reading, score, opposite)
+            # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
+            other = self.rule(replace(fit, loo=outputs.otherwise), share).rule
+            labels = [rule.probabilities(outputs.loo, trust), other.probabilities(outputs.otherwise, trust)]
+            warn_of_weights(training.reading, *(accuracy(P, known, fit.weight) for P in labels))
         return (
             self.known
             | self.attributes(rule, share, scatter)
