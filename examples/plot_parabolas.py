@@ -40,7 +40,7 @@ found = {
 grid = np.linspace(-1.6, 1.6, 150)
 xx, yy = np.meshgrid(grid, grid)
 points = np.column_stack([xx.ravel(), yy.ravel()])
-fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(11, 4.5), layout="constrained")
 for ax, (name, feature) in zip(axes, found.items()):
     values = feature(points).reshape(xx.shape)
     ax.contourf(xx, yy, values, levels=30, cmap="gray", alpha=0.75)
