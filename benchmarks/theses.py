@@ -26,7 +26,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scipy.linalg
 from common import heading, table
-from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -78,7 +77,7 @@ def directions(folder: Path, pictures: Path | None) -> str:
 
 
 def draw_directions(found: dict[str, Array], four: Array, areas: dict[str, float], folder: Path) -> None:
-    fig, axes = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
+    fig, axes = plt.subplots(2, 2, figsize=(8, 7), layout="constrained")
     for ax, (name, F) in zip(axes.flat, found.items()):
         ax.scatter(*F[~four].T, s=6, color="#0072B2", alpha=0.35, lw=0, label="other digits")
         ax.scatter(*F[four].T, s=10, color="#D55E00", alpha=0.7, lw=0, label=f"digit {DIGIT}")
@@ -86,7 +85,7 @@ def draw_directions(found: dict[str, Array], four: Array, areas: dict[str, float
         ax.set(title=f"{name}: area under the ROC curve {areas[name]:.2f}", xticks=[], yticks=[])
         ax.set(xlabel=f"{first} direction", ylabel=f"{second} direction")
     axes[0, 0].legend(markerscale=2.5)
-    fig.savefig(folder / "usps_directions.png", dpi=110)
+    fig.savefig(folder / "usps_directions.png", dpi=90)
 
 
 def greedy(folder: Path, digits: list[int], sizes: list[int], pictures: Path | None) -> str:
@@ -133,13 +132,14 @@ def busy(model: Any, rows: tuple[Array, Array]) -> float:
 
 
 def draw_greedy(names: list[str], sizes: list[int], seconds: Array, exponents: Array, folder: Path) -> None:
-    fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    fig, ax = plt.subplots(figsize=(9, 4.2), layout="constrained")
     for name, color, times, exponent in zip(names, ("#56B4E9", "#009E73", "#CC79A7", "black"), seconds, exponents):
         ax.loglog(sizes, times, "o-", color=color, label=f"{name}: exponent {exponent:.1f}")
     ax.set(xlabel="rows", ylabel="seconds of the processor", xticks=sizes, xticklabels=sizes)
-    ax.yaxis.set_major_formatter(LogFormatter())
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
-    ax.legend(title="centers until five steps gain\nless than this share on average, or all")
+    words = "centers are added until\nfive steps lower the objective\nby less than this share each"
+    fig.legend(title=words, loc="outside right center", frameon=False)
     fig.savefig(folder / "usps_greedy.png", dpi=110)
 
 
