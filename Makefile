@@ -57,6 +57,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/online.py --rows 1000000 --flat
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cluster.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/sparse_models.py --data $(DATA)
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/theses.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/digits.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida --criteria
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/ida.py --data $(DATA)/ida

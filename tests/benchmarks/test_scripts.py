@@ -303,6 +303,22 @@ def test_invariances_are_measured_with_and_without_copies(tmp_path):
     assert "blur 1, Polynomial(coef0=0.5, degree=5)" in known
 
 
+def test_figures_of_the_theses_are_made(tmp_path):
+    (tmp_path / "usps").mkdir()
+    X, y = load_digits(return_X_y=True)
+    X = np.round(1000 * (X / 8 - 1)).astype(np.int16)
+    arrays = {"X_train_milli": X[:700], "y_train": y[:700], "X_test_milli": X[700:], "y_test": y[700:]}
+    np.savez(tmp_path / "usps" / "usps.npz", **arrays)
+    small = ["--digits", 4, "--rows", 60, 120, "--draws", 1, "--pictures", tmp_path]
+    lines = run("theses.py", "--data", tmp_path, *small).splitlines()
+    last = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in lines if line.strip()}
+    assert float(last["kernel Fisher"]) > max(float(last["PCA"]), float(last["kernel PCA"]))
+    assert last["mercer"] == last["plain NumPy"]
+    assert sum(line.startswith(("greedy, ", "every row")) for line in lines) == 4
+    assert sum(" rows, noise " in line and not line.startswith(" ") for line in lines) == 9
+    assert {path.name for path in tmp_path.glob("*.png")} == {"usps_directions.png", "usps_greedy.png"}
+
+
 def test_structured_prints_a_line_for_each_kind_of_rows(tmp_path, rng):
     for name in ("promoters", "trec_qc", "news_pairs"):
         (tmp_path / name).mkdir()

@@ -49,7 +49,7 @@ class ForwardSelection(CenterSelector):
         J(S) = sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c,   f = sum_(j in S) c_j k(., z_j) + b,
 
     which is the pivot of a partial Cholesky factorization of H: O(c m (m + q)) time and O(c²) memory, regardless
-    of the number of rows. All targets and classes share the centers. Mika (2002), section 3.4.3; Andelić (2007),
+    of the number of rows. All targets and classes share the centers. Mika (2002), section 3.5.2; Andelić (2007),
     section 3.4.2, there with n rows for the c candidates here.
 
     If the sample has at least 2 c distinct rows, two refinements apply. The labels of candidates are not used: the

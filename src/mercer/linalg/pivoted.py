@@ -42,7 +42,7 @@ def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
     of the Schur complement of H and R the rest of C after elimination, adding j gains sum_q R_jq² / d_j: the pivot
     maximizes this. Ends when d_j <= floor_j for all remaining j. Pivots are eliminated from all of H a panel of p
     at a time, which are products of matrices, and before that only from the rows that are asked for: m pivots cost
-    O(c m (c + p + q)). Mika (2002), section 3.4.3, for all candidates at once.
+    O(c m (c + p + q)). Mika (2002), section 3.5.2, for all candidates at once.
     """
     L = np.empty((PANEL, len(H)))
     d, R, floor = H.diagonal().copy(), C.copy(), floor.copy()

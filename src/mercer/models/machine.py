@@ -222,7 +222,8 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
     "squared"           "rkhs"          kernel Fisher discriminant, LS-SVM
     "squared"           "l1"            sparse KFD (SKFD)
     "absolute"          "l1"            linear sparse KFD (LSKFD)
-    "huber"             "rkhs"          robust KFD
+    "absolute"          "rkhs"          robust KFD
+    "huber"             "rkhs"          robust KFD with Huber's loss
     "hinge"             "rkhs"          support vector machine
     "hinge"             "l1"            linear programming machine
     "squared_hinge"     "rkhs"          L2-SVM

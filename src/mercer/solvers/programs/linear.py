@@ -1,7 +1,7 @@
 r"""Losses with corners and the penalty lasso |v|_1: linear programs by column generation.
 
 The dual program has a variable for every row and a pair of constraints, |Phi_j'beta| <= lasso, for every column,
-of which few are active: Mika (2002), Eq. (3.56) and section 3.5.4. It is solved for some columns, and those whose
+of which few are active: Mika (2002), Eq. (3.56) and section 3.5.6. It is solved for some columns, and those whose
 constraint is violated are added, until none is: the result is that of the whole program. The small programs are
 solved by the interior point method, whose cost grows with the square of the number of columns only, and the last
 one, with the columns that have coefficients, again by the simplex method of HiGHS: a corner of the solutions.
