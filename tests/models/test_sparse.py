@@ -5,6 +5,7 @@ import pytest
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
@@ -45,6 +46,34 @@ def test_left_out_accuracy_is_honest():
     X_new, y_new = make_twonorm(4000, random_state=1)
     model = SparseFisherClassifier(random_state=0).fit(X, y)
     assert model.loo_score_ == pytest.approx(model.score(X_new, y_new), abs=0.02)
+
+
+@pytest.mark.parametrize("penalty", ["diagonal", "orthogonal"])
+@pytest.mark.parametrize("make", [make_twonorm, make_ringnorm])
+def test_the_pseudodiscriminant_and_orthogonal_least_squares_do_as_well_as_all_rows(make, penalty):
+    errors = []
+    for seed in range(3):
+        X, y = make(300, random_state=seed)
+        X_new, y_new = make(3000, random_state=100 + seed)
+        sparse = SparseFisherClassifier(selection="residual", penalty=penalty, random_state=0).fit(X, y)
+        full = KernelFisherClassifier(random_state=0).fit(X, y)
+        errors.append(full.score(X_new, y_new) - sparse.score(X_new, y_new))
+    assert np.mean(errors) < 0.01
+    assert max(errors) < 0.02
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"selection": "residual"}, {"penalty": "diagonal"}, {"prune": True}], ids=str
+)
+def test_centers_chosen_by_labels_do_not_tell_them(options):
+    """Nothing can be known about labels that are noise; no kernel, alpha or number of centers is chosen here."""
+    right = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 5)), rng.integers(0, 2, 200)
+        model = SparseFisherClassifier(RBF(gamma=0.1), alpha=0.1, max_centers=20, stop=None, **options).fit(X, y)
+        right.append(roc_auc_score(y, model.loo_outputs_[:, 0]))
+    assert abs(np.mean(right) - 0.5) < 2.0 * np.std(right, ddof=1) / np.sqrt(10)
 
 
 def test_labels_that_are_noise_are_not_believed():

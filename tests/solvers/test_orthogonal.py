@@ -14,7 +14,6 @@ from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import (
     CandidateColumns,
-    DiagonalFit,
     OrthogonalBasis,
     Points,
     RidgeFit,
@@ -25,7 +24,8 @@ from mercer.solvers.orthogonal import (
     prune,
     solution_at,
 )
-from mercer.solvers.orthogonal.path import fitted_at, follow_orthogonal, left_out, path_of, state_at, states
+from mercer.solvers.orthogonal.folds import folds_of, held_out
+from mercer.solvers.orthogonal.path import along, fitted_at, follow_orthogonal, left_out, path_of, state_at, states
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
 from mercer.solvers.orthogonal.ridges import surprise
 from mercer.solvers.orthogonal.roots import independent
@@ -328,11 +328,12 @@ def test_penalties_of_orthogonal_least_squares_are_the_textbook_s(problem):
     y, n = points.target, observations.weight.sum()
     naive = n * np.sum((P @ y) ** 2) / (np.trace(P) - 60 + n - 1) ** 2
     square, total = (z**2).sum(axis=1), float((y**2).sum())
-    assert orthogonal_gcv(d, square, total, n, 0.7) == pytest.approx(naive)
+    alphas = np.array([0.7])
+    assert orthogonal_gcv(d, square, total, n, alphas) == pytest.approx(naive)
     C = np.eye(60) + A @ A.T / 0.7
     misfit = np.sum(y * np.linalg.solve(C, y))
     expected = (n - 1) * 2 * np.log(misfit) + 2 * np.linalg.slogdet(C)[1]
-    assert negative_evidence(d, square, total, n, 2, 0.7) == pytest.approx(expected)
+    assert negative_evidence(d, square, total, n, 2, alphas) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("estimate", ["gcv", "evidence"])
@@ -343,13 +344,13 @@ def test_the_penalty_is_re_estimated_at_the_least_of_its_criterion(problem, esti
     d, z = np.diagonal(Q.R) ** 2, Q.Q.T @ points.target
     square, total, n = (z**2).sum(axis=1), float((points.target**2).sum()), points.weight.sum()
 
-    def value(alpha):
+    def value(alphas):
         if estimate == "gcv":
-            return orthogonal_gcv(d, square, total, n, alpha)
-        return negative_evidence(d, square, total, n, 2, alpha)
+            return orthogonal_gcv(d, square, total, n, alphas)
+        return negative_evidence(d, square, total, n, 2, alphas)
 
-    best = value(reestimate(d, z, points, estimate, 1.0))
-    assert best <= min(value(alpha) for alpha in np.geomspace(1e-6, 1e3, 400)) * (1.0 + 1e-6)
+    best = value(np.array([reestimate(d, z, points, estimate, 1.0)]))
+    assert best <= value(np.geomspace(1e-6, 1e3, 400)).min() * (1.0 + 1e-6)
 
 
 def test_order_recursive_least_squares_takes_the_largest_residual_of_the_penalized_fit(rng):
@@ -383,21 +384,66 @@ def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constan
         assert_allclose(outputs[0], outputs[1], rtol=1e-8, atol=1e-10)
 
 
-@every_penalty
+@pytest.mark.parametrize("penalty", ["rkhs", "coef", "orthogonal"])
 def test_centers_have_the_left_out_outputs_and_the_gcv_of_every_alpha(problem, penalty):
     candidates, observations = problem
     centers = np.arange(0, 40, 3)
-    if penalty == "diagonal":
-        fits = DiagonalFit(candidates, observations, centers)
-    else:
-        fits = RidgeFit.of(candidates, observations, centers, penalty)
+    fits = RidgeFit.of(candidates, observations, centers, penalty)
+    others = np.flatnonzero(~np.isin(observations.rows.point, centers))
     alphas = np.array([1e-3, 1.0, 50.0])
-    for alpha, found, gcv in zip(alphas, fits.left_out(alphas), fits.gcv(alphas, 1.5)):
+    for alpha, found, gcv in zip(alphas, fits.left_out(alphas, others), fits.gcv(alphas, 1.5)):
         steps = follow(candidates, observations, centers, alpha, penalty)
-        expected = left_out(steps, state_at(steps, len(centers)), observations)
+        expected = left_out(steps, state_at(steps, len(centers)), observations)[others]
         assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
         assert gcv == pytest.approx(path_of(steps, observations, 1.5).gcv[-1], rel=1e-6)
     assert fits.unit > 0.0
+
+
+@pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
+@pytest.mark.parametrize("n_folds", [3, 100])
+def test_held_out_rows_are_predicted_by_refits_with_centers_selected_without_their_fold(problem, penalty, n_folds):
+    candidates, observations = problem
+    rule, point = SelectionRule("residual", penalty=penalty), observations.rows.point
+    folds = folds_of(candidates, observations, n_folds, np.random.default_rng(0))
+    assert_array_equal(np.sort(np.concatenate([fold.rows for fold in folds])), np.arange(65))
+    orders = [fold.order(rule, ALPHA, 6, np.random.default_rng(0)) for fold in folds]
+    fits = [
+        (fold.rows, along(fold.candidates, observations, order, ALPHA, penalty))
+        for fold, order in zip(folds, orders)
+    ]
+    (outputs,) = held_out(fits, [observations], np.array([2, 6, 50]))
+    assert_array_equal(outputs[2], outputs[1])
+    for fold in folds:
+        others = np.setdiff1d(np.arange(60), point[fold.rows])
+        there = CandidateColumns(candidates.kernels, candidates.X[others], np.arange(len(others)))
+        at_others = observations.at_points(others)[0]
+        centers = others[
+            choose_order(there, Points.of(at_others), rule, ALPHA, 6, np.random.default_rng(0)).centers
+        ]
+        for m, found in zip((2, 6), outputs):
+            M = penalty_matrix(candidates, observations, centers[:m], penalty)
+            A = design(candidates, centers[:m], penalty)[point]
+            for i in fold.rows:
+                coef = solved(A, (np.arange(65) != i).astype(float), observations.Y, M)
+                assert_allclose(found[i], A[i] @ coef, rtol=1e-8, atol=1e-9)
+
+
+def test_a_fold_has_as_many_candidates_as_there_are(problem, rng):
+    candidates, observations = problem
+    few = replace(candidates, pool=np.arange(0, 60, 3))
+    for fold in folds_of(few, observations, 3, rng):
+        assert len(fold.candidates) == len(fold.others) == 20
+        assert not np.isin(fold.candidates.pool, observations.rows.point[fold.rows]).any()
+        others, every = np.setdiff1d(np.arange(60), observations.rows.point[fold.rows]), np.arange(20)
+        assert_allclose(fold.others.columns(every), fold.candidates.columns(every)[others], rtol=1e-12)
+
+
+def test_folds_have_the_shares_of_all_classes():
+    y = np.repeat([-1.0, 1.0], [20, 40])
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    folds = folds_of(plain_candidates(X, RBF(gamma=0.5)), unsorted(y), 5, np.random.default_rng(0))
+    assert [(y[fold.rows] < 0).sum() for fold in folds] == [4] * 5
+    assert [(y[fold.rows] > 0).sum() for fold in folds] == [8] * 5
 
 
 def ranked(score, y):

@@ -103,7 +103,8 @@ class SparseModel(Scored, KernelModel):
             stop=cast(Any, self.stop),
             tolerance=self.tol,
             # Squared errors of a regression have long tails, and one standard error is large: a tenth on Boston.
-            standard_errors=1.0 if is_classifier(self) else 0.0,
+            # Where alpha was compared with the best number of centers, that number belongs to it.
+            standard_errors=1.0 if is_classifier(self) and penalty in ("rkhs", "coef") else 0.0,
             max_centers=self.max_centers,
             alpha=alpha,
             chosen_by=chosen_by,
@@ -204,14 +205,13 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         sum_i w_i |Y_i - f(x_i)|² + alpha c'K_SS c
 
     over few rows S, which are added one after another (Mika 2002, section 3.5.2; Andelić 2007, section 3.4). One
-    triangular factor gives the fits for all numbers of centers, and leave-one-out outputs in which a row is held
-    out *together with its center*: the fact that a row was selected reveals its class, and leave-one-out that kept
-    the center would use it. These outputs determine gamma, alpha, the number of centers, threshold and
-    probabilities.
+    triangular factor gives the fits for all numbers of centers. A row is held out, exactly, with centers that were
+    selected *without it and its fold*: a row that took part in the selection has left its class in it. These
+    outputs determine gamma, alpha, the number of centers, threshold and probabilities.
 
-    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers; each of the few
-    kernels between which sparse fits decide costs the same with u <= 6000 and c <= 1500. Predicting costs O(m d)
-    per row.
+    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers, with all rows
+    and without each of five folds (three if u > 2000); each of the few kernels between which sparse fits
+    decide costs the same with three folds, u <= 6000 and c <= 1500. Predicting costs O(m d) per row.
 
     Parameters
     ----------
@@ -226,8 +226,9 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         probability 0.95.
     stop : {"loo", "gcv", "bic", "residual", "improvement"} or None, default="loo"
         How the number of centers is chosen: the smallest number whose criterion (leave-one-out, generalized
-        cross-validation, Bayesian information criterion) is within ``tol`` of the minimum, and for "loo" also the
-        smallest number whose criterion exceeds the minimum by at most the standard error of the paired difference;
+        cross-validation, Bayesian information criterion) is within ``tol`` of the minimum, and for "loo" with the
+        penalties "rkhs" and "coef" also the smallest number whose criterion exceeds the minimum by at most the
+        standard error of the paired difference;
         the first without a residual above ``tol``; the first at which the mean relative decrease of the objective
         over five steps is below ``tol``. None: the whole path.
     tol : float, default=0.01
@@ -268,8 +269,8 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     support_ : ndarray of shape (m,)
         Which training row each center is.
     path_ : SparsePath
-        Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers;
-        one for each class if ``shared`` is False.
+        Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers,
+        the center of the row removed as well; one for each class if ``shared`` is False.
     trials_ : tuple of TuningPath
         Kernels and alphas that were compared.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
@@ -277,7 +278,8 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
         Kernels of ``widths``, and the kernel of each center.
     loo_decision_, loo_proba_, loo_outputs_, loo_best_score_
-        Leave-one-out results, with the center of the row removed as well, as in :class:`KernelFisherClassifier`.
+        Leave-one-out results with centers selected without the fold of the row, as in
+        :class:`KernelFisherClassifier`.
     loo_score_ : float
         The accuracy to expect; up to 10,000 rows by choosing everything anew, as in
         :class:`KernelFisherClassifier`.
@@ -387,9 +389,9 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, degrees_of_freedom_, report_
         As in :class:`SparseFisherClassifier`.
     noise_std_, left_out_
-        As in :class:`KernelRidgeRegressor`; in ``left_out_`` a row is held out with its center.
+        As in :class:`KernelRidgeRegressor`; in ``left_out_`` centers were selected without the fold of the row.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
-        Prediction for every training row by the model fitted without it and without its center.
+        Prediction for every training row by the model fitted without it, with centers selected without its fold.
     loo_best_score_ : float
         Its R²: too high, since kernel, alpha and centers are the best of many.
     loo_score_ : float

@@ -1,5 +1,6 @@
 """A sparse fit: choice of kernel, alpha, centers and their number; then the coefficients."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,20 +8,11 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
-from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
-from mercer.solvers.orthogonal.path import (
-    SparsePath,
-    SparseSolution,
-    Steps,
-    follow,
-    follow_orthogonal,
-    left_out,
-    path_of,
-    solution_at,
-    state_at,
-)
+from mercer.solvers.orthogonal.folds import FEW, FOLDS, MANY_POINTS, Fold, folds_of, held_out
+from mercer.solvers.orthogonal.orders import Sums, choose_order
+from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, Steps, along, follow, path_of, solution_at
 from mercer.solvers.orthogonal.prune import prune
-from mercer.solvers.orthogonal.stop import Judgement, judged
+from mercer.solvers.orthogonal.stop import checkpoints, judged
 from mercer.tuning.path import TuningPath
 from mercer.tuning.sparse_kernels import KernelTrial, compare_kernels, favorite
 from mercer.tuning.sparse_problem import COMPARED, SparseProblem
@@ -82,7 +74,7 @@ def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
     chosen, paths = compare_kernels(kernel, problem, rng)
     candidates = _candidates(settings.widen(chosen), problem, rng)
     sums = _sums(candidates, problem)
-    alpha, paths = _alpha(candidates, sums, paths, problem, rng)
+    alpha, paths = _alpha(candidates, paths, problem, rng)
     every = list(range(problem.observations.Y.shape[1]))
     groups = [every] if settings.shared else [[target] for target in every]
     parts = tuple(_part(candidates, targets, alpha, sums, problem.for_targets(targets), rng) for targets in groups)
@@ -107,7 +99,6 @@ def _sums(candidates: CandidateColumns, problem: SparseProblem) -> Sums | None:
 
 def _alpha(
     candidates: CandidateColumns,
-    sums: Sums | None,
     paths: tuple[TuningPath, ...],
     problem: SparseProblem,
     rng: np.random.Generator,
@@ -118,7 +109,7 @@ def _alpha(
         return settings.alpha, paths
     # With all points as candidates, kernels were compared for every alpha by the same fits.
     if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:
-        paths = *paths, KernelTrial.drawn(problem, rng)(candidates, sums)
+        paths = *paths, KernelTrial.drawn(problem, rng)(candidates)
     return favorite(paths[-1], problem.observations.n_counted)[1], paths
 
 
@@ -135,61 +126,88 @@ def _part(
     rule, most = settings.rule, settings.longest(problem.n_points)
     known = None if sums is None else sums.targets(targets)
     order = choose_order(candidates, Points.of(observations), rule, alpha, most, rng, known)
-    if len(order.centers) == 0:
-        # No column differs from a constant: one center, which gets the coefficient zero.
-        order, rule = Order(np.zeros(1, dtype=np.intp)), replace(rule, penalty="coef")
-    steps = _along(candidates, observations, order, alpha, rule.penalty)
+    steps = along(candidates, observations, order, alpha, rule.penalty)
+    folds = folds_of(candidates, observations, FOLDS if problem.n_points <= MANY_POINTS else FEW, rng)
+    seed = int(rng.integers(2**31))
+
+    def without(fold: Fold) -> Steps:
+        order = fold.order(rule, alpha, settings.longest(fold.n_others), np.random.default_rng(seed))
+        return along(fold.candidates, observations, order, alpha, rule.penalty)
+
+    selection = _Selection(candidates, steps, rule.penalty if len(order.centers) else "coef", folds, without)
     path = path_of(steps, observations, rule.cost)
-    m = settings.kept(path, _judgement(steps, problem))
-    kept = float(steps.alpha[m - 1])
-    steps = follow(candidates, observations, steps.order[:m], kept, rule.penalty)
+    selection, loo = _shortened(selection, path, problem)
     if settings.prune:
-        steps = _pruned(candidates, steps, kept, rule.penalty, problem)
-    return _solved(steps, targets, path, problem)
+        selection = selection.backwards(observations)
+        selection, loo = _shortened(selection, path_of(selection.steps, observations, rule.cost), problem)
+    return _solved(selection.steps, targets, path, loo, problem)
 
 
-def _solved(steps: Steps, targets: list[int], path: SparsePath, problem: SparseProblem) -> SparsePart:
-    """The fit with all centers of the steps, and its leave-one-out outputs."""
-    observations, m = problem.observations, len(steps.order)
-    state, doubted = state_at(steps, m), observations.doubted
-    loo = left_out(steps, state, observations)
+@dataclass(frozen=True)
+class _Selection:
+    """Fits along the centers that were selected, and along those selected without each fold."""
+
+    candidates: CandidateColumns
+    steps: Steps
+    penalty: SparsePenalty
+    folds: list[Fold]
+    without: Callable[[Fold], Steps]
+
+    def first(self, m: int, observations: Observations) -> "_Selection":
+        """Fits with the alpha of the first m centers, along these."""
+
+        def cut(candidates: CandidateColumns, steps: Steps) -> Steps:
+            p = min(m, len(steps.order))
+            return follow(candidates, observations, steps.order[:p], float(steps.alpha[p - 1]), self.penalty)
+
+        return replace(
+            self,
+            steps=cut(self.candidates, self.steps),
+            without=lambda fold: cut(fold.candidates, self.without(fold)),
+        )
+
+    def backwards(self, observations: Observations) -> "_Selection":
+        """Fits along backward elimination: the center that matters most is the first."""
+
+        def back(candidates: CandidateColumns, steps: Steps) -> Steps:
+            order, alpha = prune(steps, len(steps.order)), float(steps.alpha[-1])
+            return follow(candidates, observations, order, alpha, self.penalty)
+
+        return replace(
+            self,
+            steps=back(self.candidates, self.steps),
+            without=lambda fold: back(fold.candidates, self.without(fold)),
+        )
+
+
+def _shortened(selection: _Selection, path: SparsePath, problem: SparseProblem) -> tuple[_Selection, list[Array]]:
+    """As many centers as the settings keep, and held-out outputs (n, q) for each reading of the weights."""
+    settings, observations, criterion = problem.settings, problem.observations, problem.judge
+    readings = [observations, *([] if observations.doubted is None else [observations.doubted])]
+    by_rows = settings.stop == "loo"
+    numbers = checkpoints(len(path)) if by_rows else np.array([settings.kept(path, None)])
+    along_folds = ((fold.rows, selection.without(fold)) for fold in selection.folds)
+    outputs = held_out(along_folds, readings, numbers)
+    m = int(numbers[0])
+    if by_rows:
+        judgement = judged(numbers, outputs[0], observations, criterion.losses, criterion.share)
+        m = settings.kept(path, judgement)
+    place = int(np.flatnonzero(numbers == m)[0])
+    return selection.first(m, observations), [found[place] for found in outputs]
+
+
+def _solved(
+    steps: Steps, targets: list[int], path: SparsePath, loo: list[Array], problem: SparseProblem
+) -> SparsePart:
+    """The fit with all centers of the steps, and its held-out outputs."""
+    m = len(steps.order)
     return SparsePart(
         targets=targets,
         path=path,
         steps=steps,
         m=m,
-        solution=solution_at(steps, observations, m),
-        loo=loo,
-        score=float(problem.judge(loo[None])[0]),
-        otherwise=None if doubted is None else left_out(steps, state, doubted),
+        solution=solution_at(steps, problem.observations, m),
+        loo=loo[0],
+        score=float(problem.judge(loo[0][None])[0]),
+        otherwise=loo[1] if len(loo) > 1 else None,
     )
-
-
-def _judgement(steps: Steps, problem: SparseProblem) -> Judgement:
-    """The criterion along the steps."""
-    criterion = problem.judge
-    return judged(steps, problem.observations, criterion.losses, criterion.share)
-
-
-def _along(
-    candidates: CandidateColumns,
-    observations: Observations,
-    order: Order,
-    alpha: float | None,
-    penalty: SparsePenalty,
-) -> Steps:
-    """The fits along an order, with one alpha or with that of each step."""
-    if order.alpha is not None and alpha is None:
-        return follow_orthogonal(candidates, observations, order.centers, order.alpha)
-    return follow(candidates, observations, order.centers, 1.0 if alpha is None else alpha, penalty)
-
-
-def _pruned(
-    candidates: CandidateColumns, steps: Steps, alpha: float, penalty: SparsePenalty, problem: SparseProblem
-) -> Steps:
-    """Fits along backward elimination, with as many centers as the same rule keeps."""
-    settings, observations = problem.settings, problem.observations
-    back = follow(candidates, observations, prune(steps, len(steps.order)), alpha, penalty)
-    path = path_of(back, observations, settings.rule.cost)
-    m = settings.kept(path, _judgement(back, problem))
-    return follow(candidates, observations, back.order[:m], alpha, penalty)

@@ -1,8 +1,9 @@
-"""Kernel and alpha of a sparse fit by leave-one-out of the sparse fit itself, at the end of its path.
+"""Kernel and alpha of a sparse fit, by held-out rows of the sparse fit itself.
 
-Rows are held out with their center. At the end of a long path every row is a center, or is represented by others,
-and the selection of centers reveals least about targets: there the criterion is compared. Which kernels deserve
-that is known from fits with few random centers, which cost less.
+The centers for a row are selected without its fold. With the penalties "rkhs" and "coef" alphas are compared at
+the end of a long path, where the selection matters least: one serves all alphas. With "diagonal" and "orthogonal"
+the number of centers regularizes as well: every alpha selects its own centers, and is compared at its best number
+of them. Which kernels deserve that is known from fits with few random centers, which cost less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,12 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
-from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
-from mercer.solvers.orthogonal.orders import Order, Sums, choose_order
-from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit, surprise
+from mercer.solvers.orthogonal.candidates import CandidateColumns
+from mercer.solvers.orthogonal.folds import FEW, Fold, folds_of, held_out
+from mercer.solvers.orthogonal.orders import Order
+from mercer.solvers.orthogonal.path import along, path_of
+from mercer.solvers.orthogonal.ridges import RidgeFit, surprise
+from mercer.solvers.orthogonal.stop import checkpoints, judged
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.compare import compare
 from mercer.tuning.memory import AS_GOOD, MOST_AT_ONCE, judged_at_once, least_comparison, sparse_trial_bytes
@@ -26,7 +30,7 @@ from mercer.types import Array, Indices
 
 # Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
 SHARES = ALPHAS[::2]
-DIAGONALS = 10.0 ** np.linspace(-4.0, 1.5, 12)
+DIAGONALS = 10.0 ** np.linspace(-3.0, 1.5, 7)
 # Kernels between which sparse fits decide, besides the neighbors of the best of them.
 FINALISTS = 3
 
@@ -49,12 +53,44 @@ class KernelPath:
 
 
 @dataclass(frozen=True)
+class NumberedFit:
+    """One alpha with the best number of centers: criteria, and the largest number."""
+
+    alpha: float
+    score: float
+    gcv: float
+    n_centers: int
+
+
+@dataclass(frozen=True)
+class FoldedRidges:
+    """Rows of each fold, and fits for every alpha with the centers that were selected without it."""
+
+    fits: list[tuple[Indices, RidgeFit]]
+
+    @property
+    def unit(self) -> float:
+        """The natural unit of alpha."""
+        return float(np.mean([fit.unit for _, fit in self.fits]))
+
+    def left_out(self, alphas: Array) -> Array:
+        """Outputs (a, n, q) of every row for the models without it."""
+        outputs = np.empty((len(alphas), *self.fits[0][1].observations.Y.shape))
+        for rows, fit in self.fits:
+            outputs[:, rows] = fit.left_out(alphas, rows)
+        return outputs
+
+    def gcv(self, alphas: Array, cost: float) -> Array:
+        """Generalized cross-validation (a,), the mean over the folds."""
+        return np.asarray(np.mean([fit.gcv(alphas, cost) for _, fit in self.fits], axis=0))
+
+
+@dataclass(frozen=True)
 class KernelTrial:
-    """The setting in which kernels are tried: a problem, candidate points (c,), the largest number of centers."""
+    """The setting in which kernels are tried: a problem, and candidate points (c,)."""
 
     problem: SparseProblem
     pool: Indices
-    most: int
     seed: int
 
     @classmethod
@@ -67,7 +103,6 @@ class KernelTrial:
         return cls(
             problem=problem,
             pool=np.arange(u) if c == u else np.sort(rng.choice(u, c, replace=False)),
-            most=problem.settings.longest(c),
             seed=int(rng.integers(2**31)),
         )
 
@@ -81,61 +116,107 @@ class KernelTrial:
             most=most,
         )
 
-    def __call__(self, candidates: CandidateColumns, sums: Sums | None = None) -> TuningPath:
-        """The criterion of the longest path for every alpha; O(u c² + c m² + u m²) for c candidates, m centers."""
-        problem, settings = self.problem, self.problem.settings
-        rng, points = np.random.default_rng(self.seed), Points.of(problem.observations)
-        order = choose_order(candidates, points, settings.rule, settings.alpha, self.most, rng, sums)
-        if len(order.centers) == 0:
+    def __call__(self, candidates: CandidateColumns) -> TuningPath:
+        """The criterion for every alpha; O(u c² + c m² + u m²) for c candidates and m centers, in each fold."""
+        problem = self.problem
+        folds = folds_of(candidates, problem.observations, FEW, np.random.default_rng(self.seed))
+        if problem.settings.rule.penalty in ("diagonal", "orthogonal"):
+            path = self._with_best_number(candidates, folds)
+        else:
+            path = self._at_the_end(candidates, folds)
+        if path is None:
             return self._without_columns(candidates.kernels[0])
-        fits = self._fits(candidates, order.centers)
-        alphas = self._alphas(fits, order)
-        path = alpha_path(
+        # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
+        path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
+        if problem.chosen_by == "evidence":
+            return replace(path, surprise=surprise(candidates, problem.observations, path.alphas[0])[None])
+        return path
+
+    def _order(self, fold: Fold, alpha: float | None) -> Order:
+        """Centers selected without a fold, as many as the longest path has."""
+        settings, most = self.problem.settings, len(fold.candidates.pool)
+        return fold.order(settings.rule, alpha, settings.longest(most), np.random.default_rng(self.seed))
+
+    def _at_the_end(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
+        """Every alpha at the end of the longest path, which was selected with a small alpha."""
+        problem, settings = self.problem, self.problem.settings
+        orders = [self._order(fold, settings.alpha).centers for fold in folds]
+        if not all(map(len, orders)):
+            return None
+        fits = FoldedRidges(
+            [
+                (fold.rows, RidgeFit.of(fold.candidates, problem.observations, order, settings.rule.penalty))
+                for fold, order in zip(folds, orders)
+            ]
+        )
+        alphas = alphas_to_try(settings.alpha, fits.unit, SHARES)
+        if problem.chosen_by == "gcv" and len(alphas) > 1:
+            alphas = alphas[[int(np.argmin(fits.gcv(alphas, settings.rule.cost)))]]
+        return alpha_path(
             candidates.kernels[0],
             fits,
             alphas,
             problem.judge,
             at_once=judged_at_once(len(alphas), *problem.observations.Y.shape),
             n_points=problem.n_points,
-            n_centers=len(order.centers),
+            n_centers=max(map(len, orders)),
         )
-        # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
-        path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
-        if problem.chosen_by == "evidence":
-            return replace(path, surprise=surprise(candidates, problem.observations, alphas)[None])
-        return self._by_gcv(path, fits) if problem.chosen_by == "gcv" and len(alphas) > 1 else path
 
-    @property
-    def _shares(self) -> Array:
-        return DIAGONALS if self.problem.settings.rule.penalty == "diagonal" else SHARES
+    def _with_best_number(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
+        """Every alpha with its own selection and the best number of centers, which regularizes as well."""
+        problem, settings = self.problem, self.problem.settings
+        unit = float(np.abs(candidates.own(np.arange(len(candidates)))).mean())
+        reestimated = settings.rule.penalty == "orthogonal"
+        alphas = [None] if reestimated else alphas_to_try(settings.alpha, unit, DIAGONALS).tolist()
+        found = [self._numbered(folds, alpha) for alpha in alphas]
+        tried = [each for each in found if each is not None]
+        if len(tried) < len(alphas):
+            return None
+        if problem.chosen_by == "gcv":
+            tried = [min(tried, key=lambda each: each.gcv)]
+        return TuningPath(
+            [candidates.kernels[0]],
+            np.array([[each.alpha for each in tried]]),
+            np.array([[each.score for each in tried]]),
+            problem.n_points,
+            max(each.n_centers for each in tried),
+        )
 
-    def _fits(self, candidates: CandidateColumns, order: Indices) -> RidgeFit | DiagonalFit:
-        penalty = self.problem.settings.rule.penalty
-        if penalty == "diagonal":
-            return DiagonalFit(candidates, self.problem.observations, order)
-        return RidgeFit.of(candidates, self.problem.observations, order, penalty)
-
-    def _alphas(self, fits: RidgeFit | DiagonalFit, order: Order) -> Array:
-        """Alphas (a,) to compare: the given one, the last re-estimated one, or a grid."""
-        alpha = self.problem.settings.alpha
-        if alpha is None and order.alpha is not None:
-            return order.alpha[-1:]
-        return alphas_to_try(alpha, fits.unit, self._shares)
-
-    def _by_gcv(self, path: TuningPath, fits: RidgeFit | DiagonalFit) -> TuningPath:
-        """With generalized cross-validation, only its best alpha is compared with other kernels."""
-        best = [int(np.argmin(fits.gcv(path.alphas[0], self.problem.settings.rule.cost)))]
-        return replace(path, alphas=path.alphas[:, best], scores=path.scores[:, best])
+    def _numbered(self, folds: list[Fold], alpha: float | None) -> "NumberedFit | None":
+        """The fit with one alpha, or with the one that is re-estimated at every step; None without columns."""
+        problem, rule = self.problem, self.problem.settings.rule
+        observations, criterion = problem.observations, problem.judge
+        orders = [self._order(fold, alpha) for fold in folds]
+        if not all(len(order.centers) for order in orders):
+            return None
+        fits = [
+            (fold.rows, along(fold.candidates, observations, order, alpha, rule.penalty))
+            for fold, order in zip(folds, orders)
+        ]
+        numbers = checkpoints(max(len(steps.order) for _, steps in fits))
+        (outputs,) = held_out(fits, [observations], numbers)
+        scores = judged(numbers, outputs, observations, criterion.losses, criterion.share).scores
+        gcv = np.inf
+        if problem.chosen_by == "gcv":
+            gcv = float(np.mean([path_of(steps, observations, rule.cost).gcv.min() for _, steps in fits]))
+        last = float(np.mean([steps.alpha[-1] for _, steps in fits]))
+        return NumberedFit(last if alpha is None else alpha, _least(scores), gcv, int(numbers[-1]))
 
     def _without_columns(self, kernel: Kernel) -> TuningPath:
         """No column differs from a constant: the worst of all choices."""
         settings, chosen_by = self.problem.settings, self.problem.chosen_by
         one = settings.alpha is not None or settings.rule.penalty == "orthogonal" or chosen_by == "gcv"
-        alphas = np.ones((1, 1 if one else len(self._shares)))
+        shares = DIAGONALS if settings.rule.penalty == "diagonal" else SHARES
+        alphas = np.ones((1, 1 if one else len(shares)))
         worst = np.full(alphas.shape, np.inf)
         return TuningPath(
             [kernel], alphas, worst, self.problem.n_points, 0, worst if chosen_by == "evidence" else None
         )
+
+
+def _least(scores: Array) -> float:
+    """The smallest number, NaN if there is none."""
+    return float(np.min(scores[np.isfinite(scores)], initial=np.inf)) if np.isfinite(scores).any() else np.nan
 
 
 def compare_kernels(

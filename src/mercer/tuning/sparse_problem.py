@@ -62,8 +62,8 @@ class SparseSettings:
         longest = self.longest(u)
         return min(u, max(POOL, 2 * longest) if n_kernels == 1 else max(POOL // n_kernels, longest))
 
-    def kept(self, path: SparsePath, judgement: Judgement) -> int:
-        """How many centers of the path are kept."""
+    def kept(self, path: SparsePath, judgement: Judgement | None) -> int:
+        """How many centers of the path are kept; held-out rows are judged for stop="loo" only."""
         return number_of_centers(path, self.stop, self.tolerance, judgement, self.standard_errors)
 
     def longest(self, u: int) -> int:

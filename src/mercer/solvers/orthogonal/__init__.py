@@ -5,13 +5,12 @@ from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, Spars
 from mercer.solvers.orthogonal.orders import Selection, SelectionRule, choose_order
 from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, follow, solution_at
 from mercer.solvers.orthogonal.prune import prune
-from mercer.solvers.orthogonal.ridges import DiagonalFit, RidgeFit
+from mercer.solvers.orthogonal.ridges import RidgeFit
 from mercer.solvers.orthogonal.stop import STOPS, number_of_centers
 
 __all__ = [
     "STOPS",
     "CandidateColumns",
-    "DiagonalFit",
     "OrthogonalBasis",
     "Points",
     "RidgeFit",

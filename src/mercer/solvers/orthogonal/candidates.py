@@ -66,13 +66,14 @@ class CandidateColumns:
     """Columns k_g(., x_p) for the points p of a pool and one or more kernels g.
 
     Number g b + i means kernel g at the point pool[i], of b points in the pool. ``diagonal`` is added to each
-    column at its own row.
+    column at its own row. ``values`` (u, c) are all columns without it, if they are kept.
     """
 
     kernels: tuple[Kernel, ...]
     X: Any
     pool: Indices
     diagonal: float = 0.0
+    values: Array | None = None
 
     def __len__(self) -> int:
         return len(self.kernels) * len(self.pool)
@@ -80,6 +81,15 @@ class CandidateColumns:
     def shifted(self, diagonal: float) -> "CandidateColumns":
         """With another diagonal."""
         return replace(self, diagonal=diagonal)
+
+    @property
+    def n_values(self) -> int:
+        """Kernel values in all columns."""
+        return n_rows(self.X) * len(self)
+
+    def kept(self) -> "CandidateColumns":
+        """With all columns in memory."""
+        return replace(self, values=self.shifted(0.0).columns(np.arange(len(self))))
 
     def point(self, j: Indices) -> Indices:
         """The point of each candidate."""
@@ -110,15 +120,20 @@ class CandidateColumns:
     def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
         """k(x_i, z_j) (u, b), or some of its rows, with the diagonal added."""
         j, p = np.asarray(j), self.point(j)
-        X = take(self.X, rows)
-        K = np.empty((n_rows(X), len(j)), order="F")
-        for g in np.unique(self.kernel_number(j)):
-            some = np.flatnonzero(self.kernel_number(j) == g)
-            K[:, some] = cross(self.kernels[g], X, self.kernels[g].centers(self.X, p[some]))
+        K = self._plain(j, rows) if self.values is None else self.values[rows][:, j]
         if self.diagonal:
             own = p - (rows.start or 0)
             inside = np.flatnonzero((own >= 0) & (own < len(K)))
             K[own[inside], inside] += self.diagonal
+        return K
+
+    def _plain(self, j: Indices, rows: slice) -> Array:
+        """Columns without the diagonal."""
+        X, p = take(self.X, rows), self.point(j)
+        K = np.empty((n_rows(X), len(j)), order="F")
+        for g in np.unique(self.kernel_number(j)):
+            some = np.flatnonzero(self.kernel_number(j) == g)
+            K[:, some] = cross(self.kernels[g], X, self.kernels[g].centers(self.X, p[some]))
         return K
 
     def among(self, i: Indices, j: Indices) -> Array:

@@ -21,6 +21,12 @@ Selection = Literal["gain", "residual"]
 
 # The alpha of the selection if none is given, in units of tr G / tr K.
 ALPHA_OF_SELECTION = 1e-3
+# Degrees of freedom of a center where alpha is re-estimated by generalized cross-validation: targets selected it.
+# Friedman (1991), "Multivariate adaptive regression splines", section 3.6.
+COST_OF_SELECTED = 3.0
+# Kernel values that are computed at once where columns are asked for one by one: short ones take hardly more time
+# than the calls.
+KEPT = 2**22
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,12 @@ def choose_order(
     used; with "residual", that is Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
+    by_column = choice.selection == "residual" or choice.n_candidates is not None
+    if by_column and candidates.n_values <= KEPT:
+        candidates = candidates.kept()
     if choice.penalty == "orthogonal":
         return orthogonal_order(candidates, points, choice, most, rng)
-    if choice.selection == "gain" and choice.n_candidates is None:
+    if not by_column:
         pivots = gain_pivots(candidates, points, choice.penalty, alpha, sums)
     else:
         pick = _largest_residual if choice.selection == "residual" else _largest_gain(choice.n_candidates, rng)
@@ -132,7 +141,9 @@ Pick = Callable[["Growth", Array, NDArray[np.bool_]], int]
 
 @dataclass(frozen=True)
 class Growth:
-    """The selection so far: the basis of augmented columns (u + r, p) and the root of the penalty."""
+    """The selection so far: the basis of augmented columns (u + room, p) and the root of the penalty, if there is
+    one: otherwise no room.
+    """
 
     candidates: CandidateColumns
     points: Points
@@ -145,12 +156,14 @@ class Growth:
         """Columns (u + room, b) of candidates, and their plain lengths (b,), 0 if P would be singular."""
         K = self.candidates.columns(j)
         above, own = self.root.columns(j)
+        square = np.einsum("ub,ub,u->b", K, K, self.points.weight)
+        if not self.room:
+            return self.points.weighted(K), np.sqrt(square)
         u, m = len(K), len(above)
         A = np.zeros((u + self.room, len(own)))
         A[:u] = self.points.weighted(K)
         A[u : u + m] = np.sqrt(self.alpha) * above
         A[u + m] = np.sqrt(self.alpha) * own
-        square = np.einsum("ub,ub,u->b", K, K, self.points.weight)
         square += self.alpha * (np.einsum("mb,mb->b", above, above) + own**2)
         return A, np.sqrt(np.where(self.root.is_new(own), square, 0.0))
 
@@ -159,9 +172,9 @@ def greedy_pivots(
     candidates: CandidateColumns, points: Points, penalty: SparsePenalty, alpha: float, pick: Pick, most: int
 ) -> Iterator[int]:
     """At most this many candidates in the order of a rule, while one is new, on a basis orthogonalized twice."""
-    if penalty == "diagonal":
-        candidates, alpha = candidates.shifted(alpha), 0.0
     u, room = len(points.Y), most + 1
+    if penalty == "diagonal":
+        candidates, alpha, room = candidates.shifted(alpha), 0.0, 0
     basis = OrthogonalBasis(u + room, candidates.tolerance)
     growth = Growth(candidates, points, alpha, basis, GrowingRoot(candidates, penalty), room)
     left = np.vstack([points.target, np.zeros((room, points.Y.shape[1]))])
@@ -236,7 +249,8 @@ def orthogonal_order(
                 some = rng.choice(free, min(choice.n_candidates or len(free), len(free)), replace=False)
             else:
                 some = _at_largest_residual(candidates, points, _shrunk_residual(points, basis, alpha), open_)
-            j = int(some[_orthogonal_gains(candidates, points, basis, some, left, alpha).argmax()])
+            gains = some if len(some) == 1 else _orthogonal_gains(candidates, points, basis, some, left, alpha)
+            j = int(some[gains.argmax()])
         open_[candidates.beside(j)] = False
         K = candidates.columns(np.array([j]))
         if not basis.append(points.weighted(K)[:, 0], length=float(np.linalg.norm(K[:, 0] * points.root))):
@@ -246,7 +260,7 @@ def orthogonal_order(
         if pool is not None:
             pool.reduce(q)
         alpha = reestimate(
-            basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, choice.cost
+            basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, COST_OF_SELECTED
         )
         centers.append(j)
         alphas.append(alpha)

@@ -25,6 +25,7 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import orthogonalized, solve_triangular
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
+from mercer.solvers.orthogonal.orders import Order
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
@@ -142,6 +143,24 @@ def follow_orthogonal(
     return Steps(order, candidates.point(order), mean, alphas, N, V, N.T @ points.target, root**2)
 
 
+def along(
+    candidates: CandidateColumns,
+    observations: Observations,
+    order: Order,
+    alpha: float | None,
+    penalty: SparsePenalty,
+) -> Steps:
+    """The fits along an order, with one alpha or with that of each step.
+
+    Where no column differs from a constant there is one center, which gets the coefficient zero.
+    """
+    if not len(order.centers):
+        return follow(candidates, observations, np.zeros(1), 1.0, "coef")
+    if order.alpha is not None and alpha is None:
+        return follow_orthogonal(candidates, observations, order.centers, order.alpha)
+    return follow(candidates, observations, order.centers, 1.0 if alpha is None else alpha, penalty)
+
+
 def states(steps: Steps) -> Iterator[State]:
     """The fit with 1 … p centers; arrays are overwritten by the next step."""
     if steps.d is not None:
@@ -172,15 +191,27 @@ def state_at(steps: Steps, m: int) -> State:
 
 def left_out(steps: Steps, state: State, observations: Observations) -> Array:
     """f (n, q) of every row for the model without it, and without its center unless other rows equal it."""
-    points, at_row = Points.of(observations), observations.rows.point
     center = _leaving_centers(steps.point[: state.m], observations)
     F, leverage, j = state.F.copy(), state.leverage.copy(), steps.point[: state.m][center]
     F[j] -= (state.u[center] / state.t[center])[:, None] * state.c[center]
     leverage[j] -= state.u[center] ** 2 / state.t[center]
-    outputs = points.mean + F / points.root[:, None]
-    leaving = observations.unit * (1.0 / points.weight.sum() + leverage / points.weight)[at_row]
+    every = np.arange(len(observations.Y))
+    return _without_rows(F[observations.rows.point], leverage[observations.rows.point], observations, every)
+
+
+def left_out_rows(steps: Steps, m: int, observations: Observations, rows: Indices) -> Array:
+    """The same (r, q) with m centers, none of them at the points of these rows (r,): O(r m)."""
+    scale, N = steps.scale(m), steps.N[observations.rows.point[rows], :m]
+    return _without_rows(N @ (scale[:, None] * steps.zeta[:m]), N**2 @ scale, observations, rows)
+
+
+def _without_rows(F: Array, leverage: Array, observations: Observations, rows: Indices) -> Array:
+    """Outputs (r, q) of rows for the fit without them, from weighted ones and leverages (r,) at their points."""
+    points, at_row = Points.of(observations), observations.rows.point[rows]
+    outputs = points.mean + F / points.root[at_row, None]
+    leaving = observations.unit[rows] * (1.0 / points.weight.sum() + leverage / points.weight[at_row])
     stays = np.maximum(1.0 - leaving, LEAST_LEFT)
-    loo: Array = observations.Y - (observations.Y - outputs[at_row]) / stays[:, None]
+    loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / stays[:, None]
     return loo
 
 

@@ -1,7 +1,7 @@
 r"""All alphas for given centers, and the evidence of all points.
 
 With B = A P^-1 and B'B = W diag(l) W', N = B W and V = P^-1 W, each product is divided by l_k + alpha: one
-eigendecomposition for every alpha. The penalty "diagonal" changes the columns and needs a factorization for each.
+eigendecomposition for every alpha.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ import numpy as np
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
-from mercer.solvers.orthogonal.path import State, Steps, fitted_at, follow, gcv, left_out, state_at
+from mercer.solvers.orthogonal.path import Steps, fitted_at, gcv, left_out_rows, state_at
 from mercer.solvers.orthogonal.reestimate import negative_evidence
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
@@ -47,55 +47,25 @@ class RidgeFit:
         """The natural unit of alpha: the trace of B'B."""
         return float(np.asarray(self.steps.d).sum())
 
-    def left_out(self, alphas: Array) -> Array:
-        """Rows are held out with their centers; O(u m) for each alpha."""
-        return np.array([left_out(self.steps, self._state(float(alpha)), self.observations) for alpha in alphas])
+    def left_out(self, alphas: Array, rows: Indices) -> Array:
+        """Leave-one-out outputs (a, r, q) of rows (r,) whose points are not centers; O(r m) for each alpha."""
+        m = len(self.steps.order)
+        return np.array([left_out_rows(self._at(float(alpha)), m, self.observations, rows) for alpha in alphas])
 
     def gcv(self, alphas: Array, cost: float) -> Array:
         """Generalized cross-validation (a,) over the rows."""
         observations, table = self.observations, []
         for alpha in alphas:
-            state = self._state(float(alpha))
-            residual = observations.Y - fitted_at(self.steps, state, observations)
+            steps = self._at(float(alpha))
+            state = state_at(steps, len(steps.order))
+            residual = observations.Y - fitted_at(steps, state, observations)
             table.append((observations.weight @ (residual**2).sum(axis=1), state.leverage.sum()))
         rss, trace = np.array(table).T
         return gcv(rss, 1.0 + cost * trace, observations.n_counted)
 
-    def _state(self, alpha: float) -> State:
-        """The fit at one alpha; O(u m)."""
-        m = len(self.steps.order)
-        return state_at(replace(self.steps, alpha=np.full(m, alpha)), m)
-
-
-@dataclass(frozen=True)
-class DiagonalFit:
-    """Fits for alphas on the diagonal of the centers ``order``: one factorization, O(u m²), for each."""
-
-    candidates: CandidateColumns
-    observations: Observations
-    order: Indices
-
-    @property
-    def unit(self) -> float:
-        """The mean of k(z, z)."""
-        return float(np.abs(self.candidates.own(self.order)).mean())
-
-    def left_out(self, alphas: Array) -> Array:
-        return np.array([left_out(*self._at(float(alpha)), self.observations) for alpha in alphas])
-
-    def gcv(self, alphas: Array, cost: float) -> Array:
-        """Generalized cross-validation (a,) over the points."""
-        target, scores = Points.of(self.observations).target, []
-        for alpha in alphas:
-            _, state = self._at(float(alpha))
-            rss, df = ((target - state.F) ** 2).sum(), 1.0 + cost * state.leverage.sum(keepdims=True)
-            scores.append(gcv(np.array([rss]), df, self.observations.n_counted)[0])
-        return np.array(scores)
-
-    def _at(self, alpha: float) -> tuple[Steps, State]:
-        """The fit at one alpha with all centers."""
-        steps = follow(self.candidates, self.observations, self.order, alpha, "diagonal")
-        return steps, state_at(steps, len(steps.order))
+    def _at(self, alpha: float) -> Steps:
+        """The steps with one alpha."""
+        return replace(self.steps, alpha=np.full(len(self.steps.order), alpha))
 
 
 def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
@@ -110,8 +80,4 @@ def surprise(candidates: CandidateColumns, observations: Observations, alphas: A
     d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
     n = observations.n_counted
     total = observations.weight @ (observations.Y - points.mean) ** 2
-    table = [
-        [negative_evidence(d, z, float(all_), n, 1, float(alpha)) for z, all_ in zip(square.T, total)]
-        for alpha in alphas
-    ]
-    return np.asarray(np.sum(table, axis=1))
+    return np.sum([negative_evidence(d, z, float(all_), n, 1, alphas) for z, all_ in zip(square.T, total)], axis=0)

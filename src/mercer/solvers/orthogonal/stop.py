@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.solvers.orthogonal.path import SparsePath, Steps, left_out, states
+from mercer.gram.blocks import cuts
+from mercer.solvers.orthogonal.path import SparsePath
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
@@ -34,27 +34,27 @@ class Judgement:
 
 def checkpoints(p: int) -> Indices:
     """At most this many numbers between 1 and p, both included."""
-    return np.unique(np.round(np.geomspace(1, p, min(CHECKPOINTS, p))).astype(np.intp))
-
-
-def judged(
-    steps: Steps, observations: Observations, losses_of: Callable[[Array], Array], share: Array
-) -> Judgement:
-    """The criterion of leave-one-out outputs at some numbers of centers.
-
-    ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
-    """
-    if not len(steps.order):
+    if p == 0:
         raise NumericalError(
             "no row can become a center, since the kernel matrix has no positive pivot; use a kernel that is "
             "positive semidefinite, or change its parameters"
         )
-    numbers = checkpoints(len(steps.order))
-    wanted = set(numbers.tolist())
-    outputs = (left_out(steps, state, observations) for state in states(steps) if state.m in wanted)
+    return np.unique(np.round(np.geomspace(1, p, min(CHECKPOINTS, p))).astype(np.intp))
+
+
+def judged(
+    numbers: Indices,
+    outputs: Array,
+    observations: Observations,
+    losses_of: Callable[[Array], Array],
+    share: Array,
+) -> Judgement:
+    """The criterion of held-out outputs (c, n, q) with these numbers of centers (c,).
+
+    ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
+    """
     at_once = max(1, AT_ONCE // observations.Y.size)
-    together = iter(lambda: list(islice(outputs, at_once)), [])
-    losses = np.concatenate([losses_of(np.stack(some)) for some in together])
+    losses = np.concatenate([losses_of(outputs[some]) for some in cuts(len(outputs), at_once)])
     scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
     # Losses that are not finite have no finite error.
@@ -73,9 +73,13 @@ def paired_errors(parts: Array, observations: Observations) -> Array:
 
 
 def number_of_centers(
-    path: SparsePath, stop: Stop | None, tolerance: float, judgement: Judgement, standard_errors: float = 0.0
+    path: SparsePath,
+    stop: Stop | None,
+    tolerance: float,
+    judgement: Judgement | None = None,
+    standard_errors: float = 0.0,
 ) -> int:
-    """How many centers of the path are kept.
+    """How many centers of the path are kept by the ``judgement`` of held-out rows, for "loo" (None: by PRESS).
 
     "loo", "gcv", "bic": the smallest number whose criterion is within ``tolerance`` (relative) of the minimum, or
     for "loo" within ``standard_errors`` times the standard error of the difference, paired over the rows.
@@ -88,7 +92,7 @@ def number_of_centers(
         return _first(path.max_residual <= tolerance, len(path))
     if stop == "improvement":
         return _first(_improvement(path.objective) < tolerance, len(path))
-    if stop != "loo":
+    if stop != "loo" or judgement is None:
         judgement = Judgement(np.arange(1, len(path) + 1), _curve(path, stop), np.zeros(len(path)))
     scores = judgement.scores
     if np.isnan(scores).all():
@@ -103,8 +107,8 @@ def number_of_centers(
 
 def _curve(path: SparsePath, stop: Stop) -> Array:
     """Criteria in units of a variance, so that a relative tolerance has the same meaning for all."""
-    if stop == "gcv":
-        return path.gcv
+    if stop != "bic":
+        return path.gcv if stop == "gcv" else path.loo
     return np.asarray(np.exp((path.bic - path.bic.min()) / path.n_counted))
 
 
