@@ -1,7 +1,7 @@
 """Machines with any loss and penalty: leave-one-out outputs are those of refitting, and labels are not lost.
 
-alpha from 1e-10 to 1e6, weights from 1e-8 to 1e8. The tolerance is what a solution is known to: a duality gap g bounds
-the squared distance to the solution by 2 g / alpha where the penalty is quadratic.
+alpha from 1e-10 to 1e6, weights from 1e-8 to 1e8. The tolerance is what a solution is known to: a duality gap g
+bounds the squared distance to the solution by 2 g / alpha where the penalty is quadratic.
 """
 
 import warnings
@@ -76,7 +76,10 @@ def known_to(model, weight, scale, y):
 def test_leave_one_out_outputs_are_those_of_refitting(case):
     model, X, y, weight, scale = case
     solved(model, X, y, weight)
-    f, loo = outputs(model, X), np.ravel(model.loo_outputs_ if hasattr(model, "classes_") else model.loo_prediction_)
+    f, loo = (
+        outputs(model, X),
+        np.ravel(model.loo_outputs_ if hasattr(model, "classes_") else model.loo_prediction_),
+    )
     event(f"{model.loss} {model.penalty}")
     every = np.ones(len(y)) if weight is None else weight
     for i in range(0, len(y), 5):
@@ -99,7 +102,10 @@ ROWS, NEW = make_banana(60, random_state=0), make_banana(1000, random_state=1)
 
 
 @given(
-    st.sampled_from(CLASS_LOSSES), st.sampled_from(PENALTIES), st.floats(-10, 6), st.sampled_from([None, -8.0, 8.0])
+    st.sampled_from(CLASS_LOSSES),
+    st.sampled_from(PENALTIES),
+    st.floats(-10, 6),
+    st.sampled_from([None, -8.0, 8.0]),
 )
 @CASES
 def test_labels_are_not_worse_than_the_sign_of_f(loss, penalty, exponent, weight):

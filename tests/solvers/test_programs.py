@@ -12,8 +12,8 @@ from sklearn.svm import SVC, SVR
 from mercer.kernels import RBF
 from mercer.solvers.programs import Program, refits, removal, solve
 from mercer.solvers.programs.descent import minimize_lasso
-from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.intercepts import to_middle
+from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.left_out import leave_each_out
 from mercer.solvers.programs.losses import (
     CornerLoss,

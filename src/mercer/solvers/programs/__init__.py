@@ -1,8 +1,8 @@
 """Programs: a loss, a penalty, and the solver for both."""
 
 from mercer.solvers.programs.descent import descend
-from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.intercepts import to_middle
+from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.linear import generate_columns
 from mercer.solvers.programs.losses import CornerLoss, Huber
 from mercer.solvers.programs.newton import newton
