@@ -5,14 +5,18 @@ is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, cu
 
     f without the row = f + u s h / (1 - u e h)
 
-(Rad and Maleki 2020; for the squared loss it is exact). If the center of a column is the row itself, the column
-leaves with it. Where curvatures jump and the penalty is a ridge (Huber, squared hinge, corners), the path of the
-fit is followed as the row leaves, which is exact (``removal``). Before that for Huber's loss, and for other
-penalties instead, rows that move to another piece of their loss take further steps, in the space of the outputs:
-with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the outputs without a row solve
-f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or the last one counts,
-whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one step misses most take
-such steps, and are refitted if these do not settle.
+(Rad and Maleki 2020; for the squared loss it is exact), with all their digits (``parabolas``). If the center of a
+column is the row itself, the column leaves with it. Where curvatures jump and the penalty is a ridge (Huber, squared
+hinge, corners), the path of the fit is followed as the row leaves, which is exact (``removal``). Before that for
+Huber's loss, and for other penalties instead, rows that move to another piece of their loss take further steps, in
+the space of the outputs: with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the
+outputs without a row solve f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or
+the last one counts, whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one
+step misses most take such steps, and are refitted if these do not settle.
+
+With |v|_1, other columns may enter and leave with a row, which no step knows: such outputs are for comparisons of
+alphas only, and not to be trusted; neither are steps that do not settle. No output exceeds what the penalty
+allows.
 """
 
 from dataclasses import dataclass, replace
@@ -71,9 +75,9 @@ def leave_each_out(
 ) -> LeftOutRows:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
-    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise they
-    are not to be trusted. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero; n² a
-    up to MOST_ROWS rows.
+    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
+    they are not to be trusted. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero;
+    n² a up to MOST_ROWS rows.
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
     outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0)
@@ -142,11 +146,7 @@ def _improved(
     step: "_Step", found: Solution, outputs: Array, own: Indices | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (n,) by further steps from those of one; where they do not settle, by paths. And where they did."""
-    B, settled, follow = (
-        step.at.rows @ step.at.rows.T,
-        np.ones(len(outputs), dtype=bool),
-        can_follow(step.at.program, own),
-    )
+    B, settled = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
     if step.at.loss.jumps:
         some = np.flatnonzero(np.abs(outputs - step.at.f) > SETTLED * step.scale)
         far = step.at.one_minus_leverage[some] < STEPS_CANCEL
@@ -161,7 +161,7 @@ def _improved(
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
     settled[some] = known
     others = np.flatnonzero(~settled)
-    if len(others) and follow:
+    if len(others) and can_follow(step.at.program, own):
         outputs[others], settled[others] = _followed(step, found, others)
     elif not step.at.loss.jumps and own is None and step.at.program.lasso == 0.0:
         outputs[others] = [_refitted(step, found, i) for i in others.tolist()]
@@ -235,14 +235,10 @@ class _Step:
 
     def missing(self, B: Array, outputs: Array) -> Array:
         """By how much (n,) further steps would change outputs (n,), to first order in what parabolas miss."""
-        y, weight, f = self.at.program.y[:, None], self.at.program.weight[:, None], self.at.f[:, None]
-        leverage = self.at.leverage
-        change = B * np.divide(outputs - self.at.f, leverage, out=np.zeros_like(leverage), where=leverage > 0.0)
-        missed = (
-            weight * self.at.loss.slope(y, f + change)
-            - self.at.slopes[:, None]
-            - self.at.curvature[:, None] * change
-        )
+        at, leverage = self.at, self.at.leverage
+        y, weight, f = at.program.y[:, None], at.program.weight[:, None], at.f[:, None]
+        change = B * np.divide(outputs - at.f, leverage, out=np.zeros_like(leverage), where=leverage > 0.0)
+        missed = weight * at.loss.slope(y, f + change) - at.slopes[:, None] - at.curvature[:, None] * change
         np.fill_diagonal(missed, 0.0)
         return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(self.at.one_minus_leverage))
 

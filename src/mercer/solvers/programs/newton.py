@@ -74,7 +74,7 @@ def _refined(program: Program, found: Solution) -> Solution:
 def has_small_ridge(program: Program, Phi: Array, curvature: Array) -> bool:
     """Whether the ridge is lost in the Hessian of losses with weighted curvatures (n,) and columns Phi (n, a)."""
     trace = float(np.einsum("ij,ij->i", Phi, Phi) @ curvature + curvature.sum())
-    return 0.0 < program.ridge < SMALL_RIDGE * trace / (Phi.shape[1] + 1)
+    return bool(0.0 < program.ridge < SMALL_RIDGE * trace / (Phi.shape[1] + 1))
 
 
 def orthogonal_root(program: Program, Phi: Array, rows: Indices, S: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
-r"""The losses of all rows replaced by their parabolas at a solution: leverages and residuals with all their digits.
+r"""The losses of all rows as parabolas at a solution: leverages and residuals with all their digits.
 
-With g = (phi, 1), weighted curvatures e and the Hessian H, the leverage of a row is e h, h = g'H^-1 g. Of a row that
-nearly determines its own output, 1 - e h is about alpha over its weight: as a difference it would be a rounding
-error, and so would the residual. Both follow from the fit to the other rows, as sums of squares.
+With g = (phi, 1), weighted curvatures e and the Hessian H, the leverage of a row is e h, h = g'H^-1 g. Of a row
+that nearly determines its own output, 1 - e h is about alpha over its weight: as a difference it would be a
+rounding error, and so would the residual. Both follow from the fit to the other rows, as sums of squares.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ CANCELS = 1e-3
 
 @dataclass(frozen=True)
 class Parabolas:
-    """Columns (n, a) with coefficients, outputs f (n,), weighted curvatures (n,), L^-1 (a + 1, a + 1) for H = L L',
-    and rows G L^-T (n, a + 1).
+    """Columns (n, a) with coefficients, outputs f (n,), weighted curvatures (n,), L^-1 (a + 1, a + 1) for
+    H = L L', and rows G L^-T (n, a + 1).
     """
 
     program: Program
