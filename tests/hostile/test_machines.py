@@ -1,7 +1,7 @@
 """Machines with any loss and penalty: leave-one-out outputs are those of refitting, and labels are not lost.
 
-alpha from 1e-10 to 1e6, weights from 1e-8 to 1e8. The tolerance is what a solution is known to: a duality gap g bounds
-the squared distance to the solution by 2 g / alpha where the penalty is quadratic.
+alpha from 1e-10 to 1e6, weights from 1e-8 to 1e8. The tolerance is what a solution is known to: a duality gap g
+bounds the squared distance to the solution by 2 g / alpha where the penalty is quadratic.
 """
 
 import warnings

@@ -108,15 +108,16 @@ def test_variance_without_a_row_is_that_of_refitting(rng, fold, intercept):
         assert_allclose(found[i], expected[0], rtol=1e-9)
 
 
-def test_variance_without_a_row_is_exact_where_the_fit_interpolates(rng):
-    # One minus the leverage is 1e-9 here: computed as a difference it would have seven digits.
-    X, alpha = rng.normal(size=(8, 1)), 1e-9
+@pytest.mark.parametrize(("alpha", "weight"), [(1e-9, 1.0), (1e-12, 1.0), (1e-6, 1e8), (1e-12, 1e8)])
+def test_variance_without_a_row_is_exact_where_the_fit_interpolates(rng, alpha, weight):
+    # One minus the leverage is 1e-9 to 1e-20 here: computed as a difference it would have seven digits or none.
+    X, weight = rng.normal(size=(8, 1)), np.full(8, weight)
     K = np.exp(-0.5 * np.abs(X - X.T))
-    smoother = make_smoother(K, np.ones(8), alpha, intercept=True)
-    found = smoother.variance_without(HeldOut(np.arange(8), np.ones(8), None, np.ones(8)))
+    smoother = make_smoother(K, weight, alpha, intercept=True)
+    found = smoother.variance_without(HeldOut(np.arange(8), np.ones(8), None, weight))
     for i in range(8):
         rest = np.arange(8) != i
-        without = make_smoother(K[np.ix_(rest, rest)], np.ones(7), alpha, intercept=True)
+        without = make_smoother(K[np.ix_(rest, rest)], weight[rest], alpha, intercept=True)
         assert_allclose(found[i], without.variance(K[[i]][:, rest], np.ones(1))[0], rtol=1e-10)
 
 

@@ -28,7 +28,7 @@ from mercer.linalg import eigen_psd, factor_spd, largest_pivots
 from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.table import in_double, n_rows, take
 from mercer.scores.evidence import Training, weighted_quantile
-from mercer.solvers.smoother import LEAST_LEFT
+from mercer.solvers.smoother import LEAST_ONE_MINUS_LEVERAGE
 from mercer.types import Array, Indices
 
 # Up to so many rows are centers; of more rows so many at most are chosen, among at most half of the rows.
@@ -281,14 +281,14 @@ def _left_out(
     parts = knowledge.parts_in(pieces, coordinates)
     leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
     if training.fold is None:
-        leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_LEFT)
+        leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_ONE_MINUS_LEVERAGE)
     else:
         leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
         phi = np.concatenate([coordinates(rows)[1] for rows in pieces])
         psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
-    constant = knowledge.constant / np.maximum(1.0 - leaving * knowledge.constant, LEAST_LEFT)
+    constant = knowledge.constant / np.maximum(1.0 - leaving * knowledge.constant, LEAST_ONE_MINUS_LEVERAGE)
     return replace(parts, leverage=leverage, spanned=spanned, constant=constant)
 
 
@@ -310,7 +310,7 @@ def _without_folds(psi: Array, weight: Array, fold: Indices) -> Array:
 
 def _at_least(A: Array) -> Array:
     """A, whose eigenvalues are between zero and one, with at least something left."""
-    A[np.diag_indices_from(A)] += LEAST_LEFT
+    A[np.diag_indices_from(A)] += LEAST_ONE_MINUS_LEVERAGE
     return A
 
 

@@ -22,8 +22,8 @@ from mercer.solvers.orbits import Orbit
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Floats, Indices
 
-# Of a row that determines its own output this share is left to the others.
-LEAST_LEFT = 1e-12
+# The least 1 - leverage that moments of all rows can tell from zero.
+LEAST_ONE_MINUS_LEVERAGE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,11 @@ class Smoother:
             return self._variance_without_folds(half, held, held.fold)
         inverse = np.einsum("ij,ij->j", half, half)
         if self.ones is not None:
-            inverse -= self.ones**2 / self.ones.sum()
-        left = np.maximum(self.alpha * inverse / held.point_weight, LEAST_LEFT)[held.point]
-        kept = left + (1.0 - left) * (1.0 - held.share)
-        variance: Array = np.maximum(1.0 - left, 0.0) / held.point_weight[held.point] / kept
+            # Of a point that alone determines the intercept the difference is zero, up to rounding.
+            inverse = np.maximum(inverse - self.ones**2 / self.ones.sum(), np.finfo(np.float64).eps * inverse)
+        one_minus_leverage = (self.alpha * inverse / held.point_weight)[held.point]
+        kept = one_minus_leverage + (1.0 - one_minus_leverage) * (1.0 - held.share)
+        variance: Array = np.maximum(1.0 - one_minus_leverage, 0.0) / held.point_weight[held.point] / kept
         return variance
 
     def _variance_without_folds(self, half: Array, held: "HeldOut", fold: Indices) -> Array:
@@ -143,7 +144,7 @@ class CenterVariance:
         within = (self.penalized.half_solve(self._coordinates(Kx - self.kernel_mean)) ** 2).sum(axis=0)
         variance: Array = within + self.constant
         if unit is not None:
-            variance /= np.maximum(1.0 - unit * variance, LEAST_LEFT)
+            variance /= np.maximum(1.0 - unit * variance, LEAST_ONE_MINUS_LEVERAGE)
         if self.among is not None:
             known = (self._coordinates(Kx) ** 2).sum(axis=0)
             variance += np.maximum(own - known, 0.0) / self.alpha

@@ -5,14 +5,19 @@ is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, cu
 
     f without the row = f + u s h / (1 - u e h)
 
-(Rad and Maleki 2020; for the squared loss it is exact). If the center of a column is the row itself, the column
-leaves with it. Where curvatures jump and the penalty is a ridge (Huber, squared hinge, corners), the path of the
-fit is followed as the row leaves, which is exact (``removal``). Before that for Huber's loss, and for other
-penalties instead, rows that move to another piece of their loss take further steps, in the space of the outputs:
-with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the outputs without a row solve
-f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or the last one counts,
-whichever is farther from the fit. Of the logistic loss, the fits without the MOST_SMOOTH rows for which one step
-misses most are found together, by quasi-Newton steps in coordinates in which H is the identity.
+(Rad and Maleki 2020; for the squared loss it is exact), with all their digits (``parabolas``). If the center of a
+column is the row itself, the column leaves with it. Where curvatures jump and the penalty is a ridge (Huber,
+squared hinge, corners), the path of the fit is followed as the row leaves, which is exact (``removal``). Before
+that for Huber's loss, and for other penalties instead, rows that move to another piece of their loss take further
+steps, in the space of the outputs: with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes,
+r(f'), the outputs without a row solve f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle,
+the first or the last one counts, whichever is farther from the fit. Of the logistic loss, the fits without the
+MOST_SMOOTH rows for which one step misses most are found together, by quasi-Newton steps in coordinates in which H
+is the identity.
+
+With |v|_1, other columns may enter and leave with a row, which no step knows: such outputs are for comparisons of
+alphas only, and not to be trusted; neither are steps that do not settle. No output exceeds what the penalty
+allows.
 """
 
 from dataclasses import dataclass, replace
@@ -21,20 +26,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import factor_spd
-from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.programs.losses import (
     CornerLoss,
     Hinge,
     Huber,
     Loss,
     Rounded,
-    SmoothLoss,
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.newton import curvatures, newton
-from mercer.solvers.programs.program import Program, Solution, bordered
+from mercer.solvers.programs.newton import has_small_ridge, newton
+from mercer.solvers.programs.parabolas import Parabolas
+from mercer.solvers.programs.program import Program, Solution
 from mercer.solvers.programs.removal import FullFit
 from mercer.solvers.programs.without import WithoutRows
 from mercer.types import Array, Indices
@@ -47,18 +50,12 @@ SETTLED = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
 ENOUGH, MOST_SMOOTH = 0.03, 100
-# Of more rows than this, those are asked whose outputs one step changes most.
+# Of so many rows, those that one step moves most, it is estimated what further steps would change.
 MOST_ASKED = 300
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
 FEW_ON_ARCS, SHORTER, SHORTEST, MANY_STEPS = 20, 0.3, 1e-5, 30
-# What is added to the diagonal of a Hessian without ridge, as a share of its mean.
-TINY = 1e-12
-# Below this share of that mean, a ridge is lost among the rounding errors of the Hessian, and its root is factored.
-SMALL_RIDGE = 1e-10
-# Below this, 1 - leverage is computed from the fit without such rows: as a difference it would lose digits.
-CANCELS = 1e-3
 # Rows with less than this are left out by paths, not by steps, whose systems have the same differences.
 STEPS_CANCEL = 1e-6
 
@@ -79,33 +76,38 @@ def leave_each_out(
 ) -> LeftOutRows:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
-    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed, and otherwise
+    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
     they are not to be trusted. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero;
     n² a up to MOST_ROWS rows.
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
-    outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0 and (own is None or not step.loss.jumps))
-    between = with_corners and isinstance(loss, Rounded)
+    outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0)
+    if own is not None and has_small_ridge(program, step.at.columns, step.at.curvature):
+        # What little determines a column that leaves is lost.
+        trusted[:] = False
     if can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs, trusted = _followed(step, found, np.arange(n), with_corners=with_corners)
-    elif not step.loss.jumps and not isinstance(loss, Squared):
-        outputs, trusted = _descended(step, np.arange(n)), np.full(n, program.lasso == 0.0 and not between)
-    elif n <= MOST_ROWS and step.loss.jumps:
+    elif not step.at.loss.jumps and not isinstance(loss, Squared):
+        outputs = _descended(step, np.arange(n))
+        trusted &= not (with_corners and isinstance(loss, Rounded))
+    elif n <= MOST_ROWS and step.at.loss.jumps:
         outputs, settled = _improved(step, found, outputs, own)
-        trusted = settled & (program.lasso == 0.0) & (not between)
+        trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
+    elif n > MOST_ROWS and own is not None:
+        trusted &= not step.at.loss.jumps
     most = program.largest_outputs
-    return LeftOutRows(np.clip(outputs, -most, most), trusted, step.degrees_of_freedom)
+    return LeftOutRows(np.clip(outputs, -most, most), trusted, step.at.degrees_of_freedom)
 
 
 def leave_some_out(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps, without the part ``unit`` (n,) of their weights."""
-    most = program.largest_outputs
+    most = program.largest_outputs[rows]
     return np.clip(_descended(_Step.of(program, found, unit, None), rows), -most, most)
 
 
 def degrees_of_freedom(program: Program, found: Solution) -> float:
     """Those of a fit with a smooth loss: the sum of the leverages."""
-    return _Step.of(program, found, program.weight, None).degrees_of_freedom
+    return _Step.of(program, found, program.weight, None).at.degrees_of_freedom
 
 
 def can_follow(program: Program, own: Indices | None) -> bool:
@@ -129,7 +131,7 @@ def _followed(
     step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (r,) of some rows by following their paths, and whether they are exact (r,)."""
-    program, loss = step.program, step.loss
+    program, loss = step.at.program, step.at.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
     form = loss.corners(program.y)
     bend = form.bend
@@ -141,8 +143,8 @@ def _followed(
 
 def _with_short_arcs(step: "_Step", loss: Rounded, found: Solution) -> tuple[float, Solution]:
     """The length of arcs that few rows are on, if a few steps find it, and the solution with these arcs."""
-    program, bend, steps = step.program, loss.bend, 0
-    few = FEW_ON_ARCS + step.degrees_of_freedom
+    program, bend, steps = step.at.program, loss.bend, 0
+    few = FEW_ON_ARCS + step.at.degrees_of_freedom
     while bend > SHORTEST * loss.bend and steps <= MANY_STEPS:
         f = program.outputs(found.coef, found.intercept)
         if np.count_nonzero(Rounded(loss.loss, bend).curvature(program.y, f)) <= few:
@@ -159,18 +161,18 @@ def _improved(
     step: "_Step", found: Solution, outputs: Array, own: Indices | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (n,) by further steps from those of one; where they do not settle, by paths. And where they did."""
-    B, settled = step.rows @ step.rows.T, np.ones(len(outputs), dtype=bool)
-    some = np.flatnonzero(np.abs(outputs - step.f) > SETTLED * step.scale)
-    far = step.one_minus_leverage[some] < STEPS_CANCEL
+    B, settled = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
+    some = np.flatnonzero(np.abs(outputs - step.at.f) > SETTLED * step.scale)
+    far = step.at.one_minus_leverage[some] < STEPS_CANCEL
     settled[some[far]] = not far.any()
     some = some[~far]
     steps = [step.settled(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
-    f, first = step.f[some], outputs[some]
+    f, first = step.at.f[some], outputs[some]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
     settled[some] = known
     others = np.flatnonzero(~settled)
-    if len(others) and can_follow(step.program, own):
+    if len(others) and can_follow(step.at.program, own):
         outputs[others], settled[others] = _followed(step, found, others)
     return outputs, settled
 
@@ -178,7 +180,7 @@ def _improved(
 def _descended(step: "_Step", rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps: by one step, and by descent where that misses much."""
     outputs = step.outputs[rows]
-    asked = np.argsort(-np.abs(outputs - step.f[rows]))[:MOST_ASKED]
+    asked = np.argsort(-np.abs(outputs - step.at.f[rows]))[:MOST_ASKED]
     missing = step.missing(rows[asked], outputs[asked])
     many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
     some = asked[np.argsort(-missing)[:many]]
@@ -188,130 +190,53 @@ def _descended(step: "_Step", rows: Indices) -> Array:
 
 @dataclass(frozen=True)
 class _Step:
-    """Columns (n, a) with coefficients, outputs f (n,), weighted curvatures (n,), rows G L^-T (n, a + 1) for
-    H = L L', the share (n,) of each weight that leaves, and for rows whose column leaves with them: L^-1 u
-    (a + 1, n) and its coefficient (n,).
+    """The parabolas of all rows, the share (n,) of each weight that leaves, and for rows whose column leaves with
+    them: L^-1 u (a + 1, n) and its coefficient (n,).
     """
 
-    program: Program
-    columns: Array
-    f: Array
-    curvature: Array
-    rows: Array
+    at: Parabolas
     share: Array
     column: Array | None
     coef: Array
 
     @classmethod
     def of(cls, program: Program, found: Solution, unit: Array, own: Indices | None) -> "_Step":
-        f = program.outputs(found.coef, found.intercept)
         some = np.arange(program.m) if program.lasso == 0.0 else np.flatnonzero(found.coef)
-        loss = program.loss
-        assert isinstance(loss, SmoothLoss)
-        curvature, Phi = curvatures(loss, program.y, program.weight, f), program.Phi[:, some]
-        half = _inverse_factor(program, Phi, curvature)
+        at = Parabolas.of(program, found, some)
         share = np.divide(unit, program.weight, out=np.zeros_like(unit), where=program.weight > 0.0)
-        column, coef = None, np.zeros(len(f))
+        column, coef = None, np.zeros(len(unit))
         if own is not None:
             position = np.full(program.m + 1, -1)
             position[some] = np.arange(len(some))
             place = position[own]
-            column = np.where(place >= 0, half[:, place], 0.0)
+            column = np.where(place >= 0, at.half[:, place], 0.0)
             coef = np.where(place >= 0, found.coef[some][place] if len(some) else 0.0, 0.0)
-        return cls(program, Phi, f, curvature, Phi @ half[:, :-1].T + half[:, -1], share, column, coef)
-
-    @property
-    def loss(self) -> SmoothLoss:
-        assert isinstance(self.program.loss, SmoothLoss)
-        return self.program.loss
+        return cls(at, share, column, coef)
 
     @cached_property
     def scale(self) -> float:
         """How far outputs are from their mean."""
-        return float(np.sqrt(np.average((self.f - self.f.mean()) ** 2))) or 1.0
-
-    @cached_property
-    def leverage(self) -> Array:
-        leverage: Array = np.einsum("ij,ij->i", self.rows, self.rows)
-        return leverage
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        return float(self.curvature @ self.leverage)
+        return float(np.sqrt(np.average((self.at.f - self.at.f.mean()) ** 2))) or 1.0
 
     @property
     def outputs(self) -> Array:
         """Outputs (n,) by one step."""
-        leverage, start = self.leverage, self.f
+        at, leverage, start = self.at, self.at.leverage, self.at.f
         if self.column is not None:
             # The column leaves first.
-            cross, square = np.einsum("ij,ji->i", self.rows, self.column), self._square
+            cross, square = np.einsum("ij,ji->i", at.rows, self.column), self._square
             leverage, start = leverage - cross**2 / square, start - cross * self.coef / square
-        slope = self._slopes + self.curvature * (start - self.f)
-        kept = self._kept(self.one_minus_leverage + self.curvature * (self.leverage - leverage))
+        slope = at.slopes + at.curvature * (start - at.f)
+        kept = self._kept(at.one_minus_leverage + at.curvature * (at.leverage - leverage))
         outputs: Array = start + self.share * slope * leverage / kept
-        few = np.flatnonzero(self._cancels)
+        few = np.flatnonzero(at.cancels)
         # The same without the leverage, which is one here: the vertex of the row's parabola is exact.
-        outputs[few] = self._targets[few] + slope[few] / (self.curvature[few] * kept[few])
+        outputs[few] = at.targets[few] + slope[few] / (at.curvature[few] * kept[few])
         return outputs
 
-    @property
-    def _cancels(self) -> NDArray[np.bool_]:
-        """Which rows (n,) nearly determine their outputs."""
-        return np.asarray(self.curvature * self.leverage > 1.0 - CANCELS)
-
-    @cached_property
-    def _targets(self) -> Array:
-        """Where (n,) the parabolas of rows with curvature have their vertices."""
-        slopes = self.program.weight * self.loss.slope(self.program.y, self.f)
-        move = np.divide(slopes, self.curvature, out=np.zeros_like(slopes), where=self.curvature > 0.0)
-        return np.asarray(self.f - move)
-
-    @property
-    def one_minus_leverage(self) -> Array:
-        """1 - u e h (n,) of whole rows, with all digits."""
-        return self._accurate[0]
-
-    @property
-    def _slopes(self) -> Array:
-        """Weighted slopes (n,) of the losses at the solution."""
-        return self._accurate[1]
-
     def _kept(self, one_minus_leverage: Array) -> Array:
-        """The same (n,) for the shares of the rows that leave."""
+        """1 - u e h (n,) for the shares of the rows that leave."""
         return one_minus_leverage + (1.0 - self.share) * (1.0 - one_minus_leverage)
-
-    @cached_property
-    def _accurate(self) -> tuple[Array, Array]:
-        """1 - leverage and slopes (n,): of rows that nearly determine their outputs, from a fit without them."""
-        slopes: Array = self.program.weight * self.loss.slope(self.program.y, self.f)
-        one_minus_leverage = 1.0 - self.curvature * self.leverage
-        some = np.flatnonzero(self._cancels)
-        if len(some):
-            one_minus_leverage[some], slopes[some] = self._without(some, slopes)
-        return one_minus_leverage, slopes
-
-    def _without(self, part: Indices, slopes: Array) -> tuple[Array, Array]:
-        """1 - leverage and slopes (p,) of some rows from a fit of parabolas to the others.
-
-        With S² the curvatures of these rows, A = G H^-1 G' of the others' H, and residuals r of the others' fit,
-        1 - leverage is the diagonal of B^-1 = (I + S A S)^-1, and the slopes are -S B^-1 S r: sums of squares.
-        """
-        others, S, target = np.ones(len(self.f), dtype=bool), np.sqrt(self.curvature), self._targets
-        others[part] = False
-        curved, flat = np.flatnonzero(others & (S > 0.0)), np.flatnonzero(others & (S == 0.0))
-        Q, basis = _orthogonal(self.program, self.columns, curved, S)
-        theta = Q.T @ (S * target)[curved] - slopes[flat] @ _in_basis(self.columns[flat], basis)
-        rows = _in_basis(self.columns[part], basis)
-        residual, rows = S[part] * (target[part] - rows @ theta), S[part, None] * rows
-        B = rows @ rows.T
-        B[np.diag_indices_from(B)] += 1.0
-        root = factor_spd(B).inverse()
-        if self.program.has_intercept and not len(curved):
-            # These rows alone determine the intercept.
-            constant = root @ S[part]
-            root -= np.outer(constant, constant @ root) / float(constant @ constant)
-        return np.einsum("ij,ij->j", root, root), -S[part] * (root.T @ (root @ residual))
 
     @property
     def _square(self) -> Array:
@@ -322,29 +247,20 @@ class _Step:
 
     def missing(self, rows: Indices, outputs: Array) -> Array:
         """By how much (r,) descent would change outputs (r,) of rows, to first order in what parabolas miss."""
-        y, weight, f, leverage = (
-            self.program.y[:, None],
-            self.program.weight[:, None],
-            self.f[:, None],
-            self.leverage,
-        )
-        moves = np.divide(
-            outputs - self.f[rows], leverage[rows], out=np.zeros(len(rows)), where=leverage[rows] > 0.0
-        )
-        B = self.rows @ self.rows[rows].T
+        at, leverage = self.at, self.at.leverage[rows]
+        y, weight, f = at.program.y[:, None], at.program.weight[:, None], at.f[:, None]
+        moves = np.divide(outputs - at.f[rows], leverage, out=np.zeros(len(rows)), where=leverage > 0.0)
+        B = at.rows @ at.rows[rows].T
         change = B * moves
-        missed = weight * self.loss.slope(y, f + change) - self._slopes[:, None] - self.curvature[:, None] * change
+        missed = weight * at.loss.slope(y, f + change) - at.slopes[:, None] - at.curvature[:, None] * change
         missed[rows, np.arange(len(rows))] = 0.0
-        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(self.one_minus_leverage[rows]))
+        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(at.one_minus_leverage)[rows])
 
     def descended(self, rows: Indices, first: Array) -> Array:
         """Outputs (r,) of some rows of a loss without jumps, from those of one step."""
-        column = None if self.column is None else self.column[:, rows]
-        loss, y, weight = self.loss, self.program.y, self.program.weight
-        fits = WithoutRows(
-            loss, y, weight, self.f, self.curvature, self.rows, rows, self.share[rows], column, self.coef[rows]
-        )
-        return fits.outputs(first, self.scale)
+        at, column = self.at, None if self.column is None else self.column[:, rows]
+        given = at.loss, at.program.y, at.program.weight, at.f, at.curvature, at.rows
+        return WithoutRows(*given, rows, self.share[rows], column, self.coef[rows]).outputs(first, self.scale)
 
     def settled(self, i: int, B: Array) -> tuple[float, bool]:
         """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
@@ -382,21 +298,21 @@ class _Step:
     def _without_column(self, i: int) -> tuple[Array, Array | None]:
         """Outputs (n,) when the column of a row has left, and c (n,) with which B becomes B - c c', if one has."""
         if self.column is None or not self.column[:, i].any():
-            return self.f, None
+            return self.at.f, None
         length = float(np.linalg.norm(self.column[:, i]))
-        cross: Array = self.rows @ self.column[:, i] / length
-        return self.f - cross * (self.coef[i] / length), cross
+        cross: Array = self.at.rows @ self.column[:, i] / length
+        return self.at.f - cross * (self.coef[i] / length), cross
 
     def _missed(self, i: int, f: Array) -> tuple[Array, Array]:
         """Slopes (n,) at outputs f, without row i, less those of the parabolas, and the derivatives (n,) of it."""
-        program, loss = self.program, self.loss
+        program, loss = self.at.program, self.at.loss
         y, weight = program.y, program.weight
         slope, curvature = weight * loss.slope(y, f), weight * loss.curvature(y, f)
-        missed = slope - self._slopes - self.curvature * (f - self.f)
+        missed = slope - self.at.slopes - self.at.curvature * (f - self.at.f)
         missed[np.abs(missed) < 1e-12 * (1.0 + np.abs(slope))] = 0.0
-        change = np.where(missed != 0.0, curvature - self.curvature, 0.0)
+        change = np.where(missed != 0.0, curvature - self.at.curvature, 0.0)
         missed[i] -= self.share[i] * slope[i]
-        change[i] = curvature[i] - self.curvature[i] - self.share[i] * curvature[i]
+        change[i] = curvature[i] - self.at.curvature[i] - self.share[i] * curvature[i]
         return missed, change
 
 
@@ -413,43 +329,3 @@ def _solution(A: Array, right: Array) -> Array:
         return np.asarray(np.linalg.solve(A, right))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(A, right, rcond=None)[0])
-
-
-def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
-    """L^-1 with H = L L': of all columns and the intercept, whose column is zero where no row has curvature."""
-    H, fixed = bordered(Phi, curvature), not (program.has_intercept and curvature.any())
-    if fixed:
-        H[-1, :], H[:, -1] = 0.0, 0.0
-    if 0.0 < program.ridge < SMALL_RIDGE * float(np.trace(H)) / len(H):
-        return np.ascontiguousarray(_orthogonal(program, Phi, np.flatnonzero(curvature), np.sqrt(curvature))[1].T)
-    H[np.diag_indices_from(H)] += np.append(np.full(Phi.shape[1], program.ridge), float(fixed))
-    if program.ridge == 0.0:
-        H[np.diag_indices_from(H)] += TINY * float(np.trace(H)) / len(H)
-    half = factor_spd(H).inverse()
-    half[:, -1] *= not fixed
-    return half
-
-
-def _orthogonal(program: Program, Phi: Array, rows: Indices, S: Array) -> tuple[Array, Array]:
-    """S G R^-1 (r, a + 1) of some rows with root curvatures S (n,), and R^-1, with H = R'R of these rows.
-
-    If they do not determine the intercept it is fixed, and the last row of R^-1 is zero.
-
-    By reflections: they keep twice the digits of what only a small ridge determines, and those of rows with small
-    weights below others with large ones.
-    """
-    fixed = not (program.has_intercept and len(rows))
-    G = np.column_stack([Phi[rows], np.full(len(rows), float(not fixed))]) * S[rows, None]
-    ridge = program.ridge or TINY * float(np.einsum("ij,ij->", G, G) / (Phi.shape[1] + 1) or 1.0)
-    A = np.vstack([G, np.diag(np.append(np.full(Phi.shape[1], np.sqrt(ridge)), float(fixed)))])
-    order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
-    Q, R = np.linalg.qr(A[order])
-    basis = solve_triangular(R, np.eye(len(R)))
-    basis[-1] *= not fixed
-    return Q[np.argsort(order)[: len(rows)]], basis
-
-
-def _in_basis(Phi: Array, basis: Array) -> Array:
-    """G R^-1 for the rows G = (Phi, 1)."""
-    rows: Array = Phi @ basis[:-1] + basis[-1]
-    return rows

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.linalg import factor_spd
+from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.program import Program, Solution, bordered, concluded
-from mercer.types import Array
+from mercer.types import Array, Indices
 
 MOST_STEPS = 100
 MOST_HALVINGS = 40
@@ -23,6 +24,10 @@ MOST_HALVINGS = 40
 FLAT = 1e-9
 # A decrement of this share of the objective of f = 0 is the last.
 DECREMENT = 1e-14
+# A ridge below this share of the mean diagonal of the Hessian is lost in rounding errors: its root is factored.
+SMALL_RIDGE = 1e-10
+# What is added to the diagonal of a Hessian without ridge, as a share of that mean.
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,47 @@ def newton(program: Program, start: Array | None = None) -> Solution:
         scale=program.scale,
         has_intercept=program.has_intercept,
     )
-    return concluded(program, theta[:-1], float(theta[-1]), None, steps)
+    found = concluded(program, theta[:-1], float(theta[-1]), None, steps)
+    return min(found, _refined(program, found), key=lambda each: each.objective)
+
+
+def _refined(program: Program, found: Solution) -> Solution:
+    """The solution after a step whose system is factored by reflections, if the ridge is small."""
+    loss, f = program.loss, program.outputs(found.coef, found.intercept)
+    assert isinstance(loss, SmoothLoss)
+    curvature = curvatures(loss, program.y, program.weight, f)
+    if not has_small_ridge(program, program.Phi, curvature):
+        return found
+    S, some, flat = np.sqrt(curvature), np.flatnonzero(curvature), np.flatnonzero(curvature == 0.0)
+    Q, inverse_root = orthogonal_root(program, program.Phi, some, S)
+    target, beta = f[some] + found.beta[some] / curvature[some], found.beta[flat]
+    pull = np.append(beta @ program.Phi[flat], beta.sum())
+    theta = inverse_root @ (Q.T @ (S[some] * target) + pull @ inverse_root)
+    return concluded(program, theta[:-1], float(theta[-1]), None, found.steps + 1)
+
+
+def has_small_ridge(program: Program, Phi: Array, curvature: Array) -> bool:
+    """Whether the ridge is lost in the Hessian of losses with weighted curvatures (n,) and columns Phi (n, a)."""
+    trace = float(np.einsum("ij,ij->i", Phi, Phi) @ curvature + curvature.sum())
+    return bool(0.0 < program.ridge < SMALL_RIDGE * trace / (Phi.shape[1] + 1))
+
+
+def orthogonal_root(program: Program, Phi: Array, rows: Indices, S: Array) -> tuple[Array, Array]:
+    """S G R^-1 (r, a + 1) of some rows G = (Phi, 1) with root curvatures S (n,), and R^-1, for the Hessian R'R.
+
+    By reflections: they keep twice the digits of what only a small ridge determines, and those of rows with small
+    weights below others with large ones. If the rows do not determine the intercept it is fixed, and the last row
+    of R^-1 is zero.
+    """
+    fixed = not (program.has_intercept and len(rows))
+    G = np.column_stack([Phi[rows], np.full(len(rows), float(not fixed))]) * S[rows, None]
+    ridge = program.ridge or TINY * float(np.einsum("ij,ij->", G, G) / (Phi.shape[1] + 1) or 1.0)
+    A = np.vstack([G, np.diag(np.append(np.full(Phi.shape[1], np.sqrt(ridge)), float(fixed)))])
+    order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
+    Q, R = np.linalg.qr(A[order])
+    inverse_root = solve_triangular(R, np.eye(len(R)))
+    inverse_root[-1] *= not fixed
+    return Q[np.argsort(order)[: len(rows)]], inverse_root
 
 
 def minimize(

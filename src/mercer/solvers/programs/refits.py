@@ -14,7 +14,7 @@ MOST_OPERATIONS, FOLDS = 2e7, 10
 def refit_without(program: Program, found: Solution, share: Array, own: Indices | None, rows: Indices) -> Array:
     """Outputs (r,) of some rows for fits without a share (n,) of their weights and without their columns ``own``.
 
-    The fits begin with the solution of all rows. Rows of a fold, in the order of the targets, are left out together.
+    The fits begin with the solution of all rows. Folds are taken in the order of the targets.
     """
     alone = len(rows) <= FOLDS or float(len(rows)) * len(program.y) * program.m**2 <= MOST_OPERATIONS
     order = np.argsort(program.y[rows], kind="stable")
