@@ -41,7 +41,7 @@ from mercer.solvers.programs.program import TOLERANCE
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
-from mercer.tuning.machine_folds import HeldOutFolds, WithoutFolds, has_folds
+from mercer.tuning.machine_folds import MachineFolds, WithoutFolds, has_folds
 from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem, Select
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial, TuningPath
@@ -197,13 +197,13 @@ class Candidate:
     """A kernel with its columns, the ``folds`` that are held out if alpha is chosen by them, and the path."""
 
     columns: MachineColumns
-    folds: HeldOutFolds | None
+    folds: MachineFolds | None
     path: Sequence[MachineAtAlpha] | Sequence[WithoutFolds]
 
     @classmethod
     def of(cls, problem: MachineProblem, kernel: Kernel) -> "Candidate":
         columns = problem.rounded.columns(kernel)
-        folds = HeldOutFolds(columns) if has_folds(problem) else None
+        folds = MachineFolds(columns) if has_folds(problem) else None
         chosen = folds is not None and problem.exact.alpha is None
         return cls(columns, folds, folds.path() if folds is not None and chosen else columns.path())
 

@@ -50,7 +50,7 @@ class WithoutFolds:
 
 
 @dataclass(frozen=True)
-class HeldOutFolds:
+class MachineFolds:
     """The columns of the fit to all rows, and folds of its points, each with columns of its own if targets select
     the centers.
     """
@@ -124,8 +124,10 @@ class HeldOutFolds:
         m, q = columns.n_kept(alpha), Y.shape[1]
         theta = np.zeros((columns.Phi.shape[1] + 1, len(folds) * q)) if start is None else start.copy()
         few = np.append(np.arange(m), -1)
+        loss = self.problem.losses[0]
+        assert isinstance(loss, Logistic)
         programs = Programs(
-            self.problem.losses[0],
+            loss,
             columns.Phi[:, :m],
             np.tile(Y, len(folds)),
             np.repeat(kept, q, axis=1),

@@ -85,14 +85,14 @@ def fit_machine_in_passes(
     """
     loss, rows = machine.loss, look.rows.rows
     m = as_plan(settings.centers, settings.kernel, look.drawn.sample().X, look.drawn.n_rows)[1]
-    near = loss.name == "logistic" and isinstance(rows, MemoryRows) and _has_many(machine, look.drawn.n_rows, m)
-    if near and not isinstance(settings.centers, str):
-        return _in_memory(settings.kernel, machine, encode, rows, rng, names), None
+    held = rows if loss.name == "logistic" and isinstance(rows, MemoryRows) else None
+    if held is not None and not isinstance(settings.centers, str) and _has_many(machine, held.n_rows, m):
+        return _in_memory(settings.kernel, machine, encode, held, rng, names), None
     state = begin(settings, encode, look, rng, names=names)
     choice = state.gather.choice
-    if near and _has_many(machine, look.drawn.n_rows, choice.n_centers):
+    if held is not None and _has_many(machine, held.n_rows, choice.n_centers):
         machine = replace(machine, centers=Uniform(choice.n_centers))
-        return _in_memory(choice.kernel, machine, encode, rows, rng, names), None
+        return _in_memory(choice.kernel, machine, encode, held, rng, names), None
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
     objective = Objective(state.gather, look, _losses(loss, first, encode), settings.verbose)

@@ -31,7 +31,7 @@ SHORTER, MOST_CUTS, SUFFICIENT = 0.3, 12, 1e-4
 ROUNDING = 1e-14
 
 
-class Slopes(NamedTuple):
+class ColumnSlopes(NamedTuple):
     """Objectives (p,) and their gradients (k, p)."""
 
     value: Array
@@ -39,7 +39,7 @@ class Slopes(NamedTuple):
 
 
 # From points (k, p) of the programs with these numbers (p,) to what is known there.
-Evaluate = Callable[[Array, Indices], Slopes]
+Evaluate = Callable[[Array, Indices], ColumnSlopes]
 # From gradients (k, p) to steps (k, p): a product with an inverse Hessian.
 Metric = Callable[[Array], Array]
 
@@ -60,14 +60,14 @@ class Programs:
         f: Array = self.Phi @ theta[:-1] + theta[-1]
         return f
 
-    def slopes(self, theta: Array, some: Indices) -> Slopes:
+    def slopes(self, theta: Array, some: Indices) -> ColumnSlopes:
         """Objectives and gradients of some of the programs."""
         f, Y, weight = self.outputs(theta), self.Y[:, some], self.weight[:, some]
         value = np.einsum("ij,ij->j", weight, self.loss.value(Y, f))
         value += 0.5 * self.ridge * np.einsum("ij,ij->j", theta[:-1], theta[:-1])
         slope = weight * self.loss.slope(Y, f)
         constant = slope.sum(axis=0) if self.has_intercept else np.zeros(len(some))
-        return Slopes(value, np.vstack([self.Phi.T @ slope + self.ridge * theta[:-1], constant]))
+        return ColumnSlopes(value, np.vstack([self.Phi.T @ slope + self.ridge * theta[:-1], constant]))
 
     def metric(self, theta: Array) -> Metric:
         """The inverse of the Hessian with the mean curvatures of all programs at points (m + 1, p)."""
@@ -113,8 +113,8 @@ def descend(evaluate: Evaluate, start: Array, metric: Metric, enough: Array, mos
     ``metric`` is about the inverse Hessian of all of them; at most so many gradients are computed.
     """
     at, active = start.copy(), np.arange(start.shape[1])
-    point = _Point.of(start, evaluate(start, active), metric)
-    pairs, steps = list[_Pair](), 1
+    point = _Iterate.of(start, evaluate(start, active), metric)
+    pairs, steps = list[_Secant](), 1
     while True:
         going = (0.5 * point.square > enough[active]) & point.moved
         at[:, active[~going]] = point.at[:, ~going]
@@ -125,12 +125,12 @@ def descend(evaluate: Evaluate, start: Array, metric: Metric, enough: Array, mos
             return Descent(at, steps, done=False)
         active, point, pairs = active[going], point.some(going), [pair.some(going) for pair in pairs[-PAIRS:]]
         new, more = _searched(evaluate, active, point, _direction(point, pairs, metric), metric)
-        pairs.append(_Pair.of(point, new))
+        pairs.append(_Secant.of(point, new))
         point, steps = new, steps + more
 
 
 @dataclass(frozen=True)
-class _Point:
+class _Iterate:
     """Points (k, p), values (p,) and gradients (k, p) there, steps (k, p) of the metric, and which ones moved."""
 
     at: Array
@@ -140,7 +140,9 @@ class _Point:
     moved: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, at: Array, found: Slopes, metric: Metric, moved: NDArray[np.bool_] | None = None) -> "_Point":
+    def of(
+        cls, at: Array, found: ColumnSlopes, metric: Metric, moved: NDArray[np.bool_] | None = None
+    ) -> "_Iterate":
         moved = np.ones(at.shape[1], dtype=bool) if moved is None else moved
         return cls(at, found.value, found.gradient, metric(found.gradient), moved)
 
@@ -149,15 +151,15 @@ class _Point:
         """Squared lengths (p,) of the gradients."""
         return _inner(self.gradient, self.step)
 
-    def some(self, columns: NDArray[np.bool_]) -> "_Point":
+    def some(self, columns: NDArray[np.bool_]) -> "_Iterate":
         if columns.all():
             return self
-        parts = (self.at, self.value, self.gradient, self.step, self.moved)
-        return _Point(*(part[..., columns] for part in parts))
+        at, gradient, step = (part[:, columns] for part in (self.at, self.gradient, self.step))
+        return _Iterate(at, self.value[columns], gradient, step, self.moved[columns])
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _Secant:
     """Steps and changes of the gradients (k, p), their products (p,), and squared lengths (p,) of the changes."""
 
     step: Array
@@ -166,17 +168,17 @@ class _Pair:
     square: Array
 
     @classmethod
-    def of(cls, old: _Point, new: _Point) -> "_Pair":
+    def of(cls, old: _Iterate, new: _Iterate) -> "_Secant":
         step, change = new.at - old.at, new.gradient - old.gradient
         return cls(step, change, _inner(step, change), _inner(change, new.step - old.step))
 
-    def some(self, columns: NDArray[np.bool_]) -> "_Pair":
+    def some(self, columns: NDArray[np.bool_]) -> "_Secant":
         if columns.all():
             return self
-        return _Pair(*(part[..., columns] for part in (self.step, self.change, self.product, self.square)))
+        return _Secant(*(part[..., columns] for part in (self.step, self.change, self.product, self.square)))
 
 
-def _direction(point: _Point, pairs: Sequence[_Pair], metric: Metric) -> Array:
+def _direction(point: _Iterate, pairs: Sequence[_Secant], metric: Metric) -> Array:
     """The way down (k, p): the inverse Hessian times the gradients, from the pairs and the metric."""
     if not pairs:
         return -point.step
@@ -193,8 +195,8 @@ def _direction(point: _Point, pairs: Sequence[_Pair], metric: Metric) -> Array:
 
 
 def _searched(
-    evaluate: Evaluate, active: Indices, point: _Point, way: Array, metric: Metric
-) -> tuple[_Point, int]:
+    evaluate: Evaluate, active: Indices, point: _Iterate, way: Array, metric: Metric
+) -> tuple[_Iterate, int]:
     """The points at the end of the way, or of a part of it that gains enough, and how often that was tried."""
     slope, length = _inner(point.gradient, way), np.ones(len(active))
     for tried in range(1, MOST_CUTS + 1):  # noqa: B007
@@ -210,7 +212,7 @@ def _searched(
         np.where(moved, new, old)
         for new, old in ((at, point.at), (found.value, point.value), (found.gradient, point.gradient))
     )
-    return _Point.of(at, Slopes(value, gradient), metric, moved), tried
+    return _Iterate.of(at, ColumnSlopes(value, gradient), metric, moved), tried
 
 
 def _inner(A: Array, B: Array) -> Array:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.solvers.programs.losses import SmoothLoss
-from mercer.solvers.programs.together import Slopes, descend
+from mercer.solvers.programs.together import ColumnSlopes, descend
 from mercer.types import Array, Indices
 
 # Outputs are known when their error is this share of their spread; gradients at most.
@@ -70,7 +70,7 @@ class WithoutRows:
         y, weight, f = self.y[:, None], self.weight[:, None], self.f[:, None]
         return y, weight, weight * self.loss.value(y, f), weight * self.loss.slope(y, f)
 
-    def _slopes(self, U: Array, some: Indices) -> Slopes:
+    def _slopes(self, U: Array, some: Indices) -> ColumnSlopes:
         """Objectives and gradients of some of the fits at points (k, p)."""
         y, weight, value, slope = self._at_fit
         V, curvature = self.R @ U, self.curvature[:, None]
@@ -84,4 +84,4 @@ class WithoutRows:
         if self.column is not None:
             fixed = self._removed[0][:, some]
             gradient -= fixed * np.einsum("ij,ij->j", fixed, gradient)
-        return Slopes(total - self.share[some] * new[i, p], gradient)
+        return ColumnSlopes(total - self.share[some] * new[i, p], gradient)
