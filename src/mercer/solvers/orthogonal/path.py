@@ -29,8 +29,8 @@ from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
-# Smallest remaining part of a row's weight in leave-one-out: leverages of one have no leave-one-out output.
-LEAST_LEFT = 1e-9
+# The least 1 - leverage that an orthonormal basis can tell from zero.
+LEAST_ONE_MINUS_LEVERAGE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ def left_out(steps: Steps, state: State, observations: Observations) -> Array:
     leverage[j] -= state.u[center] ** 2 / state.t[center]
     outputs = points.mean + F / points.root[:, None]
     leaving = observations.unit * (1.0 / points.weight.sum() + leverage / points.weight)[at_row]
-    stays = np.maximum(1.0 - leaving, LEAST_LEFT)
-    loo: Array = observations.Y - (observations.Y - outputs[at_row]) / stays[:, None]
+    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE)
+    loo: Array = observations.Y - (observations.Y - outputs[at_row]) / one_minus_leverage[:, None]
     return loo
 
 

@@ -6,13 +6,13 @@ is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, cu
     f without the row = f + u s h / (1 - u e h)
 
 (Rad and Maleki 2020; for the squared loss it is exact), with all their digits (``parabolas``). If the center of a
-column is the row itself, the column leaves with it. Where curvatures jump and the penalty is a ridge (Huber, squared
-hinge, corners), the path of the fit is followed as the row leaves, which is exact (``removal``). Before that for
-Huber's loss, and for other penalties instead, rows that move to another piece of their loss take further steps, in
-the space of the outputs: with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes, r(f'), the
-outputs without a row solve f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle, the first or
-the last one counts, whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for which one
-step misses most take such steps, and are refitted if these do not settle.
+column is the row itself, the column leaves with it. Where curvatures jump and the penalty is a ridge (Huber,
+squared hinge, corners), the path of the fit is followed as the row leaves, which is exact (``removal``). Before
+that for Huber's loss, and for other penalties instead, rows that move to another piece of their loss take further
+steps, in the space of the outputs: with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes,
+r(f'), the outputs without a row solve f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle,
+the first or the last one counts, whichever is farther from the fit. Of the logistic loss, the MOST_SMOOTH rows for
+which one step misses most take such steps, and are refitted if these do not settle.
 
 With |v|_1, other columns may enter and leave with a row, which no step knows: such outputs are for comparisons of
 alphas only, and not to be trusted; neither are steps that do not settle. No output exceeds what the penalty
