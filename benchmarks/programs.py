@@ -2,7 +2,8 @@
 
 --data DIR  test error and share of zero coefficients of SVM, KFD, SKFD and LSKFD on sets of the IDA collection,
             everything default (Tables 5.3 to 5.5; there 100 partitions, here those of the archives)
---loo       the left-out criterion at the chosen alpha against refitting without each row
+--loo       the left-out criterion at the chosen alpha against refitting without each row, and the error of
+            leave-one-out outputs for every loss and penalty
 --flips     error with a fifth of the labels wrong, for each loss
 --speed     LSKFD against linprog and SKFD against PIQP on the whole program
 --passes    smooth losses on many rows: passes and time; logistic loss against Nystroem and LogisticRegression
@@ -34,6 +35,7 @@ from mercer.kernels import RBF
 from mercer.scores.criteria import classification_criterion
 from mercer.solvers.programs import Program, solve
 from mercer.solvers.programs.losses import EpsilonInsensitive, Squared
+from mercer.tuning.machine import LossChoice
 
 METHODS: dict[str, dict[str, str]] = {
     "SVM": {"loss": "hinge"},
@@ -126,6 +128,40 @@ def left_out(n: int, jobs: int) -> str:
 
     rows = Parallel(jobs)(delayed(one)(*draw, loss) for draw in draws for loss in losses)
     return table(rows, ["draw", "loss", "steps", "refitted", "difference %"])
+
+
+def without(model: KernelMachineClassifier, X: NDArray[Any], y: NDArray[Any], i: int) -> float:
+    """The output of row i by the program of the other rows."""
+    keep = np.arange(len(y)) != i
+    K, ridge = model.kernel_.block(X, X[keep]), float(model.alpha_)
+    if model.penalty == "rkhs":
+        values, vectors = np.linalg.eigh(K[keep])
+        kept = values > 1e-14 * values[-1]
+        K = K @ vectors[:, kept] / np.sqrt(values[kept])
+    share = {"l1": 1.0, "elastic_net": model.l1_ratio}.get(model.penalty, 0.0)
+    label, loss = np.where(y == model.classes_[1], 1.0, -1.0), LossChoice(model.loss).losses(np.ones(1))[0]
+    program = Program(loss, K[keep], label[keep], np.ones(keep.sum()), (1.0 - share) * ridge, share * ridge)
+    found = solve(program)
+    return float(K[i] @ found.coef + found.intercept)
+
+
+def accuracy(n: int, jobs: int) -> str:
+    """Errors of leave-one-out outputs in % of what leaving a row out changes, root mean squares over some rows."""
+    X, y = make_banana(n, random_state=0)
+    losses = ("squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge", "logistic")
+
+    def one(loss: str, penalty: str, alpha: float) -> str:
+        model = KernelMachineClassifier(RBF(gamma=1.0), loss=loss, penalty=penalty, alpha=alpha).fit(X, y)
+        some = np.arange(0, n, 5)
+        again = np.array([without(model, X, y, int(i)) for i in some])
+        error, effect = model.loo_outputs_[some, 0] - again, model._outputs(X[some])[:, 0] - again
+        return f"{100.0 * np.sqrt(np.mean(error**2) / np.mean(effect**2)):.2f}"
+
+    penalties, alphas = ("rkhs", "coef", "l1", "elastic_net"), (0.1, 3.0)
+    cells = [(loss, penalty, alpha) for loss in losses for penalty in penalties for alpha in alphas]
+    found = dict(zip(cells, Parallel(jobs)(delayed(one)(*cell) for cell in cells)))
+    rows = [[loss, *(" ".join(found[loss, p, a] for a in alphas) for p in penalties)] for loss in losses]
+    return table(rows, ["loss", *penalties])
 
 
 def flips(draws: int, jobs: int) -> str:
@@ -260,6 +296,9 @@ def main() -> None:
         print(tables(args.data, args.jobs), flush=True)
     if args.loo:
         print("\nLeft-out Brier score, 150 rows\n" + left_out(150, args.jobs), flush=True)
+        for n, how in ((60, "rows alone"), (100, "ten folds")):
+            print(f"\nError of leave-one-out outputs in % of the effect, {n} rows, refits: {how}; alpha 0.1, 3")
+            print(accuracy(n, args.jobs), flush=True)
     if args.flips:
         print("\nTest error in %, 200 rows\n" + flips(args.draws, args.jobs), flush=True)
     if args.speed:

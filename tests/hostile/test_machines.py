@@ -98,7 +98,7 @@ def test_leave_one_out_outputs_are_those_of_refitting(case):
         )
 
 
-ROWS, NEW = make_banana(60, random_state=0), make_banana(1000, random_state=1)
+ROWS, NEW = make_banana(40, random_state=0), make_banana(1000, random_state=1)
 
 
 @given(

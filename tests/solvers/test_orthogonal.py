@@ -451,6 +451,23 @@ def ranked(score, y):
     return np.mean(score[y > 0][:, None] > score[y < 0])
 
 
+@pytest.mark.parametrize("heavy", [1.0, 1e8, 1e10, 1e12])
+def test_a_heavy_row_leaves_as_if_it_had_not_been_there(rng, heavy):
+    X, y, kernel = rng.normal(size=(30, 2)), rng.normal(size=30), RBF(gamma=0.5)
+    weight = np.where(np.arange(30) == 7, heavy, 1.0)
+    observations = Observations(y[:, None], weight, weight, distinct_rows(X))
+    candidates = CandidateColumns((kernel,), X[observations.rows.first], np.arange(30))
+    others = np.flatnonzero(np.arange(30) != observations.rows.point[7])[:6]
+    steps = follow(candidates, observations, others, 1e-3, "rkhs")
+    found = left_out(steps, state_at(steps, 6), observations)[7, 0]
+    rest, Z = np.arange(30) != 7, X[observations.rows.first][steps.order]
+    K, mean = kernel.block(X, Z), kernel.block(X[rest], Z).mean(axis=0)
+    G = (K[rest] - mean).T @ (K[rest] - mean) + 1e-3 * kernel.block(Z, Z)
+    exact = (K[7] - mean) @ np.linalg.solve(G, (K[rest] - mean).T @ y[rest]) + y[rest].mean()
+    # One minus the leverage is one over the weight, which loses as many digits as the weight has.
+    assert_allclose(found, exact, atol=1e-8 + 1e-15 * heavy)
+
+
 def test_a_kept_center_would_know_the_label_of_the_row_that_left(rng):
     found = []
     for _ in range(5):

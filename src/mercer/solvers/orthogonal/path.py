@@ -30,8 +30,8 @@ from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
-# Smallest remaining part of a row's weight in leave-one-out: leverages of one have no leave-one-out output.
-LEAST_LEFT = 1e-9
+# The least 1 - leverage that an orthonormal basis can tell from zero.
+LEAST_ONE_MINUS_LEVERAGE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,8 @@ def _without_rows(F: Array, leverage: Array, observations: Observations, rows: I
     points, at_row = Points.of(observations), observations.rows.point[rows]
     outputs = points.mean + F / points.root[at_row, None]
     leaving = observations.unit[rows] * (1.0 / points.weight.sum() + leverage / points.weight[at_row])
-    stays = np.maximum(1.0 - leaving, LEAST_LEFT)
-    loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / stays[:, None]
+    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE)
+    loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / one_minus_leverage[:, None]
     return loo
 
 
