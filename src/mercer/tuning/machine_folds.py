@@ -112,9 +112,27 @@ class MachineFolds:
             for f, part in zip(folds, np.split(found, len(folds), axis=1)):
                 rows = self.fold == f
                 outputs[rows] = columns.Phi[rows] @ part[:-1] + part[-1]
-        judge = self.problem.exact.judge
-        losses = judge.losses(outputs[self.problem.row][None])[0]
-        return WithoutFolds(alpha, losses, float(judge.share @ losses), theta)
+        losses = self._losses(outputs[self.problem.row])
+        return WithoutFolds(alpha, losses, float(self.problem.exact.judge.share @ losses), theta)
+
+    @cached_property
+    def _judges(self) -> Indices:
+        """Rows by which alphas are compared: those that are no centers, unless most are, or targets select them.
+
+        A held-out row at a center is not like a new one: the fit bends there to make up for centers that
+        neighbors lack. If all rows are centers, it does not need to.
+        """
+        given, problem = self.problem.exact.observations, self.problem
+        other = np.flatnonzero(~np.isin(given.rows.point, problem.centers))
+        few = 2 * len(other) < len(given.Y) or problem.select is not None
+        return np.arange(len(given.Y)) if few else other
+
+    def _losses(self, outputs: Array) -> Array:
+        """Losses (n,) of held-out outputs (n, q) whose mean over all rows is that of the compared ones."""
+        judge, losses = self.problem.exact.criterion(self._judges), np.zeros(len(outputs))
+        share = self.problem.exact.judge.share[self._judges]
+        losses[self._judges] = judge.losses(outputs[self._judges][None])[0] * (judge.share / share)
+        return losses
 
     def _without(self, columns: MachineColumns, folds: Indices, alpha: float, start: Array | None) -> Array:
         """Coefficients and intercepts (m + 1, folds times q) without each fold; alpha counts for all rows."""
