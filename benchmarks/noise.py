@@ -1,8 +1,8 @@
 """What leave-one-out says about noise: scores and probabilities of every estimator beside chance, over many draws.
 
-Labels, values or the second view are drawn without regard to the rows, as many of each class, so that nothing can be
-learned: the accuracy to expect is 1 / k, the correlation zero. ``loo_score_`` of a regressor is compared with its R²
-on new rows, which is below zero; ``loo_proba_`` with probabilities of new rows, by Brier scores, means of
+Labels, values or the second view are drawn without regard to the rows, as many of each class, so that nothing can
+be learned: the accuracy to expect is 1 / k, the correlation zero. ``loo_score_`` of a regressor is compared with
+its R² on new rows, which is below zero; ``loo_proba_`` with probabilities of new rows, by Brier scores, means of
 |p - e|² / 2 over rows with indicators e. Columns are means over draws ± two standard errors; "!" is outside of
 these, as one figure in twenty is without any defect.
 
