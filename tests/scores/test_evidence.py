@@ -100,5 +100,5 @@ def test_residuals_that_a_fold_shares_count_once_in_intervals():
     X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
     model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0).fit(X[group], y[group], groups=group)
     assert_allclose(model.left_out_.independent, np.full(60, 0.2))
-    with pytest.warns(IntervalWarning, match="12 independent rows"):
+    with pytest.warns(IntervalWarning, match="12 rows"):
         assert np.isinf(model.predict_interval(X, coverage=0.95)).all()

@@ -136,7 +136,7 @@ def warn_of_few_rows(left_out: LeftOut, coverage: float) -> None:
     if _rank(n, coverage) == 0:
         possible, least = np.floor(1e4 * n / (n + 1.0)) / 1e4, least_rows(coverage)
         warn(
-            f"intervals with coverage={coverage:g} are infinite: {n:.4g} independent rows have residuals for at "
+            f"intervals with coverage={coverage:g} are infinite: {n:.4g} rows have residuals for at "
             f"most coverage={possible:g}; ask for less, or fit to at least {least} rows",
             IntervalWarning,
         )
