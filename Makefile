@@ -37,6 +37,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/coverage.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/honesty.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/real_rows.py --data $(DATA)
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/noise.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/programs.py --loo --flips
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/novelty.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/components.py

@@ -388,3 +388,10 @@ def test_speech_prints_errors_and_keeps_them(tmp_path, rng):
     peak, error = map(float, lines[-1].split()[-2:])
     assert peak > 0.0
     assert error == 0.0
+
+
+def test_noise_names_the_lines_outside_of_two_standard_errors():
+    lines = run("noise.py", "--rows", 24, "--draws", 2, "--parts", "kernels,cca").splitlines()
+    marked = [line for line in lines if line.startswith("Kernel") and " !" in line]
+    assert sum(line.startswith("Kernel") for line in lines) == 4
+    assert f"outside of two standard errors: {len(marked)} of 4 lines" in lines

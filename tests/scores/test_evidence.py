@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import KernelFisherClassifier
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.datasets import make_banana
+from mercer.errors import IntervalWarning
 from mercer.kernels import RBF
 from mercer.rows import Tally, reading_of
 from mercer.scores.evidence import Training
@@ -84,3 +85,20 @@ def test_near_copies_of_noise_are_no_surer_than_the_points_alone():
         points.append(np.mean((model.fit(C, t).predict_proba(new)[:, 1] - truth) ** 2))
     assert np.mean(copies) < np.mean(points) + 0.01
     assert np.mean(seen) > 0.24
+
+
+def test_expected_r_squared_of_rows_in_groups_is_that_of_the_rows_alone():
+    rng = np.random.default_rng(0)
+    y, predicted, group = rng.normal(size=12), rng.normal(size=12), np.repeat(np.arange(12), 5)
+    model = KernelRidgeRegressor()
+    alone = model._expected_score(y, predicted, np.ones(12))
+    assert model._expected_score(y[group], predicted[group], np.ones(60), group) == pytest.approx(alone, abs=1e-12)
+
+
+def test_residuals_that_a_fold_shares_count_once_in_intervals():
+    rng, group = np.random.default_rng(0), np.repeat(np.arange(12), 5)
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0).fit(X[group], y[group], groups=group)
+    assert_allclose(model.left_out_.independent, np.full(60, 0.2))
+    with pytest.warns(IntervalWarning, match="12 rows"):
+        assert np.isinf(model.predict_interval(X, coverage=0.95)).all()

@@ -57,7 +57,8 @@ class Anew:
             right = held & (self.predicted == self.y)
             return float(np.average(right[counted], weights=self.standing[counted]))
         y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
-        return float(self.model._expected_score(y, predicted, standing))
+        groups = None if self.groups is None else self.groups[held]
+        return float(self.model._expected_score(y, predicted, standing, groups))
 
     @property
     def is_known(self) -> bool:

@@ -22,8 +22,9 @@ from mercer.rows import Labels
 from mercer.rows.table import in_single
 from mercer.scores import Rule
 from mercer.scores.criteria import r_squared
+from mercer.scores.evidence import design_effect
 from mercer.scores.targets import ClassTargets, RealTargets
-from mercer.types import Array, Floats
+from mercer.types import Array, Floats, Indices
 
 # In place of the logarithm of zero.
 LEAST_LOG = float(np.log(np.finfo(np.float64).tiny))
@@ -176,13 +177,20 @@ class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
         """f at each row (n,) or (n, q)."""
         return self._shaped(self._outputs(X))
 
-    def _expected_score(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
-        """R² to expect of many new rows, whose variance is larger than that of n rows around their own mean."""
+    def _expected_score(
+        self, y: NDArray[Any], predicted: Floats, weight: Array, fold: Indices | None = None
+    ) -> float:
+        """R² to expect of many new rows, whose variance is larger than that of n rows around their own mean.
+
+        Rows of a ``fold`` (n,) may have one target.
+        """
         values, outputs = (np.asarray(each, dtype=np.float64).reshape(len(y), -1) for each in (y, predicted))
         found = r_squared(values, outputs, weight)
         if (values == values[:1]).all():
             return found
         rows = float(weight.sum() ** 2 / (weight**2).sum())
+        if fold is not None:
+            rows = min(rows, len(y) / design_effect(values, weight / weight.mean(), np.ones(len(y)), fold))
         return 1.0 - (1.0 - found) * (1.0 - 1.0 / rows)
 
     def _shaped(self, F: Floats) -> Floats:

@@ -36,7 +36,7 @@ from mercer.scores.targets import RealTargets, Targets, uncrossed
 from mercer.tuning.fit import Fit, Settings
 from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine
 from mercer.tuning.machine_passes import fit_machine_in_passes
-from mercer.types import Array, Floats
+from mercer.types import Array, Floats, Indices
 
 PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
 CLASS_LOSSES = (
@@ -461,9 +461,12 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         y = real_targets(y, self)
         return self._saved(y, self.predict(X), row_weight(sample_weight, len(y)))
 
-    def _expected_score(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
-        expected = self._saved if self.loss == "pinball" else super()._expected_score
-        return expected(y, predicted, weight)
+    def _expected_score(
+        self, y: NDArray[Any], predicted: Floats, weight: Array, fold: Indices | None = None
+    ) -> float:
+        if self.loss == "pinball":
+            return self._saved(y, predicted, weight)
+        return super()._expected_score(y, predicted, weight, fold)
 
     def _saved(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
         """The share of the loss of constant quantiles that predictions save."""

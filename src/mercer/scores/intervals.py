@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import IntervalWarning, warn
-from mercer.scores.evidence import Training
+from mercer.scores.evidence import Training, design_effect
 from mercer.solvers import HeldOut, Observations
 from mercer.types import Array, Indices
 
@@ -62,6 +62,14 @@ class LeftOut:
         return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold)
 
     @property
+    def independent(self) -> Array:
+        """As how many independent rows each row counts (n,): those of a fold may share their residual."""
+        if self.fold is None:
+            return self.count
+        found: Array = self.count / design_effect(self.residual, self.count, self.count, self.fold)
+        return found
+
+    @property
     def held_out(self) -> HeldOut:
         """What is held out with each row, where rows are centers."""
         if self.point is None or self.share is None:
@@ -93,13 +101,14 @@ def prediction_intervals(
     ends = np.empty((*F.shape, 2))
     for q in range(F.shape[1]):
         without = left_out.outputs_without(F[:, q], L, q)
-        ends[:, q] = jackknife_plus(without, scale[:, [q]] * size[:, q], left_out.count, coverage)
+        ends[:, q] = jackknife_plus(without, scale[:, [q]] * size[:, q], left_out.independent, coverage)
     return ends
 
 
 def residual_intervals(F: Array, left_out: LeftOut, size: Array, scale: Array, coverage: float) -> Array:
     """The same for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
-    width = np.stack([jackknife_plus(np.zeros((1, len(e))), e, left_out.count, coverage)[0] for e in size.T])
+    count = left_out.independent
+    width = np.stack([jackknife_plus(np.zeros((1, len(e))), e, count, coverage)[0] for e in size.T])
     ends: Array = F[:, :, None] + scale[:, :, None] * width
     return ends
 
@@ -123,12 +132,12 @@ def least_rows(coverage: float) -> int:
 
 def warn_of_few_rows(left_out: LeftOut, coverage: float) -> None:
     """Warn if intervals are infinite: the rows show no residual that is exceeded so rarely."""
-    n = float(left_out.count.sum())
+    n = float(left_out.independent.sum())
     if _rank(n, coverage) == 0:
         possible, least = np.floor(1e4 * n / (n + 1.0)) / 1e4, least_rows(coverage)
         warn(
-            f"intervals with coverage={coverage:g} are infinite: {n:.4g} rows have residuals for at most "
-            f"coverage={possible:g}; ask for less, or fit to at least {least} rows",
+            f"intervals with coverage={coverage:g} are infinite: {n:.4g} rows have residuals for at "
+            f"most coverage={possible:g}; ask for less, or fit to at least {least} rows",
             IntervalWarning,
         )
 

@@ -51,7 +51,7 @@ class NearbyResiduals:
         near, left_out = self._neighbors, self.left_out
         D = np.concatenate([D for _, D in self._distances(take(self.X, near))])
         size = np.abs(left_out.residual[near]) / self.std[near, None]
-        return choose_scale(D, self._present(near), size, left_out.count[near])
+        return choose_scale(D, self._present(near), size, left_out.independent[near])
 
     @cached_property
     def _neighbors(self) -> Indices:
@@ -60,7 +60,7 @@ class NearbyResiduals:
 
     def _present(self, rows: Indices) -> Array:
         """What each neighbor counts for (n, h) when one of these rows, or its fold, is held out."""
-        count, fold, near = self.left_out.count, self.left_out.fold, self._neighbors
+        count, fold, near = self.left_out.independent, self.left_out.fold, self._neighbors
         present = np.repeat(count[None, near], len(rows), axis=0)
         if fold is not None:
             present[fold[rows][:, None] == fold[near]] = 0.0
