@@ -17,7 +17,8 @@ from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.program import Program, Solution, concluded
 from mercer.types import Array, Indices
 
-# Programs with up to so many columns begin with all of them; columns that are added in a round: at most so many.
+# Without a start, programs with up to so many columns begin with all of them; columns that are added in a round: at
+# most so many.
 FEW, AT_ONCE = 200, 40
 MOST_ROUNDS = 500
 # Columns without coefficients leave in the first rounds only: later they would come back again and again.
@@ -34,7 +35,7 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
     boxes = Boxes.of(program)
     beta = boxes.shift + boxes.at_rows(boxes.sign * np.where(boxes.cost < 0.0, boxes.bound, 0.0))
     some = np.zeros(0, dtype=np.intp) if start is None else np.flatnonzero(start[:-1])
-    some = np.arange(program.m) if program.m <= FEW else some
+    some = np.arange(program.m) if program.m <= FEW and not len(some) else some
     more = np.zeros(0, dtype=np.intp) if len(some) else _violated(program, beta, some)
     coef, intercept = np.zeros(0), 0.0
     for rounds in range(1, MOST_ROUNDS + 1):
