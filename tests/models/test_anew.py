@@ -150,13 +150,14 @@ def test_of_many_rows_three_fifths_are_predicted_by_models_chosen_without_them()
 
 
 def test_on_noise_the_score_of_many_rows_is_not_that_of_the_best_choice():
-    """Centers chosen by labels, half of the rows: their leave-one-out score is far too high."""
+    """Neither is too high, although labels chose the centers, a third of the rows."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(ALL_FIFTHS + 10, 3)), rng.integers(2, size=ALL_FIFTHS + 10)
     model = KernelFisherClassifier(RBF(gamma=3.0), centers=300).fit(X, y)
-    assert model.loo_best_score_ > model.loo_score_ + 0.05
-    # Three standard errors of 606 rows.
+    assert model.loo_best_score_ != model.loo_score_
+    # Three standard errors of 606 and of all rows.
     assert abs(model.loo_score_ - 0.5) < 3 * 0.5 / 606**0.5
+    assert abs(model.loo_best_score_ - 0.5) < 3 * 0.5 / len(y) ** 0.5
 
 
 def test_more_rows_than_are_kept_have_the_score_of_the_best_choice():
