@@ -17,7 +17,7 @@ from mercer.solvers.programs.interior import interior_point
 from mercer.solvers.programs.program import Program, Solution, concluded
 from mercer.types import Array, Indices
 
-# Without a start, programs with up to so many columns begin with all of them; in a round at most so many are added.
+# Without a start, programs with up to so many columns begin with all of them; a round adds at most so many.
 FEW, AT_ONCE = 200, 40
 MOST_ROUNDS = 500
 # Columns without coefficients leave in the first rounds only: later they would come back again and again.
