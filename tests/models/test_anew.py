@@ -205,6 +205,17 @@ def test_noise_of_equally_large_classes_is_not_predicted_worse_than_by_chance(k,
     assert abs(np.mean(scores) - 1.0 / k) < 4.0 * (1.0 / k * (1.0 - 1.0 / k) / (240 * k)) ** 0.5 + 0.02
 
 
+@pytest.mark.parametrize("n", [12, 26, 64])
+def test_folds_of_equally_large_classes_have_equal_shares(n):
+    """One row more of a class in a fold, and the other class is larger without it."""
+    X, y = np.random.default_rng(0).normal(size=(n, 3)), np.arange(n) % 2
+    outer = choose_anew(KernelFisherClassifier(), RBF(), training_of(X, y), y, None).outer
+    assert_array_equal(np.bincount(outer[y == 0]), np.bincount(outer[y == 1]))
+    groups = np.repeat(np.arange(n), 3)
+    outer = KernelFisherClassifier(MEDIAN).fit(X[groups], y[groups], groups=groups)._anew.outer
+    assert_array_equal(np.bincount(outer[y[groups] == 0]), np.bincount(outer[y[groups] == 1]))
+
+
 def test_a_class_that_only_one_group_has_leaves_that_group_unpredicted():
     X, _ = make_banana(40, random_state=0)
     group = np.repeat(np.arange(5), 8)

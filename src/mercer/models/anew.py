@@ -30,6 +30,8 @@ TENTHS = 300
 ALL_FIFTHS, SOME_FIFTHS = 1000, 3
 # Fewer rows, or groups of rows, cannot be chosen by.
 FEWEST = 4
+# Equally large classes are dealt one by one to at least so many folds.
+FEWEST_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,11 +242,16 @@ def _all_folds(label: NDArray[Any] | None, groups: Indices | None, order: Indice
 
 
 def _dealt(number: Indices | None, order: Indices, most: int) -> Indices:
-    """Folds (n,) dealt in an order (n,), class by class if classes are equally large."""
-    if number is not None and np.ptp(np.bincount(number)) <= 1:
+    """Folds (n,) dealt in an order (n,), each class for itself if classes are equally large.
+
+    A fold with one row more of a class would be predicted to be of the others, which are larger without it.
+    """
+    outer, place = np.empty(len(order), dtype=np.intp), np.arange(len(order))
+    if number is not None and np.ptp(count := np.bincount(number)) <= 1:
         order = order[np.argsort(number[order], kind="stable")]
-    outer = np.empty(len(order), dtype=np.intp)
-    outer[order] = np.arange(len(order)) % most
+        if count.min() >= FEWEST_FOLDS:
+            place, most = place - (np.cumsum(count) - count)[number[order]], min(most, int(count.min()))
+    outer[order] = place % most
     return outer
 
 
