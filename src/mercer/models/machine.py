@@ -213,9 +213,10 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
 
     the program behind kernel Fisher discriminants, support vector machines and their relatives (Mika 2002,
     sections 3.4.7 to 3.6). Kernel and alpha are chosen by leave-one-out, found from the fit to all rows, with the
-    logistic loss by held-out folds. Where it is not exact at the chosen alpha, with "l1" or "elastic_net" and for non-smooth losses with "coef", rows are
-    fitted without, one at a time, or of many in ten folds. Leave-one-out of the logistic loss is approximate. It
-    also gives the probabilities. Solutions carry their duality gap.
+    logistic loss by held-out folds. Where leave-one-out is not exact at the chosen alpha, with "l1" or
+    "elastic_net" and for non-smooth losses with "coef", rows are fitted without, one at a time, or of many in ten
+    folds. That of the logistic loss is approximate. It also gives the probabilities. Solutions carry their duality
+    gap.
 
     ==================  ==============  ==================================
     loss                penalty         what it is

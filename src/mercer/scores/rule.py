@@ -178,21 +178,27 @@ def make_rule(
     part = np.full(len(R), -1) if streamed else parts(R, fit.label, None if group is None else group[used])
     found = cross_calibrate(calibration, R, fit.label, fit.weight, part, basis, ordered=ordered)
 
-    def finished(posterior: Posterior, rows: NDArray[np.bool_]) -> Rule:
-        """The rule with this posterior, its threshold and limits from some rows."""
-        some, scores = fit.some(rows), R[rows]
-        if threshold != "bayes":
-            # Evidence is what speaks for one side of the cut: however little of it counts, the cut stays there.
-            posterior = replace(posterior, odds=_logits_at_cut(threshold, posterior, scores, some))
-        if moderate:
-            posterior = moderated(posterior, scores, some.label, some.weight)
+    def at_cut(posterior: Posterior, rows: NDArray[np.bool_]) -> Posterior:
+        """The posterior whose evidence is relative to the odds, or to the cut by some rows."""
+        if threshold == "bayes":
+            return posterior
+        # Evidence is what speaks for one side of the cut: however little of it counts, the cut stays there.
+        return replace(posterior, odds=_logits_at_cut(threshold, posterior, R[rows], fit.some(rows)))
+
+    whole = at_cut(found.posterior, np.ones(len(R), dtype=bool))
+    if moderate:
+        whole = moderated(whole, R, fit.label, fit.weight)
+
+    def finished(posterior: Posterior) -> Rule:
+        """The rule with this posterior, moderated as that of all rows."""
+        posterior = replace(posterior, limit=whole.limit, counted=whole.counted)
         shift = prior_shift if threshold == "bayes" else -posterior.odds
         return Rule(directions, reliable, posterior.shifted(shift))
 
     every = np.full(n, -1)
     every[used] = part
-    without = tuple(finished(posterior, part != p) for p, posterior in enumerate(found.without))
-    return CrossFittedRule(finished(found.posterior, np.ones(len(R), dtype=bool)), every, without)
+    without = tuple(finished(at_cut(posterior, part != p)) for p, posterior in enumerate(found.without))
+    return CrossFittedRule(finished(whole), every, without)
 
 
 def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
