@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
@@ -14,6 +12,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.kernels.base import grid_shape
+from mercer.rows import distinct_rows
 from mercer.tuning.memory import Rung
 from mercer.tuning.search import neighbors
 
@@ -34,11 +33,15 @@ def three_classes():
 
 
 def test_few_centers_do_as_well_as_all():
-    X, y = make_ringnorm(400, random_state=0)
-    X_new, y_new = make_ringnorm(4000, random_state=1)
-    sparse, full = SparseFisherClassifier(random_state=0).fit(X, y), KernelFisherClassifier().fit(X, y)
-    assert len(sparse.support_) <= 0.15 * len(y)
-    assert sparse.score(X_new, y_new) >= full.score(X_new, y_new) - 0.003
+    share, loss = [], []
+    for seed in range(5):
+        X, y = make_ringnorm(400, random_state=seed)
+        X_new, y_new = make_ringnorm(4000, random_state=100 + seed)
+        sparse, full = SparseFisherClassifier(random_state=0).fit(X, y), KernelFisherClassifier().fit(X, y)
+        share.append(len(sparse.support_) / len(y))
+        loss.append(full.score(X_new, y_new) - sparse.score(X_new, y_new))
+    assert np.mean(share) <= 0.15
+    assert np.mean(loss) <= 0.003
 
 
 def test_left_out_accuracy_is_honest():
@@ -48,6 +51,7 @@ def test_left_out_accuracy_is_honest():
     assert model.loo_score_ == pytest.approx(model.score(X_new, y_new), abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["diagonal", "orthogonal"])
 @pytest.mark.parametrize("make", [make_twonorm, make_ringnorm])
 def test_the_pseudodiscriminant_and_orthogonal_least_squares_do_as_well_as_all_rows(make, penalty):
@@ -241,6 +245,9 @@ def test_widths_let_every_center_choose_its_gamma(banana):
 
 def test_a_precomputed_kernel_gives_the_same_model(banana):
     X, y = banana
+    # Folds are dealt along the points: rows of values are in their own order, kernel values in that of the rows.
+    first = distinct_rows(X).first
+    X, y = X[first], y[first]
     K = NARROW.block(X, X)
     given = SparseFisherClassifier("precomputed", max_centers=20).fit(K, y)
     computed = SparseFisherClassifier(NARROW, max_centers=20).fit(X, y)
@@ -269,14 +276,13 @@ def test_report_says_why_a_path_ends():
 
 def test_centers_whose_use_can_not_be_told_are_not_kept():
     """Classes that hardly overlap: one per cent of their small loss is less than its standard error."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    model = SparseFisherClassifier(RBF(gamma=0.05), alpha=0.1).fit(X[:250], y[:250])
-    assert len(model.support_) <= 10
+    X, y = make_twonorm(250, random_state=0)
+    X_new, y_new = make_twonorm(4000, random_state=100)
+    model = SparseFisherClassifier(random_state=0).fit(X, y)
+    assert len(model.support_) <= 30
     assert model.report_.longest == 125
-    longest = SparseFisherClassifier(RBF(gamma=0.05), alpha=0.1, stop=None).fit(X[:250], y[:250])
-    # Of 319 new rows; one standard error of an error of 5 % is 1.2 %.
-    assert model.score(X[250:], y[250:]) >= longest.score(X[250:], y[250:]) - 0.025
+    longest = SparseFisherClassifier(model.kernel_, alpha=model.alpha_, stop=None).fit(X, y)
+    assert model.score(X_new, y_new) >= longest.score(X_new, y_new) - 0.01
 
 
 @pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])
@@ -308,8 +314,9 @@ def test_the_report_says_how_many_centers(banana):
 
 def test_single_precision_stays_single_precision(banana):
     X, y = banana
-    single = SparseFisherClassifier(NARROW, max_centers=15).fit(X.astype(np.float32), y)
-    double = SparseFisherClassifier(NARROW, max_centers=15).fit(X, y)
+    options = {"max_centers": 15, "alpha": 1.0, "stop": None}
+    single = SparseFisherClassifier(NARROW, **options).fit(X.astype(np.float32), y)
+    double = SparseFisherClassifier(NARROW, **options).fit(X, y)
     assert single.dual_coef_.dtype == np.float32
     assert_allclose(single.predict_proba(X.astype(np.float32)), double.predict_proba(X), atol=0.05)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.orders import Order, SelectionRule, choose_order
@@ -68,9 +69,10 @@ def held_out(
 
 
 def _dealt(Y: Array, n_folds: int) -> Indices:
-    """The fold (u,) of each point with targets Y (u, q), the same for every selection.
+    """The fold (u,) of each point with targets Y (u, q), the same for every kernel and alpha.
 
-    Folds have the shares of all points in every class: the first center is that of the smaller one.
+    Points are in an order of their own, so folds do not depend on how rows are ordered or repeated. Folds have the
+    shares of all points in every class: the first center is one of the smaller class.
     """
     order = np.random.default_rng(0).permutation(len(Y))
     order = order[np.lexsort(Y[order].T)]
@@ -80,7 +82,7 @@ def _dealt(Y: Array, n_folds: int) -> Indices:
 
 
 def _fold(
-    candidates: CandidateColumns, observations: Observations, inside: Array, rng: np.random.Generator
+    candidates: CandidateColumns, observations: Observations, inside: NDArray[np.bool_], rng: np.random.Generator
 ) -> Fold:
     """The fold of these points (u,); a single point, which has no others, is its own candidate."""
     rows = np.flatnonzero(inside[observations.rows.point])

@@ -80,4 +80,5 @@ def surprise(candidates: CandidateColumns, observations: Observations, alphas: A
     d, square = np.maximum(d, 0.0), (U.T @ points.target) ** 2
     n = observations.n_counted
     total = observations.weight @ (observations.Y - points.mean) ** 2
-    return np.sum([negative_evidence(d, z, float(all_), n, 1, alphas) for z, all_ in zip(square.T, total)], axis=0)
+    each = [negative_evidence(d, z, float(all_), n, 1, alphas) for z, all_ in zip(square.T, total)]
+    return np.asarray(np.sum(each, axis=0))
