@@ -228,10 +228,12 @@ class _Step:
             leverage, start = leverage - cross**2 / square, start - cross * self.coef / square
         slope = at.slopes + at.curvature * (start - at.f)
         kept = self._kept(at.one_minus_leverage + at.curvature * (at.leverage - leverage))
-        outputs: Array = start + self.share * slope * leverage / kept
+        # A row that alone determines the intercept has no output without it: that of the fit stays.
+        move = np.divide(slope, kept, out=np.zeros_like(slope), where=kept > 0.0)
+        outputs: Array = start + self.share * move * leverage
         few = np.flatnonzero(at.cancels)
         # The same without the leverage, which is one here: the vertex of the row's parabola is exact.
-        outputs[few] = at.targets[few] + slope[few] / (at.curvature[few] * kept[few])
+        outputs[few] = at.targets[few] + move[few] / at.curvature[few]
         return outputs
 
     def _kept(self, one_minus_leverage: Array) -> Array:
@@ -254,7 +256,8 @@ class _Step:
         change = B * moves
         missed = weight * at.loss.slope(y, f + change) - at.slopes[:, None] - at.curvature[:, None] * change
         missed[rows, np.arange(len(rows))] = 0.0
-        return np.asarray(np.abs(np.einsum("ij,ij->j", B, missed)) / self._kept(at.one_minus_leverage)[rows])
+        kept, moved = self._kept(at.one_minus_leverage)[rows], np.abs(np.einsum("ij,ij->j", B, missed))
+        return np.asarray(np.divide(moved, kept, out=np.zeros_like(kept), where=kept > 0.0))
 
     def descended(self, rows: Indices, first: Array) -> Array:
         """Outputs (r,) of some rows of a loss without jumps, from those of one step."""
