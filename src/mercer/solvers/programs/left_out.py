@@ -52,6 +52,8 @@ SETTLED = 1e-6
 ENOUGH, MOST_SMOOTH = 0.03, 100
 # Of so many rows, those that one step moves most, it is estimated what further steps would change.
 MOST_ASKED = 300
+# Of so few rows, those that take further steps are refitted at the chosen alpha, which takes as long.
+FEW_ROWS = 80
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
@@ -88,8 +90,8 @@ def leave_each_out(
     if can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs, trusted = _followed(step, found, np.arange(n), with_corners=with_corners)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
-        outputs = _descended(step, np.arange(n))
-        trusted &= not (with_corners and isinstance(loss, Rounded))
+        outputs, settled = _descended(step, np.arange(n))
+        trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
     elif n <= MOST_ROWS and step.at.loss.jumps:
         outputs, settled = _improved(step, found, outputs, own)
         trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
@@ -102,7 +104,7 @@ def leave_each_out(
 def leave_some_out(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps, without the part ``unit`` (n,) of their weights."""
     most = program.largest_outputs[rows]
-    return np.clip(_descended(_Step.of(program, found, unit, None), rows), -most, most)
+    return np.clip(_descended(_Step.of(program, found, unit, None), rows)[0], -most, most)
 
 
 def degrees_of_freedom(program: Program, found: Solution) -> float:
@@ -177,15 +179,20 @@ def _improved(
     return outputs, settled
 
 
-def _descended(step: "_Step", rows: Indices) -> Array:
-    """Outputs (r,) of some rows of a loss without jumps: by one step, and by descent where that misses much."""
+def _descended(step: "_Step", rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
+    """Outputs (r,) of some rows of a loss without jumps: by one step, and by descent where that misses much.
+
+    And whether they are to be trusted: few rows that are certain determine hardly anything, and are refitted.
+    """
     outputs = step.outputs[rows]
     asked = np.argsort(-np.abs(outputs - step.at.f[rows]))[:MOST_ASKED]
     missing = step.missing(rows[asked], outputs[asked])
     many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
     some = asked[np.argsort(-missing)[:many]]
     outputs[some] = step.descended(rows[some], outputs[some])
-    return outputs
+    trusted = np.ones(len(rows), dtype=bool)
+    trusted[some] = len(step.at.f) > FEW_ROWS
+    return outputs, trusted
 
 
 @dataclass(frozen=True)
