@@ -52,7 +52,7 @@ SETTLED = 1e-6
 ENOUGH, MOST_SMOOTH = 0.03, 100
 # Of so many rows, those that one step moves most, it is estimated what further steps would change.
 MOST_ASKED = 300
-# Of so few rows, those that take further steps are refitted at the chosen alpha, which takes as long.
+# So few rows are all refitted at the chosen alpha, which takes hardly longer.
 FEW_ROWS = 80
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
@@ -190,9 +190,7 @@ def _descended(step: "_Step", rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
     many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
     some = asked[np.argsort(-missing)[:many]]
     outputs[some] = step.descended(rows[some], outputs[some])
-    trusted = np.ones(len(rows), dtype=bool)
-    trusted[some] = len(step.at.f) > FEW_ROWS
-    return outputs, trusted
+    return outputs, np.full(len(rows), len(step.at.f) > FEW_ROWS)
 
 
 @dataclass(frozen=True)
