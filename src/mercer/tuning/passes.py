@@ -358,7 +358,9 @@ def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
 
 def thirds(kernel: Kernel, task: Task) -> Indices:
     """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one."""
-    unit = kernel.distinct(task.sample.X).point if task.fold is None else task.fold
+    equal = kernel.distinct(task.sample.X)
+    # Rows are numbered by the first that equals them, whatever holds them.
+    unit = equal.first[equal.point] if task.fold is None else task.fold
     number = np.unique(unit, return_inverse=True)[1]
     third: Indices = np.random.default_rng(0).permutation(number.max() + 1)[number] % PARTS
     return third
@@ -375,6 +377,8 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
     if not seen.any() or state.moments.n_rows > len(seen):
         return []
     third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.draw.seed)
+    if len(np.unique(third[task.weight > 0])) == 1:
+        return []
     for t in np.unique(third[seen]):
         choice = select_again(state.gather.choice, task, np.flatnonzero(third != t), rng)
         gather = replace(state.gather, choice=choice, precision=precision_of(choice, task))
