@@ -74,12 +74,12 @@ def own_labels(n: int, k: int, rng: np.random.Generator) -> Draw:
 
 
 def importance(n: int, k: int, rng: np.random.Generator) -> Draw:
-    """Weights whose logarithm is normal, the same ones in every class."""
-    draw = plain(n, k, rng)
-    weight, order = np.exp(rng.normal(size=n)), np.argsort(draw.y, kind="stable")
-    if k:
-        weight[order] = np.resize(weight[: n // k], n)
-    return Draw(draw.X, draw.y, {"sample_weight": weight})
+    """Classes by coins, and weights whose logarithm is normal.
+
+    Were classes of the same weight, that of a heavy row would be the smaller one without it.
+    """
+    draw = coins(n, k, rng) if k else plain(n, 0, rng)
+    return Draw(draw.X, draw.y, {"sample_weight": np.exp(rng.normal(size=n))})
 
 
 def counts(n: int, k: int, rng: np.random.Generator) -> Draw:

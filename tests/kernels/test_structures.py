@@ -231,7 +231,7 @@ def test_classifiers_are_fitted_to_objects(kernel, X, centers):
     X = distinct(X)
     y = targets(kernel, X)
     model = KernelFisherClassifier(kernel, centers=centers, random_state=0).fit(X, y)
-    assert model.score(X, y) >= max(y.mean(), 1 - y.mean())
+    assert model.score(X, y) >= max(y.mean(), 1 - y.mean()) - 1e-12
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
 
 

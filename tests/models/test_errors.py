@@ -315,7 +315,7 @@ def test_a_column_of_text_is_not_blamed_for_missing_numbers(two_classes):
     X, y = two_classes
     frame = frame_of(X, size=["1.5"] * 60)
     frame.loc[3, "age"] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"^X contains NaN; fill missing values"):
         KernelFisherClassifier().fit(frame, y)
 
 

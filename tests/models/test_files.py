@@ -248,7 +248,7 @@ def with_indices_out_of_bounds(rows):
 
 
 def with_rows_that_end_before_they_begin(rows):
-    rows.indptr[1] = rows.indptr[-1]
+    rows.indptr[1] = rows.indptr[-1] + 1
     return rows
 
 

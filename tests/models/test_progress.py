@@ -52,6 +52,7 @@ def test_a_fit_with_centers_says_every_phase(every_phase, rows, capsys):
         "selection of centers",
         "precision of products",
         "moments",
+        "selection of centers without thirds of the rows",
         "decomposition for 20 centers",
         "leave-one-out of 300 rows",
         "KernelRidgeRegressor",

@@ -1,4 +1,4 @@
-"""Maps from scores of several classes to logits: what they compute, and which one is chosen."""
+"""Maps from scores to logits: what they compute, and which one is chosen."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,18 @@ from scipy.special import log_softmax
 
 from mercer.scores import maps
 from mercer.scores.logistic import fit_logits, smoothed_targets
-from mercer.scores.maps import FOLDS, Map, bent, choose_map, one_slope, parts, summing_to_one, with_matrix
+from mercer.scores.maps import (
+    FOLDS,
+    Map,
+    bent,
+    choose_bound,
+    choose_map,
+    one_slope,
+    parts,
+    summing_to_one,
+    with_matrix,
+)
+from mercer.scores.probabilities import calibrate
 
 
 def noisy(rng, n, k, noise=0.4):
@@ -244,3 +255,35 @@ def test_one_slope_has_two_more_rows_on_each_side_in_all_classes(rng, k):
     R, label = noisy(rng, 20 * k, k)
     found, fit = one_slope(R, label, np.ones(20 * k)), fit_logits(R[None], label, np.ones(20 * k), 2 / k)
     assert_allclose(found.logits(R), fit.at(R[None])[0], rtol=1e-12)
+
+
+def heavy_scores(rng, n=60, size=1e4):
+    """Scores (n, 1) of two classes by their sign with an error of a fifth, some of them very large."""
+    label = np.arange(n) % 2
+    right = rng.uniform(size=n) > 0.2
+    score = np.where((label == 1) == right, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
+    return np.where(rng.uniform(size=n) < 0.15, size, 1.0)[:, None] * score[:, None], label
+
+
+def test_a_few_large_scores_do_not_hide_what_most_of_them_say(rng):
+    R, label = heavy_scores(rng)
+    posterior = calibrate("logistic", R, label, np.ones(len(R)))
+    right = np.mean((R[:, 0] > 0) == (label == 1))
+    assert np.mean(posterior.probabilities(R).argmax(axis=1) == label) >= right - 0.05
+    ordinary = np.abs(R[:, 0]) < 2.0
+    P = posterior.probabilities(R[ordinary])[np.arange(ordinary.sum()), label[ordinary]]
+    assert -np.log(P).mean() < 0.6
+
+
+def test_scores_of_one_size_are_not_cut_off(rng):
+    R, label = heavy_scores(rng, size=1.0)
+    weight = np.ones(len(R))
+    assert choose_bound(R, label, weight, parts(R, label)) == np.inf
+    assert calibrate("logistic", R, label, weight).limit == np.inf
+
+
+def test_large_scores_that_are_right_are_not_cut_off(rng):
+    r = rng.standard_t(1.5, size=400)
+    label = (rng.uniform(size=400) < 1.0 / (1.0 + np.exp(-r))).astype(int)
+    R = r[:, None]
+    assert choose_bound(R, label, np.ones(400), parts(R, label)) == np.inf

@@ -37,7 +37,8 @@ FEWEST_FOLDS = 5
 @dataclass(frozen=True, eq=False)
 class Anew:
     """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
-    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together.
+    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together,
+    which are ``grouped`` if their rows may say the same.
     """
 
     model: Any
@@ -48,6 +49,7 @@ class Anew:
     standing: Array
     outer: Indices
     groups: Indices | None
+    grouped: bool
 
     @property
     def score(self) -> float:
@@ -59,7 +61,7 @@ class Anew:
             right = held & (self.predicted == self.y)
             return float(np.average(right[counted], weights=self.standing[counted]))
         y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
-        groups = None if self.groups is None else self.groups[held]
+        groups = self.groups[held] if self.groups is not None and self.grouped else None
         return float(self.model._expected_score(y, predicted, standing, groups))
 
     @property
@@ -187,6 +189,7 @@ def choose_anew(
         (training.weight / training.count)[rows],
         outer,
         groups,
+        training.grouped,
     )
 
 

@@ -131,7 +131,8 @@ class ResumableModel(Scored, KernelModel):
             Rows that are held out together; they are in memory, or Rows of which some can be read without the
             others, such as :class:`mercer.rows.MemoryRows`.
         """
-        settings, rng = settings_of(self), generator(self.random_state)
+        settings = replace(settings_of(self), grouped=groups is not None)
+        rng = generator(self.random_state)
         self._start_anew()
         self._penalized = settings.penalty, settings.intercept
         if outside_memory(X):

@@ -42,7 +42,8 @@ class Training:
 
     ``reading`` is the meaning of the given weights. ``represents`` (n,) are factors of the weights if the rows are
     a nonuniform sample, ``faded`` (n,) the decay factor of each row. ``trust`` (n,) is the share of the evidence
-    that counts for each row when it is left out, None: all of it.
+    that counts for each row when it is left out, None: all of it. ``grouped``: rows of a fold may say the same;
+    otherwise folds are ways to leave rows out, and rows are independent.
     """
 
     X: Any
@@ -54,6 +55,12 @@ class Training:
     represents: Array | None = None
     faded: Array | None = None
     trust: Array | None = None
+    grouped: bool = False
+
+    @property
+    def group(self) -> Indices | None:
+        """The folds (n,), if their rows may say the same."""
+        return self.fold if self.grouped else None
 
     @property
     def count(self) -> Array:
@@ -76,9 +83,9 @@ class Training:
 
     @property
     def evidence(self) -> Array:
-        """The weights (n,) scaled to sum to the effective number of rows: those in one fold may say the same."""
+        """The weights (n,) scaled to sum to the effective number of rows: those of a group may say the same."""
         scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
-        return scaled if self.faded is not None else scaled / design_effect(self.Y, scaled, self.count, self.fold)
+        return scaled if self.faded is not None else scaled / design_effect(self.Y, scaled, self.count, self.group)
 
     @property
     def standing(self) -> Array:
@@ -108,13 +115,15 @@ class Training:
         return (self if len(rows) == len(self.Y) else self.some(kernel, rows)), rows
 
     def with_copies(self, copies: Copies) -> "Training":
-        """Each row followed by its copies, in one fold."""
+        """Each row followed by its copies, in one group."""
         block = copies(Block(self.X, self.Y, self.weight, 0))
         number = copies.orbits(len(self.Y)).number
         represents, faded, trust = (take(part, number) for part in (self.represents, self.faded, self.trust))
         fold = number if self.fold is None else self.fold[number]
         weight, given = np.asarray(block.weight), self.given[number]
-        return Training(block.X, block.y, weight, given, self.reading, fold, represents, faded, trust)
+        return Training(
+            block.X, block.y, weight, given, self.reading, fold, represents, faded, trust, grouped=True
+        )
 
     def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""
@@ -126,4 +135,5 @@ class Training:
             self.given[rows],
             self.reading,
             **{name: None if values is None else values[rows] for name, values in parts.items()},
+            grouped=self.grouped,
         )

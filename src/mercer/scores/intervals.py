@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import IntervalWarning, warn
+from mercer.rows.table import take
 from mercer.scores.evidence import Training, design_effect
 from mercer.solvers import HeldOut, Observations
 from mercer.types import Array, Indices
@@ -36,7 +37,7 @@ class LeftOut:
 
     ``count`` (n,) is the number of rows that a row represents, ``unit`` (n,) the weight that is held out with it,
     ``point`` (n,) its center, ``share`` (n,) the part of the center's weight that is held out with it; point and
-    share are None if rows are not centers.
+    share are None if rows are not centers. ``group`` (n,) are the folds whose rows may say the same.
     """
 
     residual: Array
@@ -46,6 +47,7 @@ class LeftOut:
     point: Indices | None
     share: Array | None
     fold: Indices | None
+    group: Indices | None = None
 
     @classmethod
     def of(cls, training: Training, loo: Array, observations: Observations | None) -> "LeftOut":
@@ -55,18 +57,18 @@ class LeftOut:
         residual, weight, count = (training.Y - loo)[used], weight[used], training.rows[used]
         # All of its weight leaves with a row when folds do.
         unit = (training.unit if training.fold is None else training.weight)[used]
-        fold = None if training.fold is None else training.fold[used]
+        fold, group = (take(each, np.flatnonzero(used)) for each in (training.fold, training.group))
         if observations is None:
-            return cls(residual, weight, count, unit, None, None, fold)
+            return cls(residual, weight, count, unit, None, None, fold, group)
         point = observations.rows.point
-        return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold)
+        return cls(residual, weight, count, unit, point, unit / observations.point_weight[point], fold, group)
 
     @property
     def independent(self) -> Array:
-        """As how many independent rows each row counts (n,): those of a fold may share their residual."""
-        if self.fold is None:
+        """As how many independent rows each row counts (n,): those of a group may share their residual."""
+        if self.group is None:
             return self.count
-        found: Array = self.count / design_effect(self.residual, self.count, self.count, self.fold)
+        found: Array = self.count / design_effect(self.residual, self.count, self.count, self.group)
         return found
 
     @property

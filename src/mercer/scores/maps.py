@@ -1,4 +1,4 @@
-r"""The map from scores of several classes to logits, chosen by cross-fitted log-loss.
+r"""The map from scores to logits, chosen by cross-fitted log-loss.
 
 Scores F (n, k) that sum to one are least-squares fits to indicators of the classes: noisy estimates of
 probabilities, whose logarithm is nearer to a logit than they are themselves. With a bend tau,
@@ -8,7 +8,9 @@ probabilities, whose logarithm is nearer to a logit than they are themselves. Wi
 exp(S) is proportional to a score far above tau and exponential in one far below; tau = inf stands for S = F. M is
 one slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix
 scaling, Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must
-have a lower log-loss, by more than a standard error, on rows that were not used to fit the map.
+have a lower log-loss, by more than a standard error, on rows that were not used to fit the map. So must scores of
+two classes that are cut off at a bound, of which there are some only if a few scores are far larger than most:
+those of a model that follows every row say little by their size, and a straight map would follow them.
 
 Targets are smoothed as if there were two more rows on each side in all classes together. For two classes these are
 Platt's, one in each; for many, one row in each class would count for more than all the errors that are made.
@@ -18,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import LEAST_SLOPE, fit_logits, smoothed_targets, softmax
 from mercer.types import Array, Indices
 
@@ -31,6 +34,8 @@ EXTRA_ROWS = 2.0
 FOLDS = 5
 # Multiplications, n k² for one slope and n k³ for a matrix, above which maps are not compared.
 MOST_WORK = 4e8
+# Bounds of scores, in units of their median size, that are tried if there are larger ones than the first.
+BOUNDS = (4.0, 2.0, 1.0)
 # Standard errors by which a map with more parameters must be better.
 SURE = 1.0
 # Newton's decrement for a row of weight one below which its step is the last, for maps that are kept and for those
@@ -101,6 +106,21 @@ def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> Chosen
     if spread == 0.0:
         return plain
     return ChosenMap(with_matrix(plain.map, R, label, weight, spread), matrices[spread])
+
+
+def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> float:
+    """Where to cut off scores R (n, 1) of two classes before they are mapped, compared on parts (n,) of rows."""
+    size = weighted_quantile(np.abs(R[:, 0]), weight, 0.5)
+    if np.abs(R).max() <= BOUNDS[0] * size or size == 0.0 or part.max(initial=-1) < 0:
+        return np.inf
+
+    def losses(bound: float) -> Array:
+        cut = _Judged(np.clip(R, -bound, bound), label, weight, part, [], {})
+        rests = [part != fold for fold in range(FOLDS)]
+        return cut.losses(tuple(one_slope(cut.R[rest], label[rest], weight[rest]) for rest in rests))
+
+    judged = _Judged(R, label, weight, part, [], {})
+    return judged.chosen(np.inf, losses(np.inf), {b * size: losses(b * size) for b in BOUNDS})[0]
 
 
 def parts(R: Array, label: Indices, group: Indices | None = None) -> Indices:

@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 
 from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import LEAST_SLOPE, softmax
-from mercer.scores.maps import bent, choose_map, one_slope, parts
+from mercer.scores.maps import bent, choose_bound, choose_map, one_slope, parts
 from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
@@ -48,7 +48,8 @@ class Posterior:
     one step keep their order. The evidence is the difference to the log-odds ``odds`` (k - 1,) of the classes. Its
     spread over the classes grows beyond ``limit`` only with the logarithm; of it the share ``counted`` is used,
     and less at rows that are unlike the training rows. ``shift`` (k - 1,) is added to all logits. With
-    ``curvature`` (k - 1, k - 1, k - 1), the logit of class c has the term R curvature_c R', too.
+    ``curvature`` (k - 1, k - 1, k - 1), the logit of class c has the term R curvature_c R', too. ``compared``: a
+    matrix as slope was better than one number on rows without which it was fitted.
     """
 
     slope: Array
@@ -61,6 +62,7 @@ class Posterior:
     counted: float = 1.0
     bend: float = np.inf
     curvature: Array | None = None
+    compared: bool = False
 
     def logits(self, R: Array, trust: Array | None = None) -> Array:
         """(n, k - 1) log-odds against the first class; ``trust`` (n,) is the share of the evidence that counts."""
@@ -77,8 +79,11 @@ class Posterior:
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that were fitted: one slope or a matrix, offsets, curvatures, steps of the curves."""
-        one = np.array_equal(self.slope, self.slope[0, 0] * np.eye(len(self.slope)))
+        """Numbers that were fitted: one slope or a matrix, offsets, curvatures, steps of the curves.
+
+        What a matrix gained where it was compared is not by its many numbers: it counts as one slope.
+        """
+        one = self.compared or np.array_equal(self.slope, self.slope[0, 0] * np.eye(len(self.slope)))
         steps = sum(len(np.unique(curve.values)) for curve in self.curves)
         more = 0 if self.curvature is None else self.curvature.size
         return (1 if one else self.slope.size) + len(self.offset) + more + steps
@@ -154,7 +159,7 @@ def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:
     plain, k = replace(posterior, shift=np.zeros(1)), R.shape[1] + 1
     limit = weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - OUTSIDE)
     most = float(np.log(k * weight.sum())) if _are_few(weight, R) else np.inf
-    return replace(plain, limit=min(limit, most))
+    return replace(plain, limit=min(limit, most, posterior.limit))
 
 
 def _spread_of(evidence: Array) -> Array:
@@ -233,11 +238,20 @@ def cross_calibrate(
     if method == "logistic" and not ordered and R.shape[1] > 1:
         return _mapped(R, label, weight, part)
 
+    bound = choose_bound(R, label, weight, part) if method == "logistic" and R.shape[1] == 1 else np.inf
+
     def fitted(rows: NDArray[np.bool_]) -> Posterior:
-        return _posterior(method, R[rows], label[rows], weight[rows], basis)
+        found = _posterior(method, np.clip(R[rows], -bound, bound), label[rows], weight[rows], basis)
+        return found if bound == np.inf else replace(found, limit=_evidence_at(bound, found))
 
     every = np.ones(len(label), dtype=bool)
     return Calibrated(fitted(every), tuple(fitted(part != p) for p in range(part.max(initial=-1) + 1)))
+
+
+def _evidence_at(bound: float, posterior: Posterior) -> float:
+    """The most evidence of a score of two classes up to this bound."""
+    logits = posterior.logits(np.array([[-bound], [bound]]))
+    return float(np.abs(logits - posterior.odds).max())
 
 
 def _posterior(method: str, R: Array, label: Indices, weight: Array, basis: Array | None) -> Posterior:
@@ -263,7 +277,8 @@ def _mapped(R: Array, label: Indices, weight: Array, part: Indices) -> Calibrate
     """The map of several classes that has the least log-loss on rows without which it was fitted."""
     chosen, odds = choose_map(R, label, weight, part), _odds(label, weight, R.shape[1] + 1)
     posteriors = [
-        Posterior(each.slope, each.offset, bend=each.bend, odds=odds) for each in (chosen.map, *chosen.without)
+        Posterior(each.slope, each.offset, bend=each.bend, odds=odds, compared=True)
+        for each in (chosen.map, *chosen.without)
     ]
     return Calibrated(posteriors[0], tuple(posteriors[1:]))
 

@@ -149,10 +149,13 @@ class ClassTargets:
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
         if outputs.otherwise is not None:
+            other = self.rule(replace(fit, loo=outputs.otherwise), share, group=training.fold)
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
-            other = self.rule(replace(fit, loo=outputs.otherwise), share).rule
-            labels = [rule.probabilities(outputs.loo, trust), other.probabilities(outputs.otherwise, trust)]
-            warn_of_weights(training.reading, *(accuracy(P, known, fit.weight) for P in labels))
+            labels = [rule.probabilities(outputs.loo, trust), other.rule.probabilities(outputs.otherwise, trust)]
+            first, second = (accuracy(P, known, fit.weight) for P in labels)
+            if abs(first - second) > SCORE_GAP:
+                opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
+                warn_of_weights(training.reading, score, opposite)
         return (
             self.known
             | self.attributes(rule, share, scatter)
@@ -281,7 +284,8 @@ class RealTargets:
         score = self.score(training.Y, loo, standing)
         if outputs.otherwise is not None:
             other = self.score(training.Y, self.uncrossed(outputs.otherwise), standing)
-            warn_of_weights(training.reading, score, other)
+            if abs(score - other) > SCORE_GAP:
+                warn_of_weights(training.reading, score, other)
         residual = (training.Y - outputs.fitted)[used]
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
@@ -340,9 +344,7 @@ def _counted(training: Training, moments: Moments | None) -> float:
 
 
 def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
-    """Warn if weights could also have been read the other way, and the score would differ."""
-    if abs(score - opposite) <= SCORE_GAP:
-        return
+    """Warn that weights could also have been read the other way, with another score."""
     counts = "counts of equal rows (one copy is held out at a time)"
     importance = "importance (each row is held out as a whole)"
     taken, other = (counts, importance) if reading.counts else (importance, counts)

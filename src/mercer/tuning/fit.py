@@ -52,7 +52,7 @@ class Settings:
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
     in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
     f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have gammas
-    as far as they matter; None: all have the same.
+    as far as they matter; None: all have the same. ``grouped``: rows of a fold may say the same.
     """
 
     kernel: Kernel
@@ -68,6 +68,7 @@ class Settings:
     tangents: Copies | None = None
     mus: tuple[float, ...] = ()
     relevance: Features | None = None
+    grouped: bool = False
 
     @property
     def budget(self) -> Budget:
@@ -132,7 +133,9 @@ class EveryRow:
         names: Sequence[str] | None = None,
     ) -> "EveryRow":
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
-        training, part, used = training_of(settings.kernel, settings.weights, targets, block, fold)
+        training, part, used = training_of(
+            settings.kernel, settings.weights, targets, block, fold, grouped=settings.grouped
+        )
         unused = training.weight == 0
         points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
@@ -221,12 +224,18 @@ class EveryRow:
 
 
 def training_of(
-    kernel: Kernel, weights: Meaning, targets: Targets, block: Block, fold: Indices | None
+    kernel: Kernel,
+    weights: Meaning,
+    targets: Targets,
+    block: Block,
+    fold: Indices | None,
+    *,
+    grouped: bool = False,
 ) -> tuple[Training, Training, Indices]:
     """The rows of a block with their targets, those of them that have weight, and their positions."""
     encoded = targets.encode(block)
     reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
-    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold)
+    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold, grouped=grouped)
     part, used = training.used(kernel)
     check_enough(part)
     return training, part, used

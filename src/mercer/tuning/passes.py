@@ -25,6 +25,7 @@ from mercer.linalg.threads import at_most
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
 from mercer.rows.base import PartlyRead
 from mercer.rows.draw import OF_EACH
+from mercer.rows.progress import stage
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
@@ -379,10 +380,12 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
     third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.draw.seed)
     if len(np.unique(third[task.weight > 0])) == 1:
         return []
-    for t in np.unique(third[seen]):
-        choice = select_again(state.gather.choice, task, np.flatnonzero(third != t), rng)
-        gather = replace(state.gather, choice=choice, precision=precision_of(choice, task))
-        found.append((np.flatnonzero(seen & (third == t)), gather))
+    quiet = replace(task, verbose=0)
+    with stage("selection of centers without thirds of the rows", verbose=task.verbose):
+        for t in np.unique(third[seen]):
+            choice = select_again(state.gather.choice, quiet, np.flatnonzero(third != t), rng)
+            gather = replace(state.gather, choice=choice, precision=precision_of(choice, quiet))
+            found.append((np.flatnonzero(seen & (third == t)), gather))
     return found
 
 
@@ -390,11 +393,12 @@ def _fits_again(
     state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
-    sample = state.drawn.least().sample()
+    sample, quiet = state.drawn.least().sample(), replace(held.task, verbose=0)
+    state = replace(state, settings=replace(state.settings, verbose=0))
     every = MemoryRows(sample.X, sample.y, sample.weight)
     for positions, gather in held.others:
         sums = with_changes(*state.sums(gather, every), mu)
-        fits = moment_fit(gather.choice, sums, held.task, state.part_of(gather, mu, rows))
+        fits = moment_fit(gather.choice, sums, quiet, state.part_of(gather, mu, rows))
         yield positions, fits.of_rows(positions)
 
 
@@ -449,6 +453,7 @@ def _task(
         None if fold is None else fold[sample.index],
         drawn.represents() if fades or classes else None,
         drawn.faded if fades else None,
+        grouped=settings.grouped,
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(settings, q, drawn.size)).least().key)
