@@ -18,11 +18,13 @@ from mercer.kernels import RBF
 from mercer.models.machine import CLASS_LOSSES, PENALTIES, VALUE_LOSSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
-CASES = settings(settings.get_profile("hostile"))
+# Each case of leave-one-out is several fits.
+CASES = settings(settings.get_profile("hostile"), max_examples=settings.get_profile("hostile").max_examples // 2)
 WIDTHS = {"huber": {"delta": 0.5}, "epsilon_insensitive": {"epsilon": 0.3}, "pinball": {"quantile": 0.3}}
 # Steps of the logistic loss are near refitting, not equal: a share of what leaving out changes. With |v|_1, a
 # gap bounds outputs at rows that were fitted, not those at a row that was left out.
-NEAR, NEAR_L1 = 0.1, 0.01
+NEAR, NEAR_L1, SPARSE = 0.1, 0.01, ("l1", "elastic_net")
+CORNERS = ("hinge", "absolute", "epsilon_insensitive", "pinball")
 TOLERANCE = 1e-5
 
 
@@ -63,6 +65,22 @@ def machines(draw):
     return model, X, y, weight, scale
 
 
+def moved(model, X, y, weight):
+    """The model fitted to rows that are moved by little: linear programs may have many solutions."""
+    for seed in range(4):
+        again = type(model)(**model.get_params(deep=False))
+        yield solved(again, X + 1e-7 * np.random.default_rng(seed).normal(size=X.shape), y, weight)
+
+
+def is_determined(model, X, y, weight):
+    """Whether the penalty is far above the gap, and some row determines the intercept."""
+    target = 2.0 * y - 1.0 if hasattr(model, "classes_") else y
+    if model.loss == "huber" and np.all(np.abs(target - outputs(model, X)) >= model.delta * (1.0 - 1e-9)):
+        return False
+    penalty = model.alpha * float(np.abs(model.dual_coef_).sum())
+    return model.penalty not in SPARSE or penalty > 1e5 * max(model.gap_, 1e-15) * float(np.sum(weight))
+
+
 def known_to(model, weight, scale, y):
     """How far outputs may be from those of the solution, for the gap that is left."""
     if model.penalty not in ("rkhs", "coef"):
@@ -88,10 +106,15 @@ def test_leave_one_out_outputs_are_those_of_refitting(case):
         keep = np.arange(len(y)) != i
         again = type(model)(**model.get_params(deep=False))
         solved(again, X[keep], y[keep], None if weight is None else weight[keep])
+        assume(is_determined(model, X, y, every) and is_determined(again, X[keep], y[keep], every[keep]))
         exact = outputs(again, X[i : i + 1])[0]
-        share = NEAR if model.loss == "logistic" else NEAR_L1 if model.penalty == "l1" else 0.0
+        share = NEAR if model.loss == "logistic" else NEAR_L1 if model.penalty in SPARSE else 0.0
         near = share * abs(exact - f[i])
         known = max(known_to(each, every, scale, y) for each in (model, again))
+        if model.penalty == "l1" and model.loss in CORNERS:
+            known += np.ptp(
+                [outputs(each, X[i : i + 1])[0] for each in moved(again, X[keep], y[keep], every[keep])]
+            )
         assert abs(loo[i] - exact) <= near + known + TOLERANCE * (1.0 + abs(exact) + abs(f[i])), (
             i,
             f[i],
@@ -126,9 +149,7 @@ def test_labels_are_not_worse_than_the_sign_of_f(loss, penalty, exponent, unit):
     check_labels(*accuracies(loss, penalty, 10.0**exponent, unit))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="leave-one-out outputs are those of refitting, but the map to probabilities follows their tails",
-)
 def test_labels_of_overfitted_machines_are_not_worse_than_the_sign_of_f():
-    check_labels(*accuracies("logistic", "l1", 1e-3, 1.0))
+    for loss in CLASS_LOSSES:
+        for penalty in ("coef", "l1"):
+            check_labels(*accuracies(loss, penalty, 1e-3, 1.0))

@@ -45,7 +45,7 @@ from mercer.types import Array, Indices
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
 MOST_ROWS = 2000
 MOST_STEPS = 20
-# Steps end when outputs change by less than this share of their scale.
+# Steps end when outputs would change by less than this share of their scale.
 SETTLED = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
@@ -277,12 +277,13 @@ class _Step:
         """
         start, cross = self._without_column(i)
         f = before = start
-        least = np.inf
+        # What a residual changes in the end is larger by 1 / (1 - u e h).
+        least, enough = np.inf, SETTLED * self.scale * self._kept(self.at.one_minus_leverage)[i]
         for _ in range(MOST_STEPS):
             missed, slope = self._missed(i, f)
             residual = f - start + _product(B, cross, missed)
             size = float(np.abs(residual).max())
-            if size <= SETTLED * self.scale:
+            if size <= enough:
                 return float(f[i]), True
             if size > least:
                 f = 0.5 * (f + before)
