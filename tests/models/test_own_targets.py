@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelMachineClassifier, KernelMachineRegressor, KernelRidgeRegressor
 from mercer.centers import ForwardSelection
 from mercer.datasets import make_banana, make_sinc
 from mercer.kernels import RBF
@@ -83,3 +83,22 @@ def test_centers_selected_by_noise_do_not_predict_it(centers):
         scores.append(KernelFisherClassifier(centers=centers, random_state=0).fit(X, y).loo_best_score_)
     # The best of many kernels and alphas is about 0.05 too good; selected centers were believed up to 0.8.
     assert np.mean(scores) < 0.58
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "hinge", "logistic"])
+def test_centers_of_machines_selected_by_noise_do_not_predict_it(loss):
+    right = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(120, 5)), rng.permutation(np.arange(120) % 2)
+        model = KernelMachineClassifier(RBF(gamma=0.5), loss=loss, centers=40, alpha=0.1).fit(X, y)
+        right.append(np.mean((np.ravel(model.loo_outputs_) > 0.0) == y))
+    # With centers that had seen the row it was 0.63 to 0.67.
+    assert np.mean(right) < 0.5 + 2.0 * 0.5 / np.sqrt(4 * 120)
+
+
+def test_values_of_machines_are_left_out_with_their_part_in_the_selection():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 5)), rng.normal(size=120)
+    model = KernelMachineRegressor(RBF(gamma=0.5), loss="huber", centers=40, alpha=0.1).fit(X, y)
+    assert np.corrcoef(y, model.loo_prediction_)[0, 1] < 2.0 / np.sqrt(120)

@@ -291,9 +291,9 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and losses with corners: the path of
         the fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on
         from there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one
-        for the others; with other penalties, and for more rows, losses with corners have small arcs instead. With
-        the logistic loss and centers selected by targets, each row is left out of a fit whose centers were
-        selected without its fold, a fifth of the rows.
+        for the others; with other penalties, and for more rows, losses with corners have small arcs instead. If
+        targets selected the centers, each row is left out of a fit whose centers were selected without its fold, a
+        fifth of the rows.
     rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
     report_ : MachineReport

@@ -41,7 +41,7 @@ from mercer.solvers.programs.program import TOLERANCE
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
-from mercer.tuning.machine_folds import MachineFolds, WithoutFolds, has_folds
+from mercer.tuning.machine_folds import FEW_FOLDS, MachineFolds, WithoutFolds, has_folds, with_selections
 from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem, Select
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial, TuningPath
@@ -204,6 +204,7 @@ class Candidate:
     def of(cls, problem: MachineProblem, kernel: Kernel) -> "Candidate":
         columns = problem.rounded.columns(kernel)
         folds = MachineFolds(columns) if has_folds(problem) else None
+        columns = with_selections(columns) if folds is None else columns
         chosen = folds is not None and problem.exact.alpha is None
         return cls(columns, folds, folds.path() if folds is not None and chosen else columns.path())
 
@@ -250,16 +251,22 @@ def _problem(
     centers, others, select = _centers(settings, exact, kernel, rng)
     m = len(centers) if others is None else n_rows(others)
     n = len(exact.observations.Y)
-    settings.budget.require(machine_bytes(u, n, m), f"a machine with {m} centers fitted to {n} rows")
+    need = machine_bytes(u, n, m) + (FEW_FOLDS * columns_bytes(u, n, m) if select is not None else 0.0)
+    settings.budget.require(need, f"a machine with {m} centers fitted to {n} rows")
     return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others, select)
 
 
 def machine_bytes(u: int, n: int, m: int) -> float:
     """The memory of a machine with m centers for n rows at u points.
 
-    Kernel values, columns, copies around their means and scaled; their matrices; answers of rows to each other.
+    Columns, copies around their means and scaled; their matrices; answers of rows to each other.
     """
-    return 8.0 * (u * m + 4.0 * n * m + 5.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
+    return columns_bytes(u, n, m) + 8.0 * (3.0 * n * m + 4.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
+
+
+def columns_bytes(u: int, n: int, m: int) -> float:
+    """The memory of m columns: kernel values at u points, columns for n rows, and back to coefficients."""
+    return 8.0 * (u * m + n * m + m * m)
 
 
 def _centers(

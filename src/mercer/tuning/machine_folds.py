@@ -1,12 +1,12 @@
-"""Logistic machines: alpha by held-out folds, and leave-one-out with centers selected without the row.
+"""Leave-one-out of machines with centers selected without the row; alpha of logistic ones by held-out folds.
 
-Leave-one-out by a Newton step is too good where alpha is so small that few rows have curvature left, and each of
-many alphas costs a Hessian for every output. Fits without folds cost gradients only, those of all folds and
-outputs together, and each fold may have centers that were selected without its targets.
+Leave-one-out of the logistic loss by a Newton step is too good where alpha is so small that few rows have
+curvature left, and each of many alphas costs a Hessian for every output. Fits without folds cost gradients only,
+those of all folds and outputs together, and each fold may have centers that were selected without its targets.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,16 @@ def has_folds(problem: MachineProblem) -> bool:
     """Whether alpha is chosen by held-out folds."""
     logistic = all(isinstance(loss, Logistic) for loss in problem.losses)
     return logistic and not problem.is_sparse and n_rows(problem.exact.X) >= LEAST_POINTS
+
+
+def with_selections(columns: MachineColumns) -> MachineColumns:
+    """The columns and, if targets select the centers, those for leaving out the rows of each fold."""
+    problem = columns.problem
+    if problem.select is None or n_rows(problem.exact.X) < LEAST_POINTS:
+        return columns
+    folds = MachineFolds(columns)
+    without = ((part, np.flatnonzero(np.isin(folds.fold[problem.row], own))) for part, own in folds.parts)
+    return replace(columns, without=tuple(without))
 
 
 @dataclass(frozen=True)

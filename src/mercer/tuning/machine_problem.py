@@ -135,7 +135,8 @@ class MachineColumns:
 
     ``back`` is None if the columns are kernel values; otherwise columns are in the order of eigenvalues of the
     kernel matrix of the centers, the largest first, of which the ``negative`` part, in units of the largest, was
-    clipped; None: not computed.
+    clipped; None: not computed. ``without`` are columns of centers that were selected without the targets of some
+    rows (r,), from which these are left out.
     """
 
     problem: MachineProblem
@@ -143,6 +144,7 @@ class MachineColumns:
     Phi: Array
     back: Array | None
     negative: float | None = None
+    without: "tuple[tuple[MachineColumns, Indices], ...]" = ()
 
     @cached_property
     def unit(self) -> float:
@@ -171,7 +173,21 @@ class MachineColumns:
         programs = self.programs(alpha)
         known = [None] * len(programs) if before is None else before.solutions
         starts = [None if s is None else _padded(s, p.m) for p, s in zip(programs, known)]
-        return MachineAtAlpha.of(self, alpha, programs, solve_all(programs, starts))
+        found = MachineAtAlpha.of(self, alpha, programs, solve_all(programs, starts))
+        earlier = (None,) * len(self.without) if before is None else before.parts
+        return self._crossed(found, [each.fit(alpha, old) for (each, _), old in zip(self.without, earlier)])
+
+    def _crossed(self, found: "MachineAtAlpha", parts: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
+        """The fit with outputs of left-out rows from ``parts``, whose centers were selected without them."""
+        if not parts:
+            return found
+        loo, otherwise = found.loo.copy(), None if found.otherwise is None else found.otherwise.copy()
+        for (_, rows), part in zip(self.without, parts):
+            loo[rows] = part.loo[rows]
+            if otherwise is not None and part.otherwise is not None:
+                otherwise[rows] = part.otherwise[rows]
+        losses = self.problem.exact.judge.losses(loo[None])[0]
+        return replace(found, loo=loo, losses=losses, otherwise=otherwise, parts=tuple(parts))
 
     def programs(self, alpha: float) -> list[Program]:
         """The programs of all outputs."""
@@ -214,20 +230,29 @@ class MachineColumns:
         variance = float((share**2 * given.unit / given.weight) @ (more - mean) ** 2)
         return not mean <= max(ERRORS * variance**0.5, NOTHING * float(share @ best))
 
-    def again(self, found: "MachineAtAlpha") -> "MachineAtAlpha":
-        """The fit of the problem itself, without arcs for corners, and its leave-one-out outputs."""
+    def again(self, found: "MachineAtAlpha", rows: Indices | None = None) -> "MachineAtAlpha":
+        """The fit of the problem itself, without arcs for corners, and leave-one-out outputs of some rows."""
         programs, solutions = found.programs, found.solutions
         if found.columns.problem.losses != self.problem.losses:
             programs = self.programs(found.alpha)
             solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
         given = self.problem.observations
+        # With parts only the fit itself is wanted here.
+        some = np.zeros(0, dtype=np.intp) if self.without else rows
         left = found.left if programs is found.programs else found.left_out(given.unit, with_corners=True)
-        loo = fit.outputs_without(found, left, given.unit)
+        loo = fit.outputs_without(found, left, given.unit, some)
         otherwise = None
         if given.doubt is not None:
-            otherwise = fit.outputs_without(found, found.left_out(given.doubt, with_corners=True), given.doubt)
-        return replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
+            left = found.left_out(given.doubt, with_corners=True)
+            otherwise = fit.outputs_without(found, left, given.doubt, some)
+        fit = replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
+        parts = [self._like(each).again(old, own) for (each, own), old in zip(self.without, found.parts)]
+        return self._crossed(fit, parts)
+
+    def _like(self, columns: "MachineColumns") -> "MachineColumns":
+        """Columns of other centers with the losses of these."""
+        return replace(columns, problem=replace(columns.problem, losses=self.problem.losses))
 
     @cached_property
     def _energy(self) -> Array:
@@ -277,6 +302,8 @@ class MachineAtAlpha:
     losses: Array
     # Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt.
     otherwise: Array | None = None
+    # Fits with other centers, from which rows are left out.
+    parts: "tuple[MachineAtAlpha, ...]" = ()
 
     @property
     def fitted(self) -> Array:
@@ -315,15 +342,18 @@ class MachineAtAlpha:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
         return _left_out(self.columns.problem, self.programs, self.solutions, unit, with_corners=with_corners)
 
-    def outputs_without(self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array) -> Array:
+    def outputs_without(
+        self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array, rows: Indices | None
+    ) -> Array:
         """Leave-one-out outputs (n, q) without the part ``unit`` of each row, from those of the fit with arcs.
 
-        Where these are not to be trusted, by fits without the rows.
+        Where these are not to be trusted, by fits without the rows, if they are among ``rows`` (None: all).
         """
         problem, outputs = self.columns.problem, []
-        own = _own_columns(problem, unit)
+        own, wanted = _own_columns(problem, unit), np.zeros(len(unit), dtype=bool)
+        wanted[problem.row if rows is None else problem.row[rows]] = True
         for place, (program, found) in enumerate(zip(self.programs, self.solutions)):
-            f, rest = left[place].outputs.copy(), np.flatnonzero(~left[place].trusted)
+            f, rest = left[place].outputs.copy(), np.flatnonzero(~left[place].trusted & wanted)
             if program is not arcs.programs[place] and not can_follow(program, own):
                 # Arcs may move all outputs, where little determines the constant: what leaving out changes counts.
                 f += _outputs(program, found) - _outputs(arcs.programs[place], arcs.solutions[place])
