@@ -36,6 +36,7 @@ from mercer.rows.columns import NamedColumns
 from mercer.rows.draw import Labels
 from mercer.rows.virtual import Copies
 from mercer.scores import LeftOut, Posterior, Rule
+from mercer.scores.evidence import Folds
 from mercer.scores.knowledge import Knowledge
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities import StepCurve
@@ -89,6 +90,7 @@ _PARTS = (
     Stump,
     Directions,
     LeftOut,
+    Folds,
     Pairwise,
     Knowledge,
     *_ONLINE,

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     KFold,
     LeaveOneGroupOut,
     StratifiedKFold,
@@ -220,3 +221,11 @@ def test_a_kernel_and_its_parameter_are_searched_together(two_classes):
     assert str(search.best_estimator_.kernel_) == str(
         as_kernel(best["kernel"]).set_params(gamma=best["kernel__gamma"])
     )
+
+
+def test_a_number_of_folds_does_not_part_groups(two_classes):
+    X, y = two_classes
+    groups = np.arange(60) // 5
+    number = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, cv=4).fit(X, y, groups=groups)
+    splitter = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, cv=GroupKFold(4)).fit(X, y, groups=groups)
+    assert_array_equal(number.loo_outputs_, splitter.loo_outputs_)

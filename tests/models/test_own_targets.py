@@ -102,3 +102,11 @@ def test_values_of_machines_are_left_out_with_their_part_in_the_selection():
     X, y = rng.normal(size=(120, 5)), rng.normal(size=120)
     model = KernelMachineRegressor(RBF(gamma=0.5), loss="huber", centers=40, alpha=0.1).fit(X, y)
     assert np.corrcoef(y, model.loo_prediction_)[0, 1] < 2.0 / np.sqrt(120)
+
+
+def test_centers_of_machines_fitted_in_passes_do_not_predict_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2100, 5)), rng.permutation(np.arange(2100) % 2)
+    model = KernelMachineClassifier(RBF(gamma=0.3), loss="squared", centers=400, alpha=0.1).fit(X, y)
+    assert len(model.loo_index_) < 2100
+    assert model.loo_best_score_ < 0.5 + 2.0 * 0.5 / np.sqrt(len(model.loo_index_))

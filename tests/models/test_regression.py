@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as ProcessRBF
 from sklearn.kernel_ridge import KernelRidge
@@ -327,6 +327,13 @@ def test_uncertainty_of_a_lean_copy_without_moments_is_refused(curve):
         lean.predict_interval(X)
 
 
+@pytest.mark.parametrize("centers", ["all", 20])
+def test_a_lean_copy_of_a_lean_copy_is_one(curve, centers):
+    X, y = curve
+    lean = KernelRidgeRegressor(RBF(gamma=1.0), alpha=0.1, centers=centers, random_state=0).fit(X, y).lean()
+    assert_array_equal(lean.lean().predict(X), lean.predict(X))
+
+
 def test_a_lean_copy_that_has_no_intervals_makes_no_fits(monkeypatch):
     X, y = make_sinc(80, random_state=0)
     model = KernelRidgeRegressor(centers=20, random_state=0).fit(X, y)
@@ -342,3 +349,11 @@ def test_rows_in_a_regular_order_have_neighbors_of_every_kind(rng):
     model = KernelRidgeRegressor(RBF(gamma=2.0), alpha=1.0).fit(X, y)
     quiet, loud = np.diff(model.predict_interval([[0.0, 0.0], [0.0, 1.0]], coverage=0.9))[:, 0]
     assert loud > 5.0 * quiet
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("centers", ["auto", 8])
+def test_a_constant_target_is_predicted(curve, value, centers):
+    X = curve[0]
+    model = KernelRidgeRegressor(RBF(gamma=0.5), centers=centers).fit(X, np.full(len(X), value))
+    assert (model.loo_score_, model.loo_best_score_) == (1.0, 1.0)

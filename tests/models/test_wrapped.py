@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer.errors import IntervalWarning
 from mercer.kernels import RBF
 
 KERNEL = RBF(gamma=0.5)
@@ -90,3 +91,11 @@ def test_models_without_an_answer_are_named(curve):
         mercer.novelty(KernelRidgeRegressor(KERNEL).fit(X, y), X)
     with pytest.raises(NotFittedError):
         mercer.predict_std(make_pipeline(StandardScaler(), KernelRidgeRegressor()), X)
+
+
+def test_infinite_ends_stay_infinite(curve):
+    X, y = curve[0][:8], curve[1][:8]
+    model = TransformedTargetRegressor(KernelRidgeRegressor(RBF(gamma=0.5)), transformer=StandardScaler())
+    with pytest.warns(IntervalWarning, match="infinite"):
+        ends = mercer.predict_interval(model.fit(X, y), X, 0.95)
+    assert_array_equal(ends, np.tile([-np.inf, np.inf], (8, 1)))

@@ -12,27 +12,28 @@ from mercer.rows import Tally, reading_of
 from mercer.scores.evidence import Training
 
 
-def training(Y, *, fold=None, weight=None, meaning="importance"):
+def training(Y, *, group=None, fold=None, weight=None, meaning="importance"):
     weight = np.ones(len(Y)) if weight is None else weight
     reading = reading_of(meaning, Tally.of(weight, len(Y)))
-    return Training(np.zeros((len(Y), 1)), np.asarray(Y, dtype=float)[:, None], weight, weight, reading, fold)
+    X, Y = np.zeros((len(Y), 1)), np.asarray(Y, dtype=float)[:, None]
+    return Training(X, Y, weight, weight, reading, group if fold is None else fold, group=group)
 
 
 def test_rows_of_a_fold_with_one_label_are_one_row():
     Y = np.random.default_rng(0).choice([-1, 1], 12)
-    evidence = training(np.repeat(Y, 6), fold=np.repeat(np.arange(12), 6)).evidence
+    evidence = training(np.repeat(Y, 6), group=np.repeat(np.arange(12), 6)).evidence
     assert_allclose(evidence, np.full(72, 1 / 6))
 
 
 def test_rows_of_folds_with_all_labels_are_rows():
     Y = np.tile([-1, 1], 30)
-    assert_allclose(training(Y, fold=np.arange(60) // 10).evidence, np.ones(60))
+    assert_allclose(training(Y, group=np.arange(60) // 10).evidence, np.ones(60))
 
 
 def test_folds_at_random_cost_little():
     rng = np.random.default_rng(0)
     numbers = [
-        training(rng.choice([-1, 1], 100), fold=rng.permutation(100) % 5).evidence.sum() for _ in range(200)
+        training(rng.choice([-1, 1], 100), group=rng.permutation(100) % 5).evidence.sum() for _ in range(200)
     ]
     assert np.mean(numbers) > 80.0
 
@@ -47,8 +48,8 @@ def test_counts_are_repeated_rows():
     rng = np.random.default_rng(0)
     Y, count, fold = rng.choice([-1, 1], 40), rng.integers(1, 5, 40), np.arange(40) // 4
     for folds in (None, fold):
-        weighted = training(Y, fold=folds, weight=count.astype(float), meaning="counts").evidence
-        repeated = training(np.repeat(Y, count), fold=None if folds is None else np.repeat(folds, count)).evidence
+        weighted = training(Y, group=folds, weight=count.astype(float), meaning="counts").evidence
+        repeated = training(np.repeat(Y, count), group=None if folds is None else np.repeat(folds, count)).evidence
         assert_allclose(weighted, np.bincount(np.repeat(np.arange(40), count), repeated))
 
 
@@ -102,3 +103,13 @@ def test_residuals_that_a_fold_shares_count_once_in_intervals():
     assert_allclose(model.left_out_.independent, np.full(60, 0.2))
     with pytest.warns(IntervalWarning, match="12 rows"):
         assert np.isinf(model.predict_interval(X, coverage=0.95)).all()
+
+
+def test_folds_without_groups_cost_nothing():
+    Y = np.repeat(np.random.default_rng(0).choice([-1, 1], 12), 6)
+    assert_allclose(training(Y, fold=np.repeat(np.arange(12), 6)).evidence, np.ones(72))
+
+
+def test_groups_count_whatever_the_folds_are():
+    Y, group = np.repeat(np.random.default_rng(0).choice([-1, 1], 12), 6), np.repeat(np.arange(12), 6)
+    assert_allclose(training(Y, group=group, fold=group // 3).evidence, np.full(72, 1 / 6))

@@ -287,3 +287,21 @@ def test_large_scores_that_are_right_are_not_cut_off(rng):
     label = (rng.uniform(size=400) < 1.0 / (1.0 + np.exp(-r))).astype(int)
     R = r[:, None]
     assert choose_bound(R, label, np.ones(400), parts(R, label)) == np.inf
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("n_groups", [8, 10, 20])
+def test_few_groups_of_several_classes_are_in_parts(rng, k, n_groups):
+    R, label = noisy(rng, 300, k)
+    group = rng.permutation(np.arange(300) % n_groups)
+    part = parts(R, label, group)
+    assert (part >= 0).all()
+    assert all(len(np.unique(part[group == g])) == 1 for g in range(n_groups))
+    assert all(len(np.unique(label[part != p])) == k for p in range(part.max() + 1))
+
+
+def test_a_class_of_one_group_is_in_no_part(rng):
+    R, label = noisy(rng, 300, 2)
+    group = np.where(label == 0, np.arange(300), 300)
+    part = parts(R, label, group)
+    assert (part[label == 1] == -1).all()

@@ -12,7 +12,7 @@ from mercer.errors import KernelError
 from mercer.gate import counted
 from mercer.rows.columns import NamedColumns
 from mercer.rows.table import dense, is_sparse
-from mercer.types import Floats
+from mercer.types import Floats, Indices
 
 # A dense array or a scipy CSR matrix, rows first.
 Matrix = Any
@@ -21,6 +21,8 @@ Matrix = Any
 TILE = 128
 # Differences of this many pairs of rows are computed at a time.
 PAIRS_AT_ONCE = 2**16
+# Pairs of which the near ones are looked for at a time.
+CELLS_AT_ONCE = 2**20
 # Squared distances that are NaN are replaced by this number, whose products float32 can represent.
 FARTHEST = 1e30
 
@@ -157,12 +159,19 @@ def with_near_pairs(T: Floats, X: Matrix, Z: Matrix, gamma: float | Floats) -> F
         # Rows whose norm overflows are near none.
         left[np.isinf(left)] = np.nan
         some = np.flatnonzero(T.max(axis=1, initial=-np.inf) >= -near * (left + right.max(initial=0.0)))
-        rows, columns = np.nonzero(T[some] >= -near * np.add.outer(left[some], right))
-    rows = some[rows]
+        # A few rows at a time: where centers are rows, every row is near one.
+        step = max(1, CELLS_AT_ONCE // max(T.shape[1], 1))
+        for few in (some[start : start + step] for start in range(0, len(some), step)):
+            i, j = np.nonzero(T[few] >= -near * np.add.outer(left[few], right))
+            _set_near(T, X, Z, gamma, few[i], j)
+    return T
+
+
+def _set_near(T: Floats, X: Matrix, Z: Matrix, gamma: float | Floats, rows: Indices, columns: Indices) -> None:
+    """-gamma times squared distances of pairs (p,), from differences, into T."""
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         i, j = rows[start : start + PAIRS_AT_ONCE], columns[start : start + PAIRS_AT_ONCE]
         T[i, j] = -squared_norms(dense(X[i]) - dense(Z[j]), gamma)
-    return T
 
 
 def _without_positive(T: Floats) -> Floats:

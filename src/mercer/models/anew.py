@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import PredefinedSplit
 
 from mercer.errors import MercerError, without_warnings
 from mercer.kernels import Kernel
 from mercer.models.state import Awaited, aside, lock_of
 from mercer.rows.progress import progress
 from mercer.rows.table import take
-from mercer.scores.evidence import Training
+from mercer.scores.evidence import Folds, Training
 from mercer.types import Array, Indices
 
 # Where a model keeps what it needs to be chosen anew.
@@ -37,8 +38,8 @@ FEWEST_FOLDS = 5
 @dataclass(frozen=True, eq=False)
 class Anew:
     """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
-    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and folds (n,) that leave together,
-    which are ``grouped`` if their rows may say the same.
+    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that leave together
+    and their groups.
     """
 
     model: Any
@@ -48,8 +49,7 @@ class Anew:
     weight: Array | None
     standing: Array
     outer: Indices
-    groups: Indices | None
-    grouped: bool
+    folds: Folds | None
 
     @property
     def score(self) -> float:
@@ -61,8 +61,8 @@ class Anew:
             right = held & (self.predicted == self.y)
             return float(np.average(right[counted], weights=self.standing[counted]))
         y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
-        groups = self.groups[held] if self.groups is not None and self.grouped else None
-        return float(self.model._expected_score(y, predicted, standing, groups))
+        group = None if self.folds is None else self.folds.some(np.flatnonzero(held)).group
+        return float(self.model._expected_score(y, predicted, standing, group))
 
     @property
     def is_known(self) -> bool:
@@ -99,9 +99,10 @@ class Anew:
     def _chosen_without(self, fold: int) -> Any:
         """The model, chosen and fitted without a fold."""
         rows = np.flatnonzero(self.outer != fold)
-        more = {} if self.groups is None else {"groups": self.groups[rows]}
         weight = None if self.weight is None else self.weight[rows]
-        model = clone(self.model)
+        model, more = clone(self.model), {}
+        if self.folds is not None:
+            more = _as_given(model, self.folds.some(rows))
         if hasattr(model, "verbose"):
             model.set_params(verbose=0)
         return model.fit(take(self.X, self.row[rows]), self.y[rows], sample_weight=weight, **more)
@@ -173,23 +174,25 @@ def choose_anew(
     if kernel.takes_values or not FEWEST <= count.sum() <= MOST_ROWS:
         return None
     rows = np.repeat(np.arange(len(y)), count.astype(np.intp))
-    label = y[rows] if is_classifier(model) else None
-    groups = None if training.fold is None else training.fold[rows]
+    distinct = kernel.distinct(take(training.X, rows))
+    first = distinct.first[distinct.point]
+    order = np.argsort(first, kind="stable")
+    rows, first = rows[order], first[order]
     X, row = _kept(training, rows, centers)
-    distinct = kernel.distinct(take(X, row))
-    outer = _outer_folds(label, groups, _in_order(distinct.first[distinct.point], y[rows]))
+    folds = None if training.fold is None else Folds(training.fold, training.group).some(rows)
+    label = y[rows] if is_classifier(model) else None
+    outer = _outer_folds(label, None if folds is None else folds.fold, _in_order(first, y[rows]))
     if outer is None:
         return None
     return Anew(
-        _to_be_fitted(model, training, groups is not None),
+        _to_be_fitted(model, training),
         X,
         row,
         y[rows],
         None if given is None or training.reading.counts else given[rows],
         (training.weight / training.count)[rows],
         outer,
-        groups,
-        training.grouped,
+        folds,
     )
 
 
@@ -201,10 +204,17 @@ def _kept(training: Training, rows: Indices, centers: tuple[Any, Indices] | None
     return centers[0], centers[1][number[rows]]
 
 
-def _to_be_fitted(model: Any, training: Training, grouped: bool) -> Any:
+def _as_given(model: Any, folds: Folds) -> dict[str, Indices]:
+    """What ``fit`` takes for these folds; a splitter is replaced by its folds."""
+    if model.cv is not None:
+        split = PredefinedSplit(folds.fold)
+        model.set_params(cv=split if folds.group is None else list(split.split()))
+    return {} if folds.group is None else {"groups": folds.group}
+
+
+def _to_be_fitted(model: Any, training: Training) -> Any:
     """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
-    twin = clone(model).set_params(weights="counts" if training.reading.counts else "importance")
-    return twin.set_params(cv=None) if grouped else twin
+    return clone(model).set_params(weights="counts" if training.reading.counts else "importance")
 
 
 def _in_order(first: Indices, y: NDArray[Any]) -> Indices:

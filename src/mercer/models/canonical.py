@@ -15,7 +15,14 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import Columns, KernelModel, check_square, read_objects
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.subspace import all_are_centers, budget_of, settled
-from mercer.models.validation import check_parameters, count, fold_of_rows, generator, positive_or_word, row_weight
+from mercer.models.validation import (
+    check_parameters,
+    count,
+    folds_of_rows,
+    generator,
+    positive_or_word,
+    row_weight,
+)
 from mercer.rows import outside_memory
 from mercer.rows.table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
 from mercer.solvers.canonical import correlations_of_scores
@@ -377,10 +384,10 @@ def first_kernel(kernel: Any) -> Kernel:
 def folds_of(cv: Any, paired: Paired, n: int, rng: np.random.Generator) -> Indices:
     """The fold (u,) of each distinct row, of n rows; a number of folds is dealt at random."""
     if not isinstance(cv, Integral):
-        fold = fold_of_rows(cv, np.zeros(n), None, classifier=False)
-        if fold is None:
+        given = folds_of_rows(cv, np.zeros(n), None, classifier=False)
+        if given is None:
             raise ValueError(f"cv={cv!r}; pass a number of folds, a splitter, or an iterable of splits")
-        return np.unique(fold[paired.row], return_inverse=True)[1]
+        return np.unique(given.fold[paired.row], return_inverse=True)[1]
     folds = gate.whole("cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2)
     return rng.permutation(paired.n) % min(folds, paired.n)
 

@@ -25,7 +25,7 @@ from mercer.models.validation import (
     check_classes,
     check_declared,
     class_labels,
-    fold_of_rows,
+    folds_of_rows,
     known_classes,
     refuse_blocks,
     row_weight,
@@ -125,7 +125,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
             Rows that are held out together, passed to each pair with its rows, unless all of them are one group.
         """
         X, labels, weight = self._table(X, y, sample_weight)
-        fold = fold_of_rows(None, labels, groups, classifier=True)
+        folds = folds_of_rows(None, labels, groups, classifier=True)
         values = get_tags(self._new()).input_tags.pairwise
         if values:
             X = Columns(None)(X)
@@ -140,7 +140,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
                 labels,
                 rows,
                 columns,
-                _weights(sample_weight, weight, rows) | _groups(self._new(), fold, weight, rows),
+                _weights(sample_weight, weight, rows)
+                | _groups(self._new(), None if folds is None else folds.fold, weight, rows),
             )
             for rows, columns in zip(of_pairs, self._columns)
         )

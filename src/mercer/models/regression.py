@@ -217,8 +217,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
         model: Self = super().lean()
-        if self.left_out_.point is None:
-            del model.__dict__["left_out_"]
+        if "left_out_" not in vars(self) or self.left_out_.point is None:
+            model.__dict__.pop("left_out_", None)
         elif ANEW in vars(self):
             model.price_ = self._price_of_choice()
         return model

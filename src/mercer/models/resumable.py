@@ -22,7 +22,7 @@ from mercer.models.report import fit_report, told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
-    fold_of_rows,
+    folds_of_rows,
     generator,
     loo_size,
     meaning_of,
@@ -40,11 +40,12 @@ from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
+from mercer.scores.evidence import Folds
 from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
-from mercer.tuning.fit import EveryRow, Fit, Settings, check_folds
+from mercer.tuning.fit import EveryRow, Fit, Settings, check_enough_rows, check_folds
 from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.relevance import Features, kinds_of
@@ -131,38 +132,38 @@ class ResumableModel(Scored, KernelModel):
             Rows that are held out together; they are in memory, or Rows of which some can be read without the
             others, such as :class:`mercer.rows.MemoryRows`.
         """
-        settings = replace(settings_of(self), grouped=groups is not None)
-        rng = generator(self.random_state)
+        settings, rng = settings_of(self), generator(self.random_state)
         self._start_anew()
         self._penalized = settings.penalty, settings.intercept
         if outside_memory(X):
             refuse_outside(self, X, groups)
             rows = read_blocks(self, X, y, sample_weight, first=True)
-            fold = None if groups is None else fold_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
-            check_folds(fold, None if fold is None else getattr(X, "weight", None))
-            self._begin(rows, settings, rng, fold)
-            fit = self._state.solved(None if fold is None else X)
+            folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
+            check_folds(folds, None if folds is None else getattr(X, "weight", None))
+            self._begin(rows, settings, rng, folds)
+            fit = self._state.solved(None if folds is None else X)
             self.__dict__ |= attributes_of(self._state.targets, fit, settings)
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
-        fold = fold_of_rows(self.cv, y, groups, classifier=is_classifier(self))
+        check_enough_rows(int(np.count_nonzero(weight > 0)))
+        folds = folds_of_rows(self.cv, y, groups, classifier=is_classifier(self))
         rows = _in_memory(settings, X, y, None if sample_weight is None else weight)
-        if _in_passes(settings, X, fold):
-            check_folds(fold, rows.weight)
-            self._begin(rows, settings, rng, fold)
+        if _in_passes(settings, X, folds):
+            check_folds(folds, rows.weight)
+            self._begin(rows, settings, rng, folds)
             fit = self._state.solved(rows)
             self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
-        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), fold, names)
+        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), folds, names)
         limited = _may_be_limited(settings, len(y)) and not every.fits
         if settings.learns and not limited:
             # Kernels are then compared with the same random centers as if nothing were learned.
             every = every.with_learned(settings.relevance, deepcopy(rng))
-        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem.X, fold))
+        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem.X, folds))
         if compared is None or _are_enough(compared, every.problem):
-            self._begin(rows, settings, rng, fold, compared=compared, every=limited)
+            self._begin(rows, settings, rng, folds, compared=compared, every=limited)
             fit = self._state.solved(rows)
             self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
@@ -243,7 +244,7 @@ class ResumableModel(Scored, KernelModel):
         rows: Rows,
         settings: Settings,
         rng: np.random.Generator,
-        fold: Indices | None = None,
+        folds: Folds | None = None,
         declared: ArrayLike | None = None,
         compared: Compared | None = None,
         *,
@@ -256,7 +257,7 @@ class ResumableModel(Scored, KernelModel):
         looked, encode = self._look(settings, rows, rng, declared)
         self.__dict__ |= encode.targets.known
         names = getattr(self, "feature_names_in_", None)
-        self._state = begin(settings, encode, looked, rng, fold, compared, names, every=every)
+        self._state = begin(settings, encode, looked, rng, folds, compared, names, every=every)
         self._begun_with = _fixed(self)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -339,13 +340,13 @@ def _chooses(settings: Settings) -> bool:
     return settings.alpha is None or not settings.kernel.settled or selects or len(settings.mus) > 1
 
 
-def _in_passes(settings: Settings, X: Any, fold: Indices | None) -> bool:
+def _in_passes(settings: Settings, X: Any, folds: Folds | None) -> bool:
     """Whether rows in memory are fitted with fewer centers than rows."""
     centers = settings.centers
     if settings.copies is not None or settings.tangents is not None:
         return True
     if isinstance(centers, str) and centers == "auto":
-        most = MATTERING_ROWS if _may_be_fewer(settings, X, fold) else EXACT_ROWS
+        most = MATTERING_ROWS if _may_be_fewer(settings, X, folds) else EXACT_ROWS
         return not settings.kernel.takes_values and n_rows(X) > most
     return not (isinstance(centers, str) and centers == "all")
 
@@ -365,7 +366,7 @@ def _are_enough(compared: Compared, problem: ExactProblem) -> bool:
     return compared.enough is not None and FEWER * compared.enough <= n_rows(problem.X)
 
 
-def _may_be_fewer(settings: Settings, X: Any, fold: Indices | None) -> bool:
+def _may_be_fewer(settings: Settings, X: Any, folds: Folds | None) -> bool:
     """Whether it is asked if fewer centers than rows are enough.
 
     Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
@@ -374,7 +375,7 @@ def _may_be_fewer(settings: Settings, X: Any, fold: Indices | None) -> bool:
     return (
         _may_be_limited(settings, n_rows(X))
         and settings.kernel.positive_semidefinite
-        and fold is None
+        and folds is None
         and not settings.learns
         and not in_single(X)
     )

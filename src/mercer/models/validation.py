@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.model_selection import BaseCrossValidator, LeaveOneGroupOut, check_cv
+from sklearn.model_selection import BaseCrossValidator, GroupKFold, LeaveOneGroupOut, check_cv
 from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
@@ -20,10 +20,11 @@ from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
 from mercer.rows import Labels, Meaning, outside_memory
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
+from mercer.scores.evidence import Folds
 from mercer.scores.targets import ClassTargets, Decision, RealTargets, Targets
 from mercer.solvers.recursive import WHEN_FULL
 from mercer.solvers.spectrum import Penalty
-from mercer.types import Array, Indices
+from mercer.types import Array
 
 # Range of given penalties: squares of others overflow or underflow.
 PENALTIES = (1e-100, 1e100)
@@ -429,12 +430,17 @@ def refuse_to_go_on(model: Any, decay: float) -> None:
         raise ValueError(f'decay={decay!r} leaves fractions of rows, which are not counts; use weights="auto"')
 
 
-def fold_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool) -> Indices | None:
-    """The fold (n,) with which each row is held out, or None if rows are held out singly."""
+def folds_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifier: bool) -> Folds | None:
+    """The fold with which each row is held out, and its group; None if rows are held out singly."""
     if cv is None and groups is None:
         return None
     groups = None if groups is None else gate.label_column("groups", groups)
+    if groups is not None and (groups == groups[:1]).all():
+        raise ValueError("all rows are in one group; groups must define at least two")
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
+    if groups is not None and isinstance(cv, Integral):
+        # Folds of so many groups: a number alone means folds of rows.
+        splitter = GroupKFold(int(cv))
     fold = np.full(len(y), -1, dtype=np.intp)
     for number, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):
         if (fold[test] >= 0).any():
@@ -444,7 +450,7 @@ def fold_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classifi
         raise ValueError(f"cv={cv!r} never holds out {(fold < 0).sum()} rows; its test sets must cover all rows")
     if fold.max() == 0:
         raise ValueError("all rows are in one fold; cv or groups must define at least two")
-    return fold
+    return Folds(fold, None if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1))
 
 
 def check_stored(value: Any) -> None:

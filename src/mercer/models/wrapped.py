@@ -43,13 +43,22 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
                 f"intervals of {ends.shape[1]} targets cannot be transformed back one by one; fit a "
                 "TransformedTargetRegressor for each target, or transform y before the fit"
             )
-        # A decreasing function exchanges the ends.
-        back = [model.transformer_.inverse_transform(end[:, None]).reshape(len(end)) for end in ends.T]
-        return np.sort(np.column_stack(back), axis=1)
+        return _transformed_back(model.transformer_, ends)
     if inner is not None:
         return predict_interval(inner, _transformed(model, X), coverage)
     found: NDArray[Any] = _method(model, "predict_interval")(X, coverage)
     return found
+
+
+def _transformed_back(transformer: Any, ends: NDArray[Any]) -> NDArray[Any]:
+    """Ends (n, 2) of intervals in units of the target; infinite ones, which no transformer takes, stay so."""
+    back = np.column_stack([np.full(len(ends), -np.inf), np.full(len(ends), np.inf)])
+    for place, end in enumerate(ends.T):
+        known = np.flatnonzero(np.isfinite(end))
+        if len(known):
+            back[known, place] = transformer.inverse_transform(end[known, None]).reshape(len(known))
+    # A decreasing function exchanges the ends.
+    return np.sort(back, axis=1)
 
 
 def predict_std(model: Any, X: Any) -> NDArray[Any]:

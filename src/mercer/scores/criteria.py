@@ -14,6 +14,8 @@ from mercer.types import Array, Floats, Indices
 
 # Threads in which outputs are evaluated, each of which needs memory.
 THREADS = 2
+# Outputs agree with a constant target up to this share of it.
+AGREE = 1e-9
 
 # From outputs (a, n, q) to the losses of rows (a, n).
 Losses = Callable[[Array], Array]
@@ -153,8 +155,10 @@ def r_squared(Y: Array, F: Array, weight: Array) -> float:
     """R² of outputs F (n, q), the mean over targets; of a constant target 1 where all outputs agree, else 0."""
     residual = weight @ (Y - F) ** 2
     total = weight @ (Y - np.average(Y, axis=0, weights=weight)) ** 2
-    varies = total > 0
-    score = np.where(varies, 1.0 - residual / np.where(varies, total, 1.0), residual == 0.0)
+    # The mean of equal numbers may differ from them by a rounding error, and outputs by some more.
+    constant = (Y[:1] == Y).all(axis=0) | (total == 0.0)
+    agree = residual <= weight.sum() * (AGREE * np.abs(Y).max(axis=0, initial=0.0)) ** 2
+    score = np.where(constant, agree, 1.0 - residual / np.where(constant, 1.0, total))
     return float(score.mean())
 
 

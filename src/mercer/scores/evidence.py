@@ -37,13 +37,24 @@ def design_effect(values: Array, weight: Array, count: Array, fold: Indices | No
 
 
 @dataclass(frozen=True)
+class Folds:
+    """Rows with one number ``fold`` (n,) are held out together; those of one ``group`` (n,) may say the same."""
+
+    fold: Indices
+    group: Indices | None = None
+
+    def some(self, rows: Indices) -> "Folds":
+        return Folds(self.fold[rows], take(self.group, rows))
+
+
+@dataclass(frozen=True)
 class Training:
     """Rows X, targets Y (n, q), weights (n,), those ``given`` (n,) without weights of classes, folds (n,) or None.
 
     ``reading`` is the meaning of the given weights. ``represents`` (n,) are factors of the weights if the rows are
     a nonuniform sample, ``faded`` (n,) the decay factor of each row. ``trust`` (n,) is the share of the evidence
-    that counts for each row when it is left out, None: all of it. ``grouped``: rows of a fold may say the same;
-    otherwise folds are ways to leave rows out, and rows are independent.
+    that counts for each row when it is left out, None: all of it. Rows of one ``group`` (n,) may say the same;
+    folds are ways to leave them out.
     """
 
     X: Any
@@ -55,12 +66,7 @@ class Training:
     represents: Array | None = None
     faded: Array | None = None
     trust: Array | None = None
-    grouped: bool = False
-
-    @property
-    def group(self) -> Indices | None:
-        """The folds (n,), if their rows may say the same."""
-        return self.fold if self.grouped else None
+    group: Indices | None = None
 
     @property
     def count(self) -> Array:
@@ -119,15 +125,13 @@ class Training:
         block = copies(Block(self.X, self.Y, self.weight, 0))
         number = copies.orbits(len(self.Y)).number
         represents, faded, trust = (take(part, number) for part in (self.represents, self.faded, self.trust))
-        fold = number if self.fold is None else self.fold[number]
+        fold, group = (number if each is None else each[number] for each in (self.fold, self.group))
         weight, given = np.asarray(block.weight), self.given[number]
-        return Training(
-            block.X, block.y, weight, given, self.reading, fold, represents, faded, trust, grouped=True
-        )
+        return Training(block.X, block.y, weight, given, self.reading, fold, represents, faded, trust, group)
 
     def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""
-        parts = {name: getattr(self, name) for name in ("fold", "represents", "faded")}
+        parts = {name: getattr(self, name) for name in ("fold", "represents", "faded", "group")}
         return Training(
             kernel.subset(self.X, rows),
             self.Y[rows],
@@ -135,5 +139,4 @@ class Training:
             self.given[rows],
             self.reading,
             **{name: None if values is None else values[rows] for name, values in parts.items()},
-            grouped=self.grouped,
         )

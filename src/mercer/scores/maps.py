@@ -126,8 +126,9 @@ def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> floa
 def parts(R: Array, label: Indices, group: Indices | None = None) -> Indices:
     """Which part (n,) a row belongs to: the rows of a class at random, in turn; equal scores, or groups, in one.
 
-    Groups (n,) are dealt by their row with the least margin. -1 for rows of a class with too few different
-    margins, which are in no part. Neither the order of rows nor the numbers of classes matter.
+    Groups (n,) are dealt by their row with the least margin, those of classes with few groups together. -1 for
+    rows of a class with too few different margins, or in too few parts, which are in no part. Neither the order of
+    rows nor the numbers of classes matter.
     """
     scores, every = summing_to_one(R), np.arange(len(label))
     own = scores[every, label]
@@ -138,17 +139,25 @@ def parts(R: Array, label: Indices, group: Indices | None = None) -> Indices:
     order = np.lexsort((margin, group))
     _, first, number = np.unique(group[order], return_index=True, return_inverse=True)
     part = np.empty(len(label), dtype=np.intp)
-    part[order] = _dealt(margin[order][first], label[order][first])[number]
+    part[order] = _dealt(margin[order][first], label[order][first], pooled=True)[number]
+    # A class that only one part has would be unknown without it.
+    for c in np.unique(label):
+        if len(np.unique(part[label == c])) < 2:
+            part[np.isin(group, group[label == c])] = -1
     return part
 
 
-def _dealt(margin: Array, label: Indices) -> Indices:
-    """Parts (n,) of rows with these margins and class numbers."""
+def _dealt(margin: Array, label: Indices, *, pooled: bool = False) -> Indices:
+    """Parts (n,) of rows with these margins and class numbers; ``pooled``: those of small classes together."""
     part = np.full(len(label), -1, dtype=np.intp)
-    for c in np.unique(label):
-        rows = np.flatnonzero(label == c)
+    classes = [np.flatnonzero(label == c) for c in np.unique(label)]
+    if pooled:
+        many = [rows for rows in classes if len(rows) >= FOLDS]
+        few = np.flatnonzero(~np.isin(np.arange(len(label)), np.concatenate([np.zeros(0, dtype=np.intp), *many])))
+        classes = [*many, few]
+    for rows in classes:
         distinct, place = np.unique(margin[rows], return_inverse=True)
-        if len(distinct) >= FOLDS:
+        if len(distinct) >= FOLDS or pooled:
             part[rows] = np.random.default_rng(0).permutation(len(distinct))[place] % FOLDS
     return part
 

@@ -142,14 +142,14 @@ class ClassTargets:
         label, trust = class_numbers(training.Y), training.trust
         share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
-        crossed = self.rule(fit, share, group=training.fold)
+        crossed = self.rule(fit, share, group=training.group)
         rule, proba = crossed.rule, crossed.probabilities(outputs.loo, trust)
         # The class of a row is not known without it if it is the only one.
         count = np.bincount(label, np.where(training.weight > 0, training.count, 0.0))
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
         if outputs.otherwise is not None:
-            other = self.rule(replace(fit, loo=outputs.otherwise), share, group=training.fold)
+            other = self.rule(replace(fit, loo=outputs.otherwise), share, group=training.group)
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
             labels = [rule.probabilities(outputs.loo, trust), other.rule.probabilities(outputs.otherwise, trust)]
             first, second = (accuracy(P, known, fit.weight) for P in labels)

@@ -21,7 +21,7 @@ from mercer.rows.draw import OF_EACH
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, rows_for_each
-from mercer.scores.evidence import Training
+from mercer.scores.evidence import Folds, Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.spectrum import Penalty
@@ -52,7 +52,7 @@ class Settings:
     intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
     in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
     f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have gammas
-    as far as they matter; None: all have the same. ``grouped``: rows of a fold may say the same.
+    as far as they matter; None: all have the same.
     """
 
     kernel: Kernel
@@ -68,7 +68,6 @@ class Settings:
     tangents: Copies | None = None
     mus: tuple[float, ...] = ()
     relevance: Features | None = None
-    grouped: bool = False
 
     @property
     def budget(self) -> Budget:
@@ -129,13 +128,11 @@ class EveryRow:
         settings: Settings,
         targets: Targets,
         block: Block,
-        fold: Indices | None,
+        folds: Folds | None,
         names: Sequence[str] | None = None,
     ) -> "EveryRow":
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
-        training, part, used = training_of(
-            settings.kernel, settings.weights, targets, block, fold, grouped=settings.grouped
-        )
+        training, part, used = training_of(settings.kernel, settings.weights, targets, block, folds)
         unused = training.weight == 0
         points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
@@ -148,7 +145,7 @@ class EveryRow:
             intercept=settings.intercept,
             budget=settings.budget,
             fold=part.fold,
-            apart=() if fold is None else tuple(np.unique(fold[unused]).tolist()),
+            apart=() if folds is None else tuple(np.unique(folds.fold[unused]).tolist()),
             classes=targets.has_classes,
             verbose=settings.verbose,
         )
@@ -228,14 +225,13 @@ def training_of(
     weights: Meaning,
     targets: Targets,
     block: Block,
-    fold: Indices | None,
-    *,
-    grouped: bool = False,
+    folds: Folds | None,
 ) -> tuple[Training, Training, Indices]:
     """The rows of a block with their targets, those of them that have weight, and their positions."""
     encoded = targets.encode(block)
     reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
-    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold, grouped=grouped)
+    fold, group = (None, None) if folds is None else (folds.fold, folds.group)
+    training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold, group=group)
     part, used = training.used(kernel)
     check_enough(part)
     return training, part, used
@@ -335,16 +331,22 @@ def warn_of_fit(X: Any, tuned: Tuned) -> None:
 
 def check_enough(training: Training) -> None:
     """At least two rows, and two folds, have weight."""
-    n = len(training.Y)
+    check_enough_rows(len(training.Y))
+    check_folds(None if training.fold is None else Folds(training.fold), training.weight)
+
+
+def check_enough_rows(n: int) -> None:
+    """At least two rows have weight."""
     if n < 2:
         raise ValueError(f"leave-one-out needs at least 2 rows of positive weight, but there is n_samples = {n}")
-    check_folds(training.fold, training.weight)
 
 
-def check_folds(fold: Indices | None, weight: Array | None) -> None:
+def check_folds(folds: Folds | None, weight: Array | None) -> None:
     """Rows of positive weight must be in at least two folds."""
-    used = fold if fold is None or weight is None else fold[weight > 0]
-    if used is not None and (used == used[0]).all():
+    if folds is None:
+        return
+    used = folds.fold if weight is None else folds.fold[weight > 0]
+    if (used == used[0]).all():
         raise ValueError("all rows of positive weight are in one fold; cv or groups must define at least two")
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.rows.table import n_rows
+from mercer.solvers.orthogonal.folds import dealt
 from mercer.solvers.programs import solve_all
 from mercer.solvers.programs.left_out import LeftOutRows, degrees_of_freedom, leave_some_out
 from mercer.solvers.programs.losses import Logistic
@@ -77,11 +78,8 @@ class MachineFolds:
         given, n = self.problem.observations, n_rows(self.problem.exact.X)
         target = self.problem.exact.observations.point_target
         label = target.argmax(axis=1) if target.shape[1] > 1 else target[:, 0] > 0.0
-        order = np.random.default_rng(0).permutation(n)
-        order = order[np.argsort(label[order], kind="stable")]
         few = self.problem.select is not None or n > MANY_ROWS
-        fold = np.empty(n, dtype=np.intp)
-        fold[order] = np.arange(n) % (FEW_FOLDS if few else FOLDS)
+        fold = dealt(label[:, None], self.problem.exact.observations.rows.first, FEW_FOLDS if few else FOLDS)
         return np.asarray(fold[given.rows.point])
 
     @cached_property

@@ -88,7 +88,7 @@ def fit_machine_in_passes(
     held = rows if loss.name == "logistic" and isinstance(rows, MemoryRows) else None
     if held is not None and not isinstance(settings.centers, str) and _has_many(machine, held.n_rows, m):
         return _in_memory(settings.kernel, machine, encode, held, rng, names), None
-    state = begin(settings, encode, look, rng, names=names)
+    state = begin(settings, encode, look, rng, names=names, reselects=False)
     choice = state.gather.choice
     if held is not None and _has_many(machine, held.n_rows, choice.n_centers):
         machine = replace(machine, centers=Uniform(choice.n_centers))

@@ -30,7 +30,7 @@ from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
 from mercer.rows.twins import ROUNDING, weight_of
 from mercer.rows.virtual import Copies, name_of, rows_for_each
-from mercer.scores.evidence import Training
+from mercer.scores.evidence import Folds, Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.solvers.leaving import MomentFit
@@ -123,7 +123,8 @@ class PassState:
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
     targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
-    ``fold`` (n,) numbers rows held out together; ``changes`` are moments of what transformations change.
+    ``folds`` are rows held out together; ``changes`` are moments of what transformations change; ``reselects``:
+    centers can be selected again without rows.
     """
 
     settings: Settings
@@ -133,9 +134,10 @@ class PassState:
     draw: Draw
     support: Indices | None
     seen: Indices
-    fold: Indices | None = None
+    folds: Folds | None = None
     changes: Moments | None = None
     learned: Learned | None = None
+    reselects: bool = True
     taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
@@ -169,7 +171,7 @@ class PassState:
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
         reading_of(self.settings.weights, both.tally)
         moved = None if moved is None or change is None else moved + change
-        return replace(self, moments=old + more, drawn=both, fold=None, changes=moved)
+        return replace(self, moments=old + more, drawn=both, folds=None, changes=moved)
 
     def left(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
@@ -177,7 +179,7 @@ class PassState:
         less, change = self.sums(self.gather, rows)
         moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
         moved = None if self.changes is None or change is None else self.changes - change
-        return replace(self, moments=moments, drawn=drawn, fold=None, changes=moved)
+        return replace(self, moments=moments, drawn=drawn, folds=None, changes=moved)
 
     def sums(self, gather: Gatherer, rows: Rows) -> tuple[Moments, Moments | None]:
         """Moments of rows, and of what transformations change in them."""
@@ -208,11 +210,12 @@ class PassState:
 
     def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
         """From a fold to the sums over its rows; None: rows are held out one by one."""
-        if self.fold is None or rows is None:
+        if self.folds is None or rows is None:
             return None
+        fold = self.folds.fold
 
         def part(f: int) -> Moments:
-            return with_changes(*self.sums(gather, rows.some(np.flatnonzero(self.fold == f))), mu)
+            return with_changes(*self.sums(gather, rows.some(np.flatnonzero(fold == f))), mu)
 
         return part
 
@@ -220,7 +223,7 @@ class PassState:
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         size = n_held_out(self.settings, len(self.moments.t), self.drawn.size)
         drawn, known = replace(self.drawn, size=size).least(), self.gather.choice
-        task, training = _task(self.settings, self.gather.encode, drawn, self.fold, known=known)
+        task, training = _task(self.settings, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
         return HeldSample(task, training, index, self._judges(index))
 
@@ -232,7 +235,8 @@ class PassState:
         """
         untaught = ~np.isin(index, self.taught)
         judges = np.flatnonzero(untaught & ~np.isin(index, self.seen))
-        least = LEAST_JUDGES if self.moments.n_rows <= len(index) else LEAST_OF_SAMPLE
+        every = self.reselects and self.moments.n_rows <= len(index)
+        least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
         if len(judges) >= least:
             return judges
         return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
@@ -314,24 +318,25 @@ def begin(
     encode: Encoder,
     look: Look,
     rng: np.random.Generator,
-    fold: Indices | None = None,
+    folds: Folds | None = None,
     compared: Compared | None = None,
     names: Sequence[str] | None = None,
     *,
     every: bool = False,
+    reselects: bool = True,
 ) -> PassState:
     """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
 
     ``names`` of the features are for warnings, None: their numbers; ``every``: only the budget keeps every row
-    from being a center.
+    from being a center; ``reselects``: centers can be selected again without rows whose targets selected them.
     """
     kernel = settings.kernel
-    task, _ = _task(settings, encode, look.drawn, fold, rows=look.rows.rows, every=every)
+    task, _ = _task(settings, encode, look.drawn, folds, rows=look.rows.rows, every=every)
     warn_of_memory(task.sizes, settings.budget)
     if compared is None:
         warn_of_scales(kernel, task.sample.X, names)
     index = look.drawn.sample().index
-    if look.drawn.n_rows > len(index):
+    if look.drawn.n_rows > len(index) or not reselects:
         task = replace(task, selector=_blind_to_half(task.selector, len(index)))
     learned = _learned(settings, task, rng)
     kernel = kernel if learned is None else learned.applied
@@ -343,7 +348,9 @@ def begin(
     indices, unseen = choice.centers.indices, choice.centers.unseen
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
-    state = PassState(settings, gather, moments, look.drawn, look.draw, support, seen, fold, changes, learned)
+    state = PassState(
+        settings, gather, moments, look.drawn, look.draw, support, seen, folds, changes, learned, reselects
+    )
     if learned is None or not learned.is_new:
         return state
     return replace(state, taught=index[learned.part >= 0])
@@ -358,12 +365,15 @@ def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
 
 
 def thirds(kernel: Kernel, task: Task) -> Indices:
-    """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one."""
+    """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one.
+
+    Rows are numbered by the first that equals them, whatever holds them, and if there is weight at it.
+    """
     equal = kernel.distinct(task.sample.X)
-    # Rows are numbered by the first that equals them, whatever holds them.
     unit = equal.first[equal.point] if task.fold is None else task.fold
-    number = np.unique(unit, return_inverse=True)[1]
-    third: Indices = np.random.default_rng(0).permutation(number.max() + 1)[number] % PARTS
+    weighted = np.unique(unit[task.weight > 0])
+    number = np.minimum(np.searchsorted(weighted, unit), len(weighted) - 1)
+    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS
     return third
 
 
@@ -375,7 +385,7 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
     task, seen = held.task, np.isin(held.index, state.seen) & (held.task.weight > 0)
     if held.judges is not None:
         seen &= np.isin(np.arange(len(seen)), held.judges)
-    if not seen.any() or state.moments.n_rows > len(seen):
+    if not seen.any() or state.moments.n_rows > len(seen) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.draw.seed)
     if len(np.unique(third[task.weight > 0])) == 1:
@@ -431,7 +441,7 @@ def _task(
     settings: Settings,
     encode: Encoder,
     drawn: Drawn,
-    fold: Indices | None,
+    folds: Folds | None,
     *,
     rows: Rows | None = None,
     known: Choice | None = None,
@@ -443,17 +453,17 @@ def _task(
     sample, classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
     block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
-    fades = bool((drawn.faded < 1.0).any())
+    fades, held = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
     training = Training(
         block.X,
         block.y,
         weight_of(block),
         weight_of(raw),
         reading_of(settings.weights, drawn.tally),
-        None if fold is None else fold[sample.index],
+        None if held is None else held.fold,
         drawn.represents() if fades or classes else None,
         drawn.faded if fades else None,
-        grouped=settings.grouped,
+        group=None if held is None else held.group,
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(settings, q, drawn.size)).least().key)

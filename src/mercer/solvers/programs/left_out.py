@@ -79,8 +79,8 @@ def leave_each_out(
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
     For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
-    they are not to be trusted. O(n a² + a³) for a columns that have coefficients, or all of them if none is zero;
-    n² a up to MOST_ROWS rows.
+    they are not to be trusted, unless there are more than MOST_ROWS: one step counts for these. O(n a² + a³) for a
+    columns that have coefficients, or all of them if none is zero; n² a up to MOST_ROWS rows.
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
     outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0)
@@ -166,7 +166,7 @@ def _improved(
     B, settled = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
     some = np.flatnonzero(np.abs(outputs - step.at.f) > SETTLED * step.scale)
     far = step.at.one_minus_leverage[some] < STEPS_CANCEL
-    settled[some[far]] = not far.any()
+    settled[some[far]] = False
     some = some[~far]
     steps = [step.settled(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
