@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.linear_model import Lasso, LogisticRegression, QuantileRegressor
 from sklearn.metrics import d2_pinball_score, log_loss
 from sklearn.svm import SVC, SVR
@@ -365,12 +364,3 @@ def test_a_function_as_kernel_has_a_novelty_and_an_indefinite_one_a_warning(bana
         sigmoid = KernelMachineClassifier(Sigmoid(gamma=1.0, coef0=-1.0), loss="hinge", alpha=0.3).fit(X, y)
     with pytest.raises(ValueError, match="there is no novelty"):
         sigmoid.novelty(X)
-
-
-def test_folds_of_the_logistic_loss_do_not_depend_on_what_holds_the_rows():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(90, 6)).astype(np.float64)
-    y = (X[:, 0] + rng.normal(size=90) > 1.0).astype(int)
-    dense, few = (KernelMachineClassifier(RBF(gamma=0.1)).fit(rows, y) for rows in (X, sparse.csr_matrix(X)))
-    assert few.alpha_ == pytest.approx(dense.alpha_)
-    assert_allclose(few.loo_proba_, dense.loo_proba_, atol=1e-6)

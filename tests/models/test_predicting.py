@@ -20,6 +20,7 @@ from mercer import (
 )
 from mercer.datasets import make_waveform
 from mercer.kernels import RBF, FromCallable
+from mercer.rows.distinct import distinct_rows
 
 GAMMA = 0.05
 NAMES = [f"x{j}" for j in range(21)]
@@ -96,10 +97,14 @@ def on_objects(A, B):
 
 @cache
 def rows():
-    """Rows to fit and rows to predict, exact in float32, and labels; the first feature is a target, too."""
+    """Rows to fit and rows to predict, exact in float32, and labels; the first feature is a target, too.
+
+    Rows to fit are in the order in which an array of them is compared: objects are compared as they come.
+    """
     X, y = make_waveform(N_FITTED + 30, random_state=0)
     X = np.round(64.0 * X) / 64.0
-    return X[:N_FITTED], X[N_FITTED:], y[:N_FITTED]
+    order = distinct_rows(X[:N_FITTED]).first
+    return X[order], X[N_FITTED:], y[order]
 
 
 def fitted(name, source):

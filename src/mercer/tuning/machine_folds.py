@@ -79,7 +79,7 @@ class MachineFolds:
         target = self.problem.exact.observations.point_target
         label = target.argmax(axis=1) if target.shape[1] > 1 else target[:, 0] > 0.0
         few = self.problem.select is not None or n > MANY_ROWS
-        fold = dealt(label[:, None], self.problem.exact.observations.rows.first, FEW_FOLDS if few else FOLDS)
+        fold = dealt(label[:, None], FEW_FOLDS if few else FOLDS)
         return np.asarray(fold[given.rows.point])
 
     @cached_property

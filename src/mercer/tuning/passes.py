@@ -367,10 +367,10 @@ def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
 def thirds(kernel: Kernel, task: Task) -> Indices:
     """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one.
 
-    Rows are numbered by the first that equals them, whatever holds them, and if there is weight at it.
+    Numeric rows are numbered in an order of their own, those without weight not at all: neither how rows are
+    ordered or repeated nor such rows matter.
     """
-    equal = kernel.distinct(task.sample.X)
-    unit = equal.first[equal.point] if task.fold is None else task.fold
+    unit = kernel.distinct(task.sample.X).point if task.fold is None else task.fold
     weighted = np.unique(unit[task.weight > 0])
     number = np.minimum(np.searchsorted(weighted, unit), len(weighted) - 1)
     third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS

@@ -49,7 +49,7 @@ def folds_of(
     candidates: CandidateColumns, observations: Observations, n_folds: int, rng: np.random.Generator
 ) -> list[Fold]:
     """Folds of the points, which rows at one point share, with as many candidates for each as there are."""
-    fold = dealt(observations.point_target, observations.rows.first, n_folds)
+    fold = dealt(observations.point_target, n_folds)
     return [_fold(candidates, observations, fold == f, rng) for f in range(fold.max() + 1)]
 
 
@@ -68,13 +68,13 @@ def held_out(
     return outputs
 
 
-def dealt(Y: Array | NDArray[np.bool_], first: Indices, n_folds: int) -> Indices:
+def dealt(Y: Array | NDArray[np.bool_], n_folds: int) -> Indices:
     """The fold (u,) of each point with targets Y (u, q), the same for every kernel and alpha.
 
-    Points are numbered by the ``first`` row (u,) at each, whatever holds the rows. Folds have the shares of all
-    points in every class: the first center is one of the smaller class.
+    Numeric points are in an order of their own, so folds do not depend on how rows are ordered or repeated. Folds
+    have the shares of all points in every class: the first center is one of the smaller class.
     """
-    order = np.argsort(first)[np.random.default_rng(0).permutation(len(Y))]
+    order = np.random.default_rng(0).permutation(len(Y))
     order = order[np.lexsort(Y[order].T)]
     fold = np.empty(len(Y), dtype=np.intp)
     fold[order] = np.arange(len(Y)) % min(n_folds, len(Y))
