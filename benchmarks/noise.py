@@ -5,7 +5,7 @@ rows leave at once, by coins: nothing can be learned, the accuracy to expect is 
 ``loo_score_`` of a regressor is compared with its R² on new rows, which is below zero; ``loo_proba_`` with
 probabilities of new rows, of which each class has the share that it has in training, by Brier scores, means of
 |p - e|² / 2 over rows with indicators e. Columns are means over draws ± two standard errors; "!" is outside of
-these, as one figure in twenty is without any defect, and larger than 0.002.
+these, as one figure in twenty is without any defect.
 
 --parts A,B,...   some of the parts: plain, groups, weights, relevance, kernels, centers, sparse, machines, cca
 --rows N          rows of a draw, 64 by default
@@ -39,8 +39,6 @@ Rows = NDArray[np.float64]
 D = 5
 NEW_ROWS = 2000
 NEAR = 0.01
-# What is smaller is not marked.
-LEAST = 2e-3
 SEVERAL = WeightedSum({"gaussian": RBF(gamma="median"), "laplacian": Laplacian(gamma="median")})
 
 
@@ -196,7 +194,7 @@ def printed(values: NDArray[np.float64]) -> tuple[str, bool]:
     if np.isnan(values).all():
         return "-", False
     mean, error = float(values.mean()), 2.0 * float(values.std(ddof=1)) / len(values) ** 0.5
-    return f"{mean:+.4f} ± {error:.4f}", abs(mean) > max(error, LEAST)
+    return f"{mean:+.4f} ± {error:.4f}", abs(mean) > error
 
 
 def measured(line: Line, n: int, draws: int) -> tuple[list[object], bool]:

@@ -26,11 +26,11 @@ def petals():
 
 
 def assert_honest(model, X, y):
-    """The left-out score is that of ten folds, within three standard errors of an accuracy of as many rows."""
+    """The left-out score is that of ten folds: within three standard errors at 0.95, two of lower scores."""
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     score, other = clone(model).fit(X, y).loo_score_, cross_val_score(model, X, y, cv=folds).mean()
-    error = max(np.sqrt(other * (1.0 - other) / len(y)), 0.018)
-    assert abs(score - other) <= 3.0 * error
+    # Of 150 rows at 0.95 one standard error is 0.018.
+    assert abs(score - other) <= max(0.054, 2.0 * np.sqrt(other * (1.0 - other) / len(y)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

@@ -42,7 +42,7 @@ from mercer.rows.twins import weight_of
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_shares
-from mercer.scores.targets import SCORE_GAP, ClassTargets, Targets, warn_of_weights
+from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
 from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
 from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
@@ -395,9 +395,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         if reading.doubtful:
             other = left_out_scores(self._recursion(), self.state_, last, encoded, reading.opposite)
             rule = other.calibrated(self._targets, reading, scatter_of(self.state_))
-            scores = taken.accuracy(self.rule_), other.accuracy(rule)
-            if abs(scores[0] - scores[1]) > SCORE_GAP:
-                warn_of_weights(reading, *scores)
+            warn_of_weights(reading, taken.accuracy(self.rule_), other.accuracy(rule))
 
 
 class OnlineKernelRegressor(ValueAnswers, OnlineModel):

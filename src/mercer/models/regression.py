@@ -69,7 +69,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     fit_intercept : bool, default=True
         Whether to fit b, which is never penalized.
     cv : int, splitter or None, default=None
-        Rows that are held out together; None: single rows, or the ``groups`` passed to fit.
+        Rows that are held out together; None: single rows, or the ``groups`` passed to fit. A number of folds
+        does not part groups. Only rows of a group count as dependent, not those of a fold.
     invariances : list of functions, default=None
         Transformations that do not change the target, such as ``mercer.invariances.shifts()`` for images: each
         takes rows, as an array, and returns as many transformed rows, each by itself and always the same.

@@ -37,7 +37,7 @@ class LeftOut:
 
     ``count`` (n,) is the number of rows that a row represents, ``unit`` (n,) the weight that is held out with it,
     ``point`` (n,) its center, ``share`` (n,) the part of the center's weight that is held out with it; point and
-    share are None if rows are not centers. ``group`` (n,) are the folds whose rows may say the same.
+    share are None if rows are not centers. Rows of one ``group`` (n,) may say the same.
     """
 
     residual: Array

@@ -153,8 +153,7 @@ def _dealt(margin: Array, label: Indices, *, pooled: bool = False) -> Indices:
     classes = [np.flatnonzero(label == c) for c in np.unique(label)]
     if pooled:
         many = [rows for rows in classes if len(rows) >= FOLDS]
-        few = np.flatnonzero(~np.isin(np.arange(len(label)), np.concatenate([np.zeros(0, dtype=np.intp), *many])))
-        classes = [*many, few]
+        classes = [*many, np.flatnonzero(np.bincount(label)[label] < FOLDS)]
     for rows in classes:
         distinct, place = np.unique(margin[rows], return_inverse=True)
         if len(distinct) >= FOLDS or pooled:

@@ -153,9 +153,8 @@ class ClassTargets:
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
             labels = [rule.probabilities(outputs.loo, trust), other.rule.probabilities(outputs.otherwise, trust)]
             first, second = (accuracy(P, known, fit.weight) for P in labels)
-            if abs(first - second) > SCORE_GAP:
-                opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
-                warn_of_weights(training.reading, score, opposite)
+            opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
+            warn_of_weights(training.reading, score, opposite, gap=abs(first - second))
         return (
             self.known
             | self.attributes(rule, share, scatter)
@@ -284,8 +283,7 @@ class RealTargets:
         score = self.score(training.Y, loo, standing)
         if outputs.otherwise is not None:
             other = self.score(training.Y, self.uncrossed(outputs.otherwise), standing)
-            if abs(score - other) > SCORE_GAP:
-                warn_of_weights(training.reading, score, other)
+            warn_of_weights(training.reading, score, other)
         residual = (training.Y - outputs.fitted)[used]
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
@@ -343,8 +341,13 @@ def _counted(training: Training, moments: Moments | None) -> float:
     return float(max(moments.n_rows, used.sum())) if training.faded is None else training.n_left
 
 
-def warn_of_weights(reading: Reading, score: float, opposite: float) -> None:
-    """Warn that weights could also have been read the other way, with another score."""
+def warn_of_weights(reading: Reading, score: float, opposite: float, *, gap: float | None = None) -> None:
+    """Warn if weights could also have been read the other way, and the score would differ.
+
+    ``gap`` is the difference by the meaning alone, None: that of the scores.
+    """
+    if (abs(score - opposite) if gap is None else gap) <= SCORE_GAP:
+        return
     counts = "counts of equal rows (one copy is held out at a time)"
     importance = "importance (each row is held out as a whole)"
     taken, other = (counts, importance) if reading.counts else (importance, counts)

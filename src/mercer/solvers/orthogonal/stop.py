@@ -79,7 +79,7 @@ def number_of_centers(
     judgement: Judgement | None = None,
     standard_errors: float = 0.0,
 ) -> int:
-    """How many centers of the path are kept; by the ``judgement`` of held-out rows for "loo".
+    """How many centers of the path are kept by the ``judgement`` of held-out rows, for "loo" (None: by PRESS).
 
     "loo", "gcv", "bic": the smallest number whose criterion is within ``tolerance`` (relative) of the minimum, or
     for "loo" within ``standard_errors`` times the standard error of the difference, paired over the rows.
