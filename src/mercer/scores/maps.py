@@ -9,7 +9,7 @@ exp(S) is proportional to a score far above tau and exponential in one far below
 one slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix
 scaling, Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must
 have a lower log-loss, by more than a standard error, on rows that were not used to fit the map. So must scores of
-two classes that are cut off at a bound, of which there are some only if a few scores are far larger than most:
+two classes that are cut off at a bound, of which there are some only if scores far larger than most have the larger loss:
 those of a model that follows every row say little by their size, and a straight map would follow them.
 
 Targets are smoothed as if there were two more rows on each side in all classes together. For two classes these are
@@ -19,6 +19,7 @@ Platt's, one in each; for many, one row in each class would count for more than 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.scores.evidence import weighted_quantile
 from mercer.scores.logistic import LEAST_SLOPE, fit_logits, smoothed_targets, softmax
@@ -34,7 +35,7 @@ EXTRA_ROWS = 2.0
 FOLDS = 5
 # Multiplications, n k² for one slope and n k³ for a matrix, above which maps are not compared.
 MOST_WORK = 4e8
-# Bounds of scores, in units of their median size, that are tried if there are larger ones than the first.
+# Bounds of scores, in units of their median size, that are tried if larger scores than the first mislead.
 BOUNDS = (4.0, 2.0, 1.0)
 # Standard errors by which a map with more parameters must be better.
 SURE = 1.0
@@ -111,7 +112,8 @@ def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> Chosen
 def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> float:
     """Where to cut off scores R (n, 1) of two classes before they are mapped, compared on parts (n,) of rows."""
     size = weighted_quantile(np.abs(R[:, 0]), weight, 0.5)
-    if np.abs(R).max() <= BOUNDS[0] * size or size == 0.0 or part.max(initial=-1) < 0:
+    far = (np.abs(R[:, 0]) > BOUNDS[0] * size) & (weight > 0.0)
+    if size == 0.0 or part.max(initial=-1) < 0 or not _mislead(far, R, label, weight):
         return np.inf
 
     def losses(bound: float) -> Array:
@@ -121,6 +123,15 @@ def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> floa
 
     judged = _Judged(R, label, weight, part, [], {})
     return judged.chosen(np.inf, losses(np.inf), {b * size: losses(b * size) for b in BOUNDS})[0]
+
+
+def _mislead(far: NDArray[np.bool_], R: Array, label: Indices, weight: Array) -> bool:
+    """Whether rows with far scores (n,) have the larger loss under the map of the others."""
+    if not far.any() or far.all():
+        return False
+    near = _Judged(R, label, weight, np.zeros(len(R), dtype=np.intp), [], {})
+    loss = near.losses((one_slope(R[~far], label[~far], weight[~far]),))
+    return bool(np.average(loss[far], weights=weight[far]) > np.average(loss[~far], weights=weight[~far]))
 
 
 def parts(R: Array, label: Indices, group: Indices | None = None) -> Indices:
