@@ -80,11 +80,11 @@ errors = {loss: [] for loss in losses}
 for share in shares:
     found = {loss: [] for loss in losses}
     for draw in range(3):
-        rows, labels = make_waveform(150, random_state=10 + draw)
-        flipped = np.random.default_rng(draw).random(150) < share
+        rows, labels = make_waveform(80, random_state=10 + draw)
+        flipped = np.random.default_rng(draw).random(80) < share
         labels = np.where(flipped, labels.max() + labels.min() - labels, labels)
         for loss in losses:
-            model = KernelMachineClassifier(loss=loss, random_state=0).fit(rows, labels)
+            model = KernelMachineClassifier(sparse.kernel_, loss=loss).fit(rows, labels)
             found[loss].append(100 * np.mean(model.predict(X_new) != y_new))
     for loss in losses:
         errors[loss].append(np.mean(found[loss]))

@@ -145,10 +145,14 @@ def not_dates(name: str, values: Any) -> None:
     """Reject dates and times where numbers are needed: as numbers they depend on an arbitrary unit."""
     dates = types_of_dates(values)
     if dates:
-        raise ValueError(
-            f"{name} is of type {getattr(dates[0], '__name__', dates[0])}, but must be numeric; subtract a date "
-            f"and divide by a unit, such as ({name} - {name}.min()) / np.timedelta64(1, 'D')"
+        word = getattr(dates[0], "__name__", str(dates[0]))
+        where = f"{name} is" if not _is_frame(values) else f"column {_column_of(values, dates[0])!r} of {name} is"
+        how = (
+            "divide by a unit, such as np.timedelta64(1, 'D')"
+            if "timedelta" in word.lower() or "duration" in word.lower()
+            else ("subtract a date and divide by a unit, such as (date - date.min()) / np.timedelta64(1, 'D')")
         )
+        raise ValueError(f"{where} of type {word}, but must be numeric; {how}")
 
 
 def types_of_dates(values: Any) -> list[Any]:
@@ -156,9 +160,18 @@ def types_of_dates(values: Any) -> list[Any]:
     return [dtype for dtype in _types_of_columns(values) if _is_date(dtype)]
 
 
+def _is_frame(values: Any) -> bool:
+    return hasattr(values, "columns") and hasattr(values, "dtypes")
+
+
+def _column_of(frame: Any, dtype: Any) -> Any:
+    """The first column of a type."""
+    return next(column for column, own in zip(frame.columns, frame.dtypes) if own == dtype)
+
+
 def _types_of_columns(values: Any) -> Iterable[Any]:
     """The types of a data frame's columns, of an array or a series; for objects, the types of all of them."""
-    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+    if _is_frame(values):
         return list(values.dtypes)
     if isinstance(values, list | tuple):
         return _types(values)

@@ -64,7 +64,7 @@ def test_parameters_are_documented_one_by_one(name, documented):
 @pytest.mark.parametrize("name", [name for name in mercer.__all__ if hasattr(getattr(mercer, name), "fit")])
 def test_documented_attributes_exist_after_fitting(name):
     kind = getattr(mercer, name)
-    given = {"centers": 5, "noise": np.negative}
+    given = {"centers": 5, "noise": np.negative, "kernel": RBF(gamma=0.5)}
     model = kind(**{key: value for key, value in given.items() if key in inspect.signature(kind).parameters})
     X, y = make_banana(60, random_state=0)
     model.fit(X, y)

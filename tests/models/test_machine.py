@@ -275,6 +275,16 @@ def test_centers_selected_by_targets_predict_as_well_as_random_ones():
     assert losses[int] < losses[Uniform] + 0.01
 
 
+def test_alphas_of_the_logistic_loss_are_compared_by_fits_to_the_end():
+    # Fits without folds that ended early were those of a larger alpha: the smallest alpha seemed to be best.
+    X, y = make_waveform(200, random_state=2)
+    X_new, y_new = make_waveform(3000, random_state=102)
+    chosen = KernelMachineClassifier(RBF(gamma=0.02), loss="logistic").fit(X, y)
+    usual = KernelMachineClassifier(RBF(gamma=0.02), loss="logistic", alpha=0.1).fit(X, y)
+    assert chosen.alpha_ > 1e-3
+    assert chosen.score(X_new, y_new) >= usual.score(X_new, y_new) - 0.005
+
+
 def test_few_alphas_are_compared_with_the_logistic_loss(banana):
     model = KernelMachineClassifier(RBF(gamma=GAMMA), random_state=0).fit(*banana)
     assert 4 <= np.isfinite(model.path_.scores).sum() <= 9

@@ -67,17 +67,16 @@ def grown(k, X, y):
 
 
 # Threads meet where a model is solved, in their first calls: more models show more than more calls.
-@pytest.mark.parametrize("n_models", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("k", "method"), CALLS, ids=[f"{type(models('rbf')[k]).__name__}.{method}" for k, method in CALLS]
 )
-def test_many_threads_get_one_answer_of_one_solution(k, method, n_models, three_classes):
+def test_many_threads_get_one_answer_of_one_solution(k, method, three_classes):
     X, y = three_classes
     alone, one = grown(k, X, y)
     expected = getattr(alone, method)(X[:N_ASKED])
     # Online models are solved when rows come.
     assert (one.n_calls > 0) == (not type(alone).__name__.startswith("Online"))
-    for _ in range(n_models):
+    for _ in range(2):
         model, kernel = grown(k, X, y)
         answers = answers_in_threads(getattr(model, method), X[:N_ASKED])
         assert len(answers) == N_THREADS * N_CALLS

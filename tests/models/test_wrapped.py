@@ -60,8 +60,6 @@ def test_ends_of_intervals_are_transformed_back(curve, there, back):
     ends = mercer.predict_interval(make_pipeline("passthrough", model), X)
     assert_allclose(ends, np.sort(there(own.predict_interval(X)), axis=1), rtol=1e-9)
     assert (ends[:, 0] < ends[:, 1]).all()
-    with pytest.raises(ValueError, match="cannot be transformed back; use predict_interval"):
-        mercer.predict_std(model, X)
 
 
 def test_several_transformed_targets_are_refused(curve):
@@ -99,3 +97,45 @@ def test_infinite_ends_stay_infinite(curve):
     with pytest.warns(IntervalWarning, match="infinite"):
         ends = mercer.predict_interval(model.fit(X, y), X, 0.95)
     assert_array_equal(ends, np.tile([-np.inf, np.inf], (8, 1)))
+
+
+def test_intervals_contain_what_an_inverse_that_turns_around_takes(curve):
+    X, y = curve
+    model = TransformedTargetRegressor(
+        KernelRidgeRegressor(RBF(gamma=0.5), alpha=0.1), func=np.square, inverse_func=np.sqrt, check_inverse=False
+    ).fit(X, np.abs(y))
+    with np.errstate(invalid="ignore"):
+        lower, upper = mercer.predict_interval(model, X, coverage=0.95).T
+    assert np.all(np.isfinite(lower))
+    assert np.all(lower <= upper)
+    assert np.mean((np.abs(y) >= lower - 0.05) & (np.abs(y) <= upper)) > 0.9
+
+
+def test_intervals_for_which_the_inverse_is_undefined_are_refused(curve):
+    X, y = curve
+    model = TransformedTargetRegressor(
+        KernelRidgeRegressor(RBF(gamma=0.5), alpha=0.1),
+        func=np.negative,
+        inverse_func=np.sqrt,
+        check_inverse=False,
+    ).fit(X, np.abs(y) + 10.0)
+    with pytest.raises(ValueError, match="undefined between the ends of"):
+        mercer.predict_interval(model, X)
+
+
+def test_standard_deviations_are_transformed_back_by_a_factor_only(curve):
+    X, y = curve
+    inner = KernelRidgeRegressor(RBF(gamma=0.5), alpha=0.1)
+    scaled = TransformedTargetRegressor(inner, transformer=StandardScaler()).fit(X, 100.0 * y)
+    expected = scaled.regressor_.predict_std(X) * np.std(100.0 * y)
+    assert_allclose(mercer.predict_std(scaled, X), expected, rtol=1e-9)
+    bent = TransformedTargetRegressor(inner, func=np.sinh, inverse_func=np.arcsinh).fit(X, y)
+    with pytest.raises(ValueError, match="not a shift and a factor; use predict_interval"):
+        mercer.predict_std(bent, X)
+
+
+def test_a_search_without_refit_is_told_to_refit(curve):
+    X, y = curve
+    search = GridSearchCV(KernelRidgeRegressor(RBF(gamma=0.5)), {"alpha": [0.1, 1.0]}, refit=False).fit(X, y)
+    with pytest.raises(TypeError, match="refit=True"):
+        mercer.predict_interval(search, X)

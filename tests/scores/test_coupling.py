@@ -44,7 +44,7 @@ def test_pairs_of_one_distribution_give_it_back(rng, rule, k):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(2, 8), scale=st.sampled_from([0.1, 3.0, 50.0, 1e4]))
 def test_any_pairs_give_a_distribution(rule, seed, k, scale):
     P = rule(antisymmetric(np.random.default_rng(seed), 5, k, scale))
@@ -53,7 +53,7 @@ def test_any_pairs_give_a_distribution(rule, seed, k, scale):
 
 
 @pytest.mark.parametrize("couple", [couple_odds, couple_least_squares])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1), k=st.integers(1, 8), scale=st.sampled_from([0.0, 1.0, 50.0, 1e4, 1e16, 1e300])
 )

@@ -275,10 +275,10 @@ def test_the_interior_point_method_solves_linear_programs_too(rows, name):
     assert (inner.coef != 0.0).sum() < 40
 
 
-def refitted(program, *, columns=False):
-    """Outputs of each row for the program without it, and without its column."""
+def refitted(program, *, columns=False, every=1):
+    """Outputs of each, or every so many, row for the program without it, and without its column."""
     n, outputs = len(program.y), []
-    for i in range(n):
+    for i in range(0, n, every):
         keep, some = np.arange(n) != i, np.arange(program.m) != (i if columns else -1)
         part = Program(
             program.loss,
@@ -383,7 +383,7 @@ def test_the_middle_of_an_interval_and_the_end_of_a_ray():
 @every_penalty
 def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
     program = program_of(rows, name, penalty)
-    assert (np.abs(refitted(program)) <= program.largest_outputs).all()
+    assert (np.abs(refitted(program, every=5)) <= program.largest_outputs[::5]).all()
     steps = replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, CornerLoss) else program
     left = leave_each_out(steps, solve(steps), program.weight, np.arange(80)).outputs
     assert (np.abs(left) <= steps.largest_outputs).all()

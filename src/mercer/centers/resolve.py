@@ -71,7 +71,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     if isinstance(centers, Integral):
         if int(centers) < 1:
             raise ValueError(f"centers={centers}; it must be at least 1")
-        return selector_for(int(centers)), int(centers)
+        return selector_for(int(centers)), min(int(centers), max(n, 1))
     if isinstance(centers, CenterSelector):
         chooses = isinstance(centers, ForwardSelection | Given)
         return centers, centers.n_centers or (None if chooses else auto_centers(n))

@@ -99,7 +99,7 @@ class SparseReport:
             "kernel": f"{self.kernel}, of {self.n_kernels}",
             "alpha": f"{self.alpha:.4g}",
             "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
-            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out each row with its center",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, with centers selected without the row",
             "compared": self.searched,
             "held-out rows": self.loo,
         }

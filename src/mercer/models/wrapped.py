@@ -10,6 +10,9 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+# Points between the ends of an interval at which the inverse of a transformation is evaluated.
+POINTS = 129
+
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
     """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
@@ -18,8 +21,8 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
     ----------
     model : estimator
         A fitted :class:`KernelRidgeRegressor`, or a pipeline, a search over parameters or a
-        ``TransformedTargetRegressor``, in any order, that ends in one. Ends of intervals of one transformed target
-        are transformed back.
+        ``TransformedTargetRegressor``, in any order, that ends in one. Intervals of one transformed target
+        are transformed back, to the least and largest value that the inverse takes between their ends.
     X : rows, as the outermost model takes them
     coverage : float, default=0.9
         As in :meth:`KernelRidgeRegressor.predict_interval`.
@@ -51,14 +54,26 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
 
 
 def _transformed_back(transformer: Any, ends: NDArray[Any]) -> NDArray[Any]:
-    """Ends (n, 2) of intervals in units of the target; infinite ones, which no transformer takes, stay so."""
+    """The least and the largest target (n, 2) that the inverse takes between two ends; infinite ones stay so.
+
+    The inverse is evaluated at both ends and at points between them, as it may turn around there; what it is not
+    defined for cannot be a target.
+    """
     back = np.column_stack([np.full(len(ends), -np.inf), np.full(len(ends), np.inf)])
-    for place, end in enumerate(ends.T):
-        known = np.flatnonzero(np.isfinite(end))
-        if len(known):
-            back[known, place] = transformer.inverse_transform(end[known, None]).reshape(len(known))
-    # A decreasing function exchanges the ends.
-    return np.sort(back, axis=1)
+    known = np.flatnonzero(np.isfinite(ends).all(axis=1))
+    if len(known) == 0:
+        return back
+    between = np.linspace(ends[known, 0], ends[known, 1], POINTS, axis=1)
+    with np.errstate(all="ignore"):
+        values = transformer.inverse_transform(between.reshape(-1, 1)).reshape(between.shape)
+    undefined = int(np.isnan(values).all(axis=1).sum())
+    if undefined:
+        raise ValueError(
+            f"the inverse of the target's transformation is undefined between the ends of {undefined} of "
+            f"{len(ends)} intervals; transform the target by a function whose inverse is defined everywhere"
+        )
+    back[known] = np.column_stack([np.nanmin(values, axis=1), np.nanmax(values, axis=1)])
+    return back
 
 
 def predict_std(model: Any, X: Any) -> NDArray[Any]:
@@ -67,19 +82,35 @@ def predict_std(model: Any, X: Any) -> NDArray[Any]:
     Parameters
     ----------
     model : estimator
-        A fitted :class:`KernelRidgeRegressor`, or a pipeline or a search over parameters, in any order, that ends
-        in one. A ``TransformedTargetRegressor`` is refused: a standard deviation cannot be transformed back.
+        A fitted :class:`KernelRidgeRegressor`, or a pipeline, a search over parameters or a
+        ``TransformedTargetRegressor``, in any order, that ends in one. Targets must be transformed by a shift
+        and a factor: through other functions a standard deviation cannot be transformed back.
     X : rows, as the outermost model takes them
     """
     inner = _entered(model)
     if inner is not None and isinstance(model, TransformedTargetRegressor):
-        raise ValueError(
-            "standard deviations of a transformed target cannot be transformed back; use predict_interval"
-        )
+        std = predict_std(inner, X)
+        own: NDArray[Any] = std * _factor(model.transformer_, 1 if std.ndim == 1 else std.shape[1])
+        return own
     if inner is not None:
         return predict_std(inner, _transformed(model, X))
     found: NDArray[Any] = _method(model, "predict_std")(X)
     return found
+
+
+def _factor(transformer: Any, q: int) -> NDArray[Any]:
+    """The factor of each of q targets by which an affine transformation is undone; others raise an error."""
+    with np.errstate(all="ignore"):
+        values = transformer.inverse_transform(np.outer([0.0, 1.0, -1.0, 10.0], np.ones(q))).reshape(4, q)
+    zero, slope = values[0], values[1] - values[0]
+    expected = zero + np.outer([-1.0, 10.0], slope)
+    if not np.allclose(values[2:], expected, rtol=1e-6, atol=1e-9 * float(np.abs(values).max())):
+        raise ValueError(
+            "standard deviations cannot be transformed back, as the transformation of the target is not a shift "
+            "and a factor; use predict_interval"
+        )
+    factor: NDArray[Any] = np.abs(slope) if q > 1 else np.abs(slope[0])
+    return factor
 
 
 def novelty(model: Any, X: Any) -> NDArray[Any]:
@@ -119,8 +150,12 @@ def _transformed(model: Any, X: Any) -> Any:
 
 
 def _method(model: Any, name: str) -> Any:
+    if getattr(model, "refit", True) is False:
+        raise TypeError(f"{type(model).__name__}(refit=False) keeps no fitted model; search with refit=True")
     if not hasattr(model, name):
-        which = "KernelFisherClassifier" if name == "novelty" else "KernelRidgeRegressor"
+        which = (
+            "KernelFisherClassifier or KernelMachineClassifier" if name == "novelty" else "KernelRidgeRegressor"
+        )
         raise TypeError(
             f"{type(model).__name__} has no {name}; pass a fitted {which}, or a pipeline or a search that ends in "
             "one"

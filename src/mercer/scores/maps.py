@@ -9,7 +9,7 @@ exp(S) is proportional to a score far above tau and exponential in one far below
 one slope a (Platt scaling), or has deviations D, too, which are shrunk to zero by |D|² / (2 (spread a)²) (matrix
 scaling, Guo et al. 2017). One slope of straight scores is the simplest map; bent scores, and then a matrix, must
 have a lower log-loss, by more than a standard error, on rows that were not used to fit the map. So must scores of
-two classes that are cut off at a bound, of which there are some only if scores far larger than most have the larger loss:
+two classes that are cut off at a bound, of which there are some only if scores far larger than most mislead:
 those of a model that follows every row say little by their size, and a straight map would follow them.
 
 Targets are smoothed as if there were two more rows on each side in all classes together. For two classes these are

@@ -25,10 +25,9 @@ from mercer.types import Array, Indices
 FOLDS, FEW_FOLDS, MANY_ROWS = 10, 5, 2000
 # Fewer points are left out one by one.
 LEAST_POINTS = 2 * FOLDS
-# What a fit without a fold may still gain, as a share of the objective of f = 0.
-ENOUGH = 1e-5
-# The same for the fits of which single rows are left out.
-ENOUGH_TO_LEAVE = 1e-8
+# What a fit without a fold, or one of which rows are left out, may still gain, as a share of that of f = 0.
+# A fit of separable classes that ended earlier would be one with a larger alpha, better than what it stands for.
+ENOUGH = 1e-8
 # The path begins with this alpha of COARSE, 1e-4 of the trace, and goes on in both directions; so many alphas in a
 # row that do not lower the criterion end it.
 FIRST, PATIENCE = 5, 2
@@ -45,9 +44,11 @@ def with_selections(columns: MachineColumns) -> MachineColumns:
     problem = columns.problem
     if problem.select is None or n_rows(problem.exact.X) < LEAST_POINTS:
         return columns
-    folds = MachineFolds(columns)
-    without = ((part, np.flatnonzero(np.isin(folds.fold[problem.row], own))) for part, own in folds.parts)
-    return replace(columns, without=tuple(without))
+    folds, without = MachineFolds(columns), []
+    for part, own in folds.parts:
+        held = np.isin(folds.fold, own)
+        without.append((replace(part, held=np.flatnonzero(held)), np.flatnonzero(held[problem.row])))
+    return replace(columns, without=tuple(without), held=np.zeros(0, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class MachineFolds:
             rows, programs = np.flatnonzero(np.isin(self.fold, folds)), columns.programs(alpha)
             few = np.append(np.arange(programs[0].m), -1)
             starts = [None] * len(programs) if near is None else [*near.theta[place][few].T]
-            solutions = solve_all(programs, starts, ENOUGH_TO_LEAVE)
+            solutions = solve_all(programs, starts, ENOUGH)
             for output, each in enumerate(zip(programs, solutions)):
                 outputs[rows, output] = leave_some_out(*each, unit, rows)
         return outputs

@@ -136,7 +136,7 @@ class MachineColumns:
     ``back`` is None if the columns are kernel values; otherwise columns are in the order of eigenvalues of the
     kernel matrix of the centers, the largest first, of which the ``negative`` part, in units of the largest, was
     clipped; None: not computed. ``without`` are columns of centers that were selected without the targets of some
-    rows (r,), from which these are left out.
+    rows (r,), from which these are left out. ``held`` are the observations that are left out here, None: all.
     """
 
     problem: MachineProblem
@@ -145,6 +145,7 @@ class MachineColumns:
     back: Array | None
     negative: float | None = None
     without: "tuple[tuple[MachineColumns, Indices], ...]" = ()
+    held: Indices | None = None
 
     @cached_property
     def unit(self) -> float:
@@ -316,7 +317,7 @@ class MachineAtAlpha:
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
     ) -> "MachineAtAlpha":
         problem = columns.problem
-        left = _left_out(problem, programs, solutions, problem.observations.unit, with_corners=False)
+        left = _left_out(columns, programs, solutions, problem.observations.unit, with_corners=False)
         loo = np.column_stack([each.outputs for each in left])[problem.row]
         losses = problem.exact.judge.losses(loo[None])[0]
         return cls(columns, alpha, programs, solutions, left, loo, losses)
@@ -340,7 +341,7 @@ class MachineAtAlpha:
 
     def left_out(self, unit: Array, *, with_corners: bool = False) -> list[LeftOutRows]:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
-        return _left_out(self.columns.problem, self.programs, self.solutions, unit, with_corners=with_corners)
+        return _left_out(self.columns, self.programs, self.solutions, unit, with_corners=with_corners)
 
     def outputs_without(
         self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array, rows: Indices | None
@@ -381,7 +382,7 @@ class MachineAtAlpha:
 
 
 def _left_out(
-    problem: MachineProblem,
+    columns: MachineColumns,
     programs: Sequence[Program],
     solutions: Sequence[Solution],
     unit: Array,
@@ -392,9 +393,9 @@ def _left_out(
 
     Of losses with arcs for corners, those with corners if these are wanted, and for the hinge in any case.
     """
-    own = _own_columns(problem, unit)
+    own, rows = _own_columns(columns.problem, unit), columns.held
     return [
-        leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss))
+        leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)
     ]
 

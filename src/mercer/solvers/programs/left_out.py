@@ -74,9 +74,17 @@ class LeftOutRows:
 
 
 def leave_each_out(
-    program: Program, found: Solution, unit: Array, own: Indices | None = None, *, with_corners: bool = False
+    program: Program,
+    found: Solution,
+    unit: Array,
+    own: Indices | None = None,
+    *,
+    with_corners: bool = False,
+    rows: Indices | None = None,
 ) -> LeftOutRows:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
+
+    If only some ``rows`` are wanted, the others have those of one step.
 
     For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
     they are not to be trusted, unless there are more than MOST_ROWS: one step counts for these. O(n a² + a³) for a
@@ -84,16 +92,17 @@ def leave_each_out(
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
     outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0)
+    some = np.arange(n) if rows is None else rows
     if own is not None and has_small_ridge(program, step.at.columns, step.at.curvature):
         # What little determines a column that leaves is lost.
         trusted[:] = False
     if can_follow(program, own) and (with_corners or has_one_side(loss)):
-        outputs, trusted = _followed(step, found, np.arange(n), with_corners=with_corners)
+        outputs[some], trusted[some] = _followed(step, found, some, with_corners=with_corners)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
-        outputs, settled = _descended(step, np.arange(n))
-        trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
+        outputs[some], settled = _descended(step, some)
+        trusted[some] &= settled & (not (with_corners and isinstance(loss, Rounded)))
     elif n <= MOST_ROWS and step.at.loss.jumps:
-        outputs, settled = _improved(step, found, outputs, own)
+        outputs, settled = _improved(step, found, outputs, own, some)
         trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
     elif n > MOST_ROWS and own is not None:
         trusted &= not step.at.loss.jumps
@@ -160,11 +169,14 @@ def _with_short_arcs(step: "_Step", loss: Rounded, found: Solution) -> tuple[flo
 
 
 def _improved(
-    step: "_Step", found: Solution, outputs: Array, own: Indices | None
+    step: "_Step", found: Solution, outputs: Array, own: Indices | None, rows: Indices
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Outputs (n,) by further steps from those of one; where they do not settle, by paths. And where they did."""
+    """Outputs (n,), those of some rows by further steps from those of one; where they do not settle, by paths.
+
+    And where they did.
+    """
     B, settled = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
-    some = np.flatnonzero(np.abs(outputs - step.at.f) > SETTLED * step.scale)
+    some = rows[(np.abs(outputs - step.at.f) > SETTLED * step.scale)[rows]]
     far = step.at.one_minus_leverage[some] < STEPS_CANCEL
     settled[some[far]] = False
     some = some[~far]
