@@ -96,7 +96,9 @@ def leave_each_out(
     if own is not None and has_small_ridge(program, step.at.columns, step.at.curvature):
         # What little determines a column that leaves is lost.
         trusted[:] = False
-    if can_follow(program, own) and (with_corners or has_one_side(loss)):
+    if len(some) == 0:
+        pass
+    elif can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs[some], trusted[some] = _followed(step, found, some, with_corners=with_corners)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
         outputs[some], settled = _descended(step, some)
