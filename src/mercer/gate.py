@@ -146,13 +146,15 @@ def not_dates(name: str, values: Any) -> None:
     dates = types_of_dates(values)
     if dates:
         word = getattr(dates[0], "__name__", str(dates[0]))
-        where = f"{name} is" if not _is_frame(values) else f"column {_column_of(values, dates[0])!r} of {name} is"
-        how = (
-            "divide by a unit, such as np.timedelta64(1, 'D')"
-            if "timedelta" in word.lower() or "duration" in word.lower()
-            else ("subtract a date and divide by a unit, such as (date - date.min()) / np.timedelta64(1, 'D')")
-        )
-        raise ValueError(f"{where} of type {word}, but must be numeric; {how}")
+        where = f"column {_column_of(values, dates[0])!r} of {name}" if _is_frame(values) else name
+        raise ValueError(f"{where} is of type {word}, but must be numeric; {_as_number(word)}")
+
+
+def _as_number(word: str) -> str:
+    """How dates, or durations, of a type become numbers."""
+    if "timedelta" in word.lower() or "duration" in word.lower():
+        return "divide by a unit, such as np.timedelta64(1, 'D')"
+    return "subtract a date and divide by a unit, such as (date - date.min()) / np.timedelta64(1, 'D')"
 
 
 def types_of_dates(values: Any) -> list[Any]:
@@ -204,8 +206,7 @@ def naming_text(name: str, values: Any) -> Iterator[None]:
         yield
     except ValueError as problem:
         _refuse_strings(name, values, problem)
-        named = hasattr(values, "columns") and hasattr(values, "dtypes")
-        texts = {column: first_text(values[column]) for column in (values.columns if named else ())}
+        texts = {column: first_text(values[column]) for column in (values.columns if _is_frame(values) else ())}
         found = {repr(column): text for column, text in texts.items() if text is not None}
         if not found:
             raise

@@ -489,3 +489,31 @@ def test_estimators_derived_from_ours_have_their_own_parameters():
     assert Own(more=2).more == 2
     with pytest.raises(TypeError, match="Own has no parameter 'mor'; did you mean 'more'"):
         Own(mor=2)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [({"C": 1.0}, "1 / alpha"), ({"probability": True}, "predict_proba needs none"), ({"sigma": 1.0}, "gamma of")],
+)
+def test_parameters_of_other_libraries_are_told_what_they_are_here(params, words):
+    with pytest.raises(TypeError, match=words):
+        mercer.KernelFisherClassifier(**params)
+
+
+def test_a_quantile_without_its_loss_is_refused():
+    X = np.arange(20.0)[:, None]
+    with pytest.raises(ValueError, match=r"quantile=0\.9 is for loss='pinball'"):
+        mercer.KernelMachineRegressor(quantile=0.9).fit(X, X[:, 0])
+
+
+def test_a_column_of_dates_is_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.arange(8.0), "when": pandas.date_range("2020-01-01", periods=8)})
+    with pytest.raises(ValueError, match="column 'when' of X is of type"):
+        mercer.KernelFisherClassifier().fit(frame, np.arange(8) % 2)
+
+
+def test_more_centers_than_rows_need_no_memory_for_them():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = mercer.KernelFisherClassifier(mercer.kernels.RBF(gamma=0.5), centers=10**5).fit(X, np.arange(30) % 2)
+    assert len(model.X_fit_) <= 30

@@ -49,7 +49,7 @@ def assert_ratio_below(most, ours, bare, repeats=5, clock=time.perf_counter):
     )
 
 
-def assert_usual_ratio_below(most, ours, bare, repeats=15):
+def assert_usual_ratio_below(most, ours, bare, repeats=45):
     """The median of ratios of processor time, of pairs one after the other, is less than ``most``.
 
     For unequal times: the shorter one may be run whole while the processor is fast, the longer one never.
@@ -197,7 +197,7 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
         assert_ratio_below(2.5, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 
 
-@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.4), ("loo", 2.9)])
+@pytest.mark.parametrize(("alpha", "most"), [(1.0, 2.1), ("loo", 2.6)])
 def test_a_fit_adds_little_to_its_pass(many, alpha, most):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)

@@ -16,12 +16,12 @@ from mercer.version import __version__
 VERSION = "_mercer_version"
 # Parameters of kernels that other libraries take as parameters of models, and a kernel that has them.
 OF_KERNELS = {"gamma": "RBF", "degree": "Polynomial", "coef0": "Polynomial"}
-# What parameters of other libraries are here.
+# Parameters of other libraries: the one of ours that stands for them, and what to write.
 ELSEWHERE = {
-    "C": "it is 1 / alpha, and alpha is chosen unless given",
-    "probability": "predict_proba needs none",
-    "length_scale": "gamma of a kernel is 1 / (2 length_scale**2), and is chosen unless given",
-    "sigma": "gamma of a kernel is 1 / (2 sigma**2), and is chosen unless given",
+    "C": ("alpha", "it is 1 / alpha, and alpha is chosen unless given"),
+    "probability": ("calibration", "predict_proba needs none"),
+    "length_scale": ("kernel", "gamma of a kernel is 1 / (2 length_scale**2), and is chosen unless given"),
+    "sigma": ("kernel", "gamma of a kernel is 1 / (2 sigma**2), and is chosen unless given"),
 }
 
 
@@ -69,7 +69,8 @@ def _remedy(model: str, name: str, value: Any, known: list[str]) -> str:
     if name in OF_KERNELS and "kernel" in known:
         word = "" if known[0] == "kernel" else "kernel="
         return f"it belongs to the kernel: {model}({word}{OF_KERNELS[name]}({name}={value!r}))"
-    if name in ELSEWHERE and "kernel" in known:
-        return ELSEWHERE[name]
+    ours, words = ELSEWHERE.get(name, ("", ""))
+    if ours in known:
+        return words
     close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"its parameters are {', '.join(known)}"

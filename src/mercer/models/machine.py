@@ -479,7 +479,9 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         """Real targets in the shape of y, and what is minimized."""
         if self.loss != "pinball":
             if np.any(np.asarray(self.quantile) != 0.5):
-                raise ValueError(f"quantile={self.quantile} is for loss='pinball', not loss={self.loss!r}")
+                raise ValueError(
+                    f"quantile={self.quantile} is for loss='pinball', not loss={self.loss!r}; write loss='pinball'"
+                )
             return RealTargets(np.shape(y)[1:], "squared" if self.loss == "squared" else "absolute")
         levels, shape = quantiles_of(self.quantile), np.shape(y)[1:]
         if shape != () and len(levels) > 1:

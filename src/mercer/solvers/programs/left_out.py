@@ -96,9 +96,7 @@ def leave_each_out(
     if own is not None and has_small_ridge(program, step.at.columns, step.at.curvature):
         # What little determines a column that leaves is lost.
         trusted[:] = False
-    if len(some) == 0:
-        pass
-    elif can_follow(program, own) and (with_corners or has_one_side(loss)):
+    if can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs[some], trusted[some] = _followed(step, found, some, with_corners=with_corners)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
         outputs[some], settled = _descended(step, some)
@@ -144,6 +142,8 @@ def _followed(
     step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (r,) of some rows by following their paths, and whether they are exact (r,)."""
+    if len(rows) == 0:
+        return np.zeros(0), np.zeros(0, dtype=bool)
     program, loss = step.at.program, step.at.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
     form = loss.corners(program.y)
