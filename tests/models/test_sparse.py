@@ -66,6 +66,16 @@ def test_the_pseudodiscriminant_and_orthogonal_least_squares_do_as_well_as_all_r
     assert max(errors) < 0.02
 
 
+def test_held_out_rows_choose_the_alpha_of_orthogonal_least_squares(banana):
+    X, y = banana
+    model = SparseFisherClassifier(RBF(gamma=1.0), selection="residual", penalty="orthogonal").fit(X, y)
+    compared = model.trials_[-1]
+    assert compared.alphas.shape == (1, 8)
+    assert model.alpha_ == compared.alphas[0, compared.scores[0].argmin()]
+    estimated = SparseFisherClassifier(RBF(gamma=1.0), selection="residual", penalty="orthogonal", alpha="gcv")
+    assert estimated.fit(X, y).alpha_ not in compared.alphas
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"selection": "residual"}, {"penalty": "diagonal"}, {"prune": True}], ids=str
 )
@@ -341,7 +351,6 @@ def test_a_model_comes_back_from_a_file(three_classes):
         ({"max_centers": 2.5}, "max_centers"),
         ({"tol": -1.0}, "tol"),
         ({"selection": "orthogonal", "penalty": "rkhs"}, "orthogonal coefficients"),
-        ({"selection": "orthogonal", "alpha": "loo"}, "re-estimates alpha"),
         ({"widths": [0.5, 2.0], "penalty": "rkhs"}, "no common norm"),
         ({"alpha": "evidence", "penalty": "coef"}, "for regressors"),
         ({"widths": [1.0, -1.0]}, "widths"),

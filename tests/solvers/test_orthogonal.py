@@ -353,11 +353,13 @@ def test_the_penalty_is_re_estimated_at_the_least_of_its_criterion(problem, esti
     assert best <= value(np.geomspace(1e-6, 1e3, 400)).min() * (1.0 + 1e-6)
 
 
-def test_order_recursive_least_squares_takes_the_largest_residual_of_the_penalized_fit(rng):
+@pytest.mark.parametrize("given", [None, 1e-3, 3.0])
+def test_order_recursive_least_squares_takes_the_largest_residual_of_the_penalized_fit(rng, given):
     X, y, _ = rows_in_the_plane(80, rng)
     observations, K = unsorted(y), RBF(gamma=0.5).block(X, X)
     choice = SelectionRule("residual", penalty="orthogonal")
-    order = choose_order(plain_candidates(X, RBF(gamma=0.5)), Points.of(observations), choice, None, 8, rng)
+    order = choose_order(plain_candidates(X, RBF(gamma=0.5)), Points.of(observations), choice, given, 8, rng)
+    assert given is None or (order.alpha == given).all()
     # Andelić (2007), Algorithm 2, by explicit projections.
     t, Q = y - y.mean(), np.zeros((80, 0))
     residual = t
@@ -498,6 +500,15 @@ def test_backward_elimination_drops_what_is_missed_least(problem):
         }
         assert gone == min(objective, key=objective.get)
         staying.remove(gone)
+
+
+def test_a_single_good_number_of_centers_may_be_luck(problem):
+    candidates, observations = problem
+    path = path_of(follow(candidates, observations, np.arange(30), ALPHA, "rkhs"), observations, 1.0)
+    scores = np.array([1.0, 0.8, 0.4, 0.7, 0.6, np.nan, 0.5, 0.5])
+    judgement = Judgement(np.array([1, 2, 3, 5, 8, 12, 20, 30]), scores, np.zeros(8))
+    assert number_of_centers(path, "loo", 0.0, judgement) == 3
+    assert number_of_centers(path, "loo", 0.0, judgement.smoothed) == 20
 
 
 def test_the_number_of_centers_follows_its_rule(problem):

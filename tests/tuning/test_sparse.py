@@ -82,21 +82,23 @@ def test_alphas_are_compared_at_the_end_of_paths_selected_without_each_fold(prob
         assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, [30]), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("penalty", "n_alphas"), [("diagonal", 7), ("orthogonal", 8)])
 @pytest.mark.parametrize("selection", ["gain", "residual"])
-def test_a_diagonal_is_compared_with_its_own_selection_and_number_of_centers(problem, selection, rng):
-    problem = having(problem, rule=SelectionRule(selection, penalty="diagonal"))
+def test_alphas_on_which_the_selection_depends_select_their_own_centers(
+    problem, selection, penalty, n_alphas, rng
+):
+    problem = having(problem, rule=SelectionRule(selection, penalty=penalty))
     path = compared(problem, KERNELS, rng)
-    assert path.alphas.shape == path.scores.shape == (3, 7)
+    assert path.alphas.shape == path.scores.shape == (3, n_alphas)
     for alpha, score in zip(path.alphas[1], path.scores[1]):
-        assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, np.arange(1, 31)).min(), rtol=1e-8)
+        assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, [30]), rtol=1e-8)
 
 
-def test_a_penalty_that_is_re_estimated_is_compared_at_the_best_number_of_centers(problem, rng):
-    problem = having(problem, rule=SelectionRule("residual", penalty="orthogonal"))
+def test_a_penalty_that_is_re_estimated_is_compared_at_the_end(problem, rng):
+    problem = having(problem, rule=SelectionRule("residual", penalty="orthogonal"), chosen_by="gcv")
     path = compared(problem, KERNELS, rng)
     assert path.scores.shape == (3, 1)
-    expected = held_out_scores(problem, KERNELS[1], None, np.arange(1, 31)).min()
-    assert_allclose(path.scores[1, 0], expected, rtol=1e-8)
+    assert_allclose(path.scores[1], held_out_scores(problem, KERNELS[1], None, [30]), rtol=1e-8)
 
 
 def test_an_alpha_that_is_given_is_the_only_one(problem, rng):

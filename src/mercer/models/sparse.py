@@ -103,7 +103,7 @@ class SparseModel(Scored, KernelModel):
             stop=cast(Any, self.stop),
             tolerance=self.tol,
             # Squared errors of a regression have long tails, and one standard error is large: a tenth on Boston.
-            # Where alpha was compared with the best number of centers, that number belongs to it.
+            # Selected by residuals, later centers are no worse than the first.
             standard_errors=1.0 if is_classifier(self) and penalty in ("rkhs", "coef") else 0.0,
             max_centers=self.max_centers,
             alpha=alpha,
@@ -140,12 +140,7 @@ class SparseModel(Scored, KernelModel):
             return number, "loo"
         few = n_points <= MOST_FOR_EVIDENCE
         if penalty == "orthogonal":
-            if self.alpha == "loo":
-                raise ValueError(
-                    'penalty="orthogonal" re-estimates alpha at every step by generalized cross-validation or '
-                    'evidence, not by alpha="loo"; use "gcv", "evidence" or "auto"'
-                )
-            return None, "evidence" if self.alpha == "evidence" else "gcv"
+            return None, "loo" if self.alpha == "auto" else cast(ChosenBy, self.alpha)
         if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
             raise ValueError(
                 f'alpha="evidence" is for regressors with penalty="rkhs" and at most {MOST_FOR_EVIDENCE} distinct '
@@ -236,12 +231,12 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", or "gcv" for
-        penalty="orthogonal", which supports only "gcv" and "evidence".
+        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo". For penalty="orthogonal",
+        "gcv" and "evidence" re-estimate it after each center, as in the thesis.
     penalty : {"auto", "rkhs", "coef", "diagonal", "orthogonal"}, default="auto"
         c'K_SS c, c'c, none with alpha added to the value of each center at its own row (Andelić's ε), or the sum
-        of squares of the orthogonal coefficients, whose alpha is re-estimated at every step (OROLS; in the
-        thesis with selection="residual"). "auto" is "rkhs", or "coef" with ``widths``.
+        of squares of the orthogonal coefficients (OROLS; in the thesis with selection="residual"). "auto" is
+        "rkhs", or "coef" with ``widths``.
     weights : {"auto", "counts", "importance"}, default="auto"
         What ``sample_weight`` means for leave-one-out: numbers of equal rows, of which one is held out at a time,
         or importance; see :class:`KernelFisherClassifier`.

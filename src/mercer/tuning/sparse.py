@@ -105,7 +105,7 @@ def _alpha(
 ) -> tuple[float | None, tuple[TuningPath, ...]]:
     """The given alpha, None if it is re-estimated at each step, or the best on all points; with the comparison."""
     settings = problem.settings
-    if settings.alpha is not None or settings.rule.penalty == "orthogonal":
+    if settings.alpha is not None or settings.reestimated:
         return settings.alpha, paths
     # With all points as candidates, kernels were compared for every alpha by the same fits.
     if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:

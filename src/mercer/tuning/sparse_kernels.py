@@ -1,9 +1,9 @@
 """Kernel and alpha of a sparse fit, by held-out rows of the sparse fit itself.
 
-The centers for a row are selected without its fold. With the penalties "rkhs" and "coef" alphas are compared at
-the end of a long path, where the selection matters least: one serves all alphas. With "diagonal" and "orthogonal"
-the number of centers regularizes as well: every alpha selects its own centers, and is compared at its best number
-of them. Which kernels deserve that is known from fits with few random centers, which cost less.
+The centers for a row are selected without its fold. Alphas are compared at the end of a long path, where the
+selection matters least: one serves all alphas of the penalties "rkhs" and "coef", while with "diagonal" and
+"orthogonal", whose penalty depends on the centers, every alpha selects its own. Which kernels deserve that is
+known from fits with few random centers, which cost less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,11 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
-from mercer.solvers.orthogonal.candidates import CandidateColumns
+from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.folds import FEW, Fold, folds_of, held_out
-from mercer.solvers.orthogonal.orders import Order
+from mercer.solvers.orthogonal.orders import Order, mean_square
 from mercer.solvers.orthogonal.path import along, path_of
 from mercer.solvers.orthogonal.ridges import RidgeFit, surprise
-from mercer.solvers.orthogonal.stop import checkpoints, judged
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.compare import compare
 from mercer.tuning.memory import AS_GOOD, MOST_AT_ONCE, judged_at_once, least_comparison, sparse_trial_bytes
@@ -28,9 +27,11 @@ from mercer.tuning.search import along_axes, climb
 from mercer.tuning.sparse_problem import COMPARED, SparseProblem
 from mercer.types import Array, Indices
 
-# Multiples of the unit tried for alpha, and of the mean of k(z, z) for the penalty "diagonal".
+# Multiples tried for alpha: of the unit; of the mean of k(z, z) for the penalty "diagonal"; of the mean square of
+# a column for "orthogonal".
 SHARES = ALPHAS[::2]
 DIAGONALS = 10.0 ** np.linspace(-3.0, 1.5, 7)
+ORTHOGONALS = 10.0 ** np.linspace(-7.0, 0.0, 8)
 # Kernels between which sparse fits decide, besides the neighbors of the best of them.
 FINALISTS = 3
 
@@ -53,8 +54,8 @@ class KernelPath:
 
 
 @dataclass(frozen=True)
-class NumberedFit:
-    """One alpha with the best number of centers: criteria, and the largest number."""
+class SelectedFit:
+    """One alpha with the centers that it selected: criteria, and the number of centers."""
 
     alpha: float
     score: float
@@ -121,9 +122,9 @@ class KernelTrial:
         problem = self.problem
         folds = folds_of(candidates, problem.observations, FEW, np.random.default_rng(self.seed))
         if problem.settings.rule.penalty in ("diagonal", "orthogonal"):
-            path = self._with_best_number(candidates, folds)
+            path = self._each_selected(candidates, folds)
         else:
-            path = self._at_the_end(candidates, folds)
+            path = self._selected_once(candidates, folds)
         if path is None:
             return self._without_columns(candidates.kernels[0])
         # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
@@ -137,7 +138,7 @@ class KernelTrial:
         settings, most = self.problem.settings, len(fold.candidates.pool)
         return fold.order(settings.rule, alpha, settings.longest(most), np.random.default_rng(self.seed))
 
-    def _at_the_end(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
+    def _selected_once(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
         """Every alpha at the end of the longest path, which was selected with a small alpha."""
         problem, settings = self.problem, self.problem.settings
         orders = [self._order(fold, settings.alpha).centers for fold in folds]
@@ -162,13 +163,11 @@ class KernelTrial:
             n_centers=max(map(len, orders)),
         )
 
-    def _with_best_number(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
-        """Every alpha with its own selection and the best number of centers, which regularizes as well."""
+    def _each_selected(self, candidates: CandidateColumns, folds: list[Fold]) -> TuningPath | None:
+        """Every alpha with its own selection."""
         problem, settings = self.problem, self.problem.settings
-        unit = float(np.abs(candidates.own(np.arange(len(candidates)))).mean())
-        reestimated = settings.rule.penalty == "orthogonal"
-        alphas = [None] if reestimated else alphas_to_try(settings.alpha, unit, DIAGONALS).tolist()
-        found = [self._numbered(folds, alpha) for alpha in alphas]
+        alphas = [None] if settings.reestimated else self._alphas(candidates)
+        found = [self._selected(folds, alpha) for alpha in alphas]
         tried = [each for each in found if each is not None]
         if len(tried) < len(alphas):
             return None
@@ -182,10 +181,19 @@ class KernelTrial:
             max(each.n_centers for each in tried),
         )
 
-    def _numbered(self, folds: list[Fold], alpha: float | None) -> "NumberedFit | None":
+    def _alphas(self, candidates: CandidateColumns) -> list[float]:
+        """The alpha given, or those to be tried with the penalties "orthogonal" and "diagonal"."""
+        settings = self.problem.settings
+        if settings.rule.penalty == "orthogonal":
+            unit, shares = mean_square(candidates, Points.of(self.problem.observations)), ORTHOGONALS
+        else:
+            unit, shares = float(np.abs(candidates.own(np.arange(len(candidates)))).mean()), DIAGONALS
+        found: list[float] = alphas_to_try(settings.alpha, unit, shares).tolist()
+        return found
+
+    def _selected(self, folds: list[Fold], alpha: float | None) -> SelectedFit | None:
         """The fit with one alpha, or with the one that is re-estimated at every step; None without columns."""
-        problem, rule = self.problem, self.problem.settings.rule
-        observations, criterion = problem.observations, problem.judge
+        problem, rule, observations = self.problem, self.problem.settings.rule, self.problem.observations
         orders = [self._order(fold, alpha) for fold in folds]
         if not all(len(order.centers) for order in orders):
             return None
@@ -193,30 +201,24 @@ class KernelTrial:
             (fold.rows, along(fold.candidates, observations, order, alpha, rule.penalty))
             for fold, order in zip(folds, orders)
         ]
-        numbers = checkpoints(max(len(steps.order) for _, steps in fits))
-        (outputs,) = held_out(fits, [observations], numbers)
-        scores = judged(numbers, outputs, observations, criterion.losses, criterion.share).scores
+        m = max(len(steps.order) for _, steps in fits)
+        (outputs,) = held_out(fits, [observations], np.array([m]))
         gcv = np.inf
         if problem.chosen_by == "gcv":
             gcv = float(np.mean([path_of(steps, observations, rule.cost).gcv.min() for _, steps in fits]))
         last = float(np.mean([steps.alpha[-1] for _, steps in fits]))
-        return NumberedFit(last if alpha is None else alpha, _least(scores), gcv, int(numbers[-1]))
+        return SelectedFit(last if alpha is None else alpha, float(problem.judge(outputs)[0]), gcv, m)
 
     def _without_columns(self, kernel: Kernel) -> TuningPath:
         """No column differs from a constant: the worst of all choices."""
         settings, chosen_by = self.problem.settings, self.problem.chosen_by
-        one = settings.alpha is not None or settings.rule.penalty == "orthogonal" or chosen_by == "gcv"
-        shares = DIAGONALS if settings.rule.penalty == "diagonal" else SHARES
+        one = settings.alpha is not None or settings.reestimated or chosen_by == "gcv"
+        shares = {"diagonal": DIAGONALS, "orthogonal": ORTHOGONALS}.get(settings.rule.penalty, SHARES)
         alphas = np.ones((1, 1 if one else len(shares)))
         worst = np.full(alphas.shape, np.inf)
         return TuningPath(
             [kernel], alphas, worst, self.problem.n_points, 0, worst if chosen_by == "evidence" else None
         )
-
-
-def _least(scores: Array) -> float:
-    """The smallest number, NaN if there is none."""
-    return float(np.min(scores[np.isfinite(scores)], initial=np.inf)) if np.isfinite(scores).any() else np.nan
 
 
 def compare_kernels(

@@ -51,6 +51,11 @@ class SparseSettings:
     shared: bool
     widen: Callable[[Kernel], tuple[Kernel, ...]]
 
+    @property
+    def reestimated(self) -> bool:
+        """Whether alpha is re-estimated after each center."""
+        return self.rule.penalty == "orthogonal" and self.alpha is None and self.chosen_by != "loo"
+
     def n_bytes(self, u: int) -> float:
         """Memory of the path, or of comparing one kernel if that has more candidates than the path."""
         path = sparse_path_bytes(u, self.longest(u), self.pool(u))
@@ -64,6 +69,8 @@ class SparseSettings:
 
     def kept(self, path: SparsePath, judgement: Judgement | None) -> int:
         """How many centers of the path are kept; held-out rows are judged for stop="loo" only."""
+        if judgement is not None and self.rule.penalty in ("diagonal", "orthogonal"):
+            judgement = judgement.smoothed
         return number_of_centers(path, self.stop, self.tolerance, judgement, self.standard_errors)
 
     def longest(self, u: int) -> int:

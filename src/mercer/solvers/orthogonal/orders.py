@@ -62,15 +62,15 @@ def choose_order(
     "residual": the candidate at the point with the largest residual, which needs one column per step, O(u m²) in
     total: Andelić (2007), Algorithm 1. "gain": the largest decrease of the objective, among all c candidates in
     Gram space, O(u c² + c m²), or among some at random, O(u m² n_candidates): Mika (2002), section 3.5.2.
-    The alpha of the penalty on orthogonal coefficients is re-estimated after each center, and the one given is not
-    used; with "residual", that is Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
+    For the penalty on orthogonal coefficients alpha None is re-estimated after each center; with "residual", that
+    is Andelić (2007), Algorithm 2. ``sums`` are those of the candidates, if known.
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
     by_column = choice.selection == "residual" or choice.n_candidates is not None
     if by_column and candidates.n_values <= KEPT:
         candidates = candidates.kept()
     if choice.penalty == "orthogonal":
-        return orthogonal_order(candidates, points, choice, most, rng)
+        return orthogonal_order(candidates, points, choice, alpha, most, rng)
     if not by_column:
         pivots = gain_pivots(candidates, points, choice.penalty, alpha, sums)
     else:
@@ -230,14 +230,19 @@ def _gains(growth: Growth, left: Array, j: Indices) -> Array:
 
 
 def orthogonal_order(
-    candidates: CandidateColumns, points: Points, choice: SelectionRule, most: int, rng: np.random.Generator
+    candidates: CandidateColumns,
+    points: Points,
+    choice: SelectionRule,
+    given: float | None,
+    most: int,
+    rng: np.random.Generator,
 ) -> Order:
-    """Orthogonal least squares; alpha is re-estimated after each center, and used to select the next."""
+    """Orthogonal least squares with the given alpha; None: re-estimated after each center, to select the next."""
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
     by_gain = choice.selection == "gain"
     pool = _Pool(candidates, points) if by_gain and choice.n_candidates is None else None
     open_ = np.ones(len(candidates), dtype=bool)
-    left, alpha = points.target.copy(), 0.0
+    left, alpha = points.target.copy(), given or 0.0
     centers: list[int] = []
     alphas: list[float] = []
     while open_.any() and len(centers) < most:
@@ -259,9 +264,10 @@ def orthogonal_order(
         left -= np.outer(q, q @ left)
         if pool is not None:
             pool.reduce(q)
-        alpha = reestimate(
-            basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, COST_OF_SELECTED
-        )
+        if given is None:
+            alpha = reestimate(
+                basis.R.diagonal() ** 2, basis.Q.T @ points.target, points, choice.estimate, COST_OF_SELECTED
+            )
         centers.append(j)
         alphas.append(alpha)
     return Order(np.array(centers, dtype=np.intp), np.array(alphas))
@@ -306,8 +312,18 @@ class _Pool:
 
 
 def _small_alpha(candidates: CandidateColumns, points: Points, penalty: SparsePenalty) -> float:
-    """A small penalty in the unit of the problem, from the mean square of a few columns."""
-    some = np.arange(len(candidates))[:: max(1, len(candidates) // 64)]
+    """A small penalty in the unit of the problem."""
+    own = candidates.own(_some(candidates)).mean() if penalty == "rkhs" else 1.0
+    return float(ALPHA_OF_SELECTION * mean_square(candidates, points) / max(own, np.finfo(np.float64).tiny))
+
+
+def mean_square(candidates: CandidateColumns, points: Points) -> float:
+    """Mean over a few columns, centered and weighted, of their squared norms."""
+    some = _some(candidates)
     A = points.weighted(candidates.columns(some))
-    own = candidates.own(some).mean() if penalty == "rkhs" else 1.0
-    return float(ALPHA_OF_SELECTION * np.einsum("ub,ub->", A, A) / len(some) / max(own, np.finfo(np.float64).tiny))
+    return float(np.einsum("ub,ub->", A, A) / len(some))
+
+
+def _some(candidates: CandidateColumns) -> Indices:
+    """About 64 of the candidates."""
+    return np.arange(len(candidates))[:: max(1, len(candidates) // 64)]

@@ -1,11 +1,12 @@
 """How many centers: the smallest number whose criterion is close to the best on the path."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import median_filter
 
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
@@ -30,6 +31,12 @@ class Judgement:
     numbers: Indices
     scores: Array
     errors: Array
+
+    @property
+    def smoothed(self) -> "Judgement":
+        """With the median of each criterion and its two neighbors: a single good number may be luck."""
+        scores = np.where(np.isnan(self.scores), np.inf, self.scores)
+        return replace(self, scores=median_filter(scores, 3, mode="nearest"))
 
 
 def checkpoints(p: int) -> Indices:
