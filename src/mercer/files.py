@@ -29,7 +29,7 @@ from mercer.models import (
 from mercer.models.anew import Anew
 from mercer.models.base import Columns
 from mercer.models.boosting import Ensemble, Stump
-from mercer.models.report import FitReport, MachineReport, SparseReport
+from mercer.models.report import Report
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.columns import NamedColumns
@@ -43,11 +43,12 @@ from mercer.scores.probabilities import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
+from mercer.solvers.orthogonal.stages import SparseStage
 from mercer.solvers.recursive import LabeledRows, RecursiveState
 from mercer.tuning import Choice, TuningPath
+from mercer.tuning.additive import AdditiveState
 from mercer.tuning.components import Subspace, SubspaceState
 from mercer.tuning.evidence import Gain
-from mercer.tuning.few_rows import SparseStage
 from mercer.tuning.fit import Settings
 from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
@@ -70,9 +71,9 @@ _MODELS = (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-_SPARSE = (SparseReport, SparsePath, SparseStage)
+_SPARSE = (SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
-_SUMS = (Coordinates, Moments, Precision, RankFactor, Transformation)
+_SUMS = (AdditiveState, Coordinates, Moments, Precision, RankFactor, Transformation)
 _ROWS = (Block, Draw, Drawn, Labels, NamedColumns, Tally, *_SUMS)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
 _LEARNED = (Features, Relevance, Weights, Gain)
@@ -81,8 +82,7 @@ _COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (
     Ensemble,
-    FitReport,
-    MachineReport,
+    Report,
     TuningPath,
     Rule,
     Posterior,

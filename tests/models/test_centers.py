@@ -218,7 +218,7 @@ def test_left_out_rows_may_be_a_sample(banana):
     some = KernelFisherClassifier(KERNEL, alpha=1.0, centers=GRID, loo_rows=200, random_state=0).fit(X, y)
     assert len(some.loo_index_) == 200 == len(some.loo_outputs_)
     assert_allclose(some.loo_outputs_, every.loo_outputs_[some.loo_index_], atol=1e-12)
-    assert "leaving out each of 200 rows" in str(some.report_)
+    assert "holding out each of 200 rows" in str(some.report_)
 
 
 def test_rare_classes_are_in_every_sample(rng):

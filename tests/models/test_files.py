@@ -261,7 +261,7 @@ def centers_of_stream(model):
 
 
 def sample_of_stream(model):
-    return model._state.drawn.parts[0].X
+    return model._state.additive.drawn.parts[0].X
 
 
 def centers_of_state(model):

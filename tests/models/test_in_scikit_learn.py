@@ -50,7 +50,7 @@ def test_folds_leave_together(two_classes, cv, splitter):
     X, y = two_classes
     model = KernelFisherClassifier(cv=cv, **FIXED).fit(X, y)
     assert_allclose(model.loo_outputs_[:, 0], outputs_without(X, y, folds_of(splitter, X, y)), rtol=1e-9)
-    assert f"leaving out {splitter.get_n_splits(X, y)} folds" in str(model.report_)
+    assert f"holding out {splitter.get_n_splits(X, y)} folds" in str(model.report_)
 
 
 def test_splits_may_be_listed(two_classes):

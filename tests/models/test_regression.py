@@ -276,7 +276,7 @@ def test_constant_target_is_predicted(curve):
 def test_report_tells_r2(curve):
     model = KernelRidgeRegressor().fit(*curve)
     assert f"R² {model.loo_best_score_:.4f}" in str(model.report_)
-    assert "leaving out each row" in str(model.report_)
+    assert "holding out each row" in str(model.report_)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 5e-4)])

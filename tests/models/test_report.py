@@ -80,11 +80,11 @@ def test_one_center_and_one_row_are_singular():
 def test_the_squared_criterion_of_a_regression_is_one_minus_r_squared(curve):
     model = KernelRidgeRegressor(random_state=0).fit(*curve)
     np.testing.assert_allclose(model.report_.criterion_value, 1.0 - model.loo_best_score_, rtol=1e-9)
-    said = f"squared {model.report_.criterion_value:.4g} of the variance (1 - R²), leaving out each row"
+    said = f"squared {model.report_.criterion_value:.4g} of the variance (1 - R²), holding out each row"
     assert said in str(model.report_)
 
 
 def test_only_the_squared_criterion_is_a_share_of_the_variance(two_classes):
     squared = KernelFisherClassifier(criterion="squared", random_state=0).fit(*two_classes)
-    assert "of the variance (1 - R²), leaving out" in str(squared.report_)
+    assert "of the variance (1 - R²), holding out" in str(squared.report_)
     assert "variance" not in str(KernelFisherClassifier(random_state=0).fit(*two_classes).report_)

@@ -25,9 +25,9 @@ def begun(X, gamma, *, samples=(), centers="auto"):
     """The state of a fit to rows X, with a shift of weight 2 as noise unless there are noise rows."""
     rng = np.random.default_rng(0)
     looked = look_at(MemoryRows(X, block_rows=17), centers, rng, 0)
-    state = begin_subspace(lambda X, w: RBF(gamma=gamma), looked, None, centers, None, rng, BUDGET, 0)
     moves = () if samples else (Transformation(shifted, 2.0, "noise"),)
-    return begin_oriented(state, looked.rows, moves, samples, BUDGET, 0)
+    state = begin_subspace(lambda X, w: RBF(gamma=gamma), looked, None, centers, None, rng, BUDGET, 0, moves)
+    return begin_oriented(state, samples, 0)
 
 
 def images(state, X):
@@ -61,7 +61,7 @@ def test_rows_that_are_added_and_removed_leave_the_matrices_of_the_others(rng):
     X = rng.normal(size=(80, 2))
     make = partial(begun, gamma=1.0, centers=X[:15])
     whole, first = make(X), make(X[:50])
-    joined = first.joined(MemoryRows(X[50:]), 0)
-    for found, expected in ((joined, whole), (joined.left(MemoryRows(X[50:]), 0), first)):
+    added = first.added(MemoryRows(X[50:]), 0)
+    for found, expected in ((added, whole), (added.removed(MemoryRows(X[50:]), 0), first)):
         assert_allclose(found.noise(), expected.noise(), atol=1e-12)
         assert_allclose(found.rows.covariance(), expected.rows.covariance(), atol=1e-10)

@@ -171,7 +171,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         The rule that turns outputs into decisions.
     threshold_ : float or None
         The threshold on the projection; None for three or more classes.
-    report_ : FitReport
+    report_ : Report
         What the fit did, as text: ``print(model.report_)``.
 
     References

@@ -1,6 +1,5 @@
 """Kernel machines: any loss with any penalty, fitted as one convex program."""
 
-from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -10,11 +9,12 @@ from sklearn.base import is_classifier
 from mercer import gate
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew, with_score
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew
 from mercer.models.answers import NoveltyAnswers, ValueAnswers
+from mercer.models.attributes import attributes_of
 from mercer.models.base import KernelModel, read_blocks
 from mercer.models.lazy import lazily
-from mercer.models.report import MachineReport
+from mercer.models.report import loss_words
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
@@ -30,12 +30,12 @@ from mercer.models.validation import (
     share,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
-from mercer.rows.table import in_single
 from mercer.scores.knowledge import learn
 from mercer.scores.targets import RealTargets, Targets, uncrossed
-from mercer.tuning.fit import Fit, Settings
-from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine
+from mercer.tuning.fit import Settings
+from mercer.tuning.machine import LossChoice, MachineSettings, fit_machine
 from mercer.tuning.machine_passes import fit_machine_in_passes
+from mercer.tuning.result import FitResult
 from mercer.types import Array, Floats, Indices
 
 PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
@@ -134,8 +134,8 @@ class MachineModel(Scored, KernelModel):
         )
         looked, encode = self._look(how, rows, rng)
         names = getattr(self, "feature_names_in_", None)
-        machine, fit = fit_machine_in_passes(how, settings, encode, looked, rng, names)
-        self.__dict__ |= self._attributes(encode.targets, machine, None, fit)
+        fit = fit_machine_in_passes(how, settings, encode, looked, rng, names)
+        self.__dict__ |= self._attributes(encode.targets, fit, None)
         return self
 
     def _needs_memory(self, settings: MachineSettings) -> str:
@@ -167,38 +167,22 @@ class MachineModel(Scored, KernelModel):
         gate.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
-    def _attributes(
-        self, targets: Targets, fit: MachineFit, anew: Anew | None, sums: Fit | None = None
-    ) -> dict[str, Any]:
-        """The fitted attributes by name; ``sums`` of least squares if training rows are a sample."""
-        dtype = np.float32 if in_single(fit.training.X) else np.float64
-        training, more = fit.training, dict[str, Any]()
-        if targets.has_classes:
-            keep, degrees = self.max_memory is None, fit.degrees_of_freedom
-            learned = learn(fit.kernel, training, None, degrees, keep=keep) if fit.definite else None
-            more["knowledge_"], trust = (None, None) if learned is None else learned
-            training = replace(training, trust=trust)
-        concluded = targets.conclude(training, fit, moments=None if sums is None else sums.moments)
-        concluded = {name: value for name, value in concluded.items() if name not in NOT_HERE}
-        return (
-            with_score(concluded, anew)
-            | more
-            | {
-                "kernel_": fit.kernel,
-                "gamma_": fit.kernel.gamma,
-                "alpha_": fit.alpha,
-                "support_": fit.support,
-                "X_fit_": fit.centers,
-                "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
-                "intercept_": targets.shaped(fit.intercept.astype(dtype)),
-                "degrees_of_freedom_": fit.degrees_of_freedom,
-                "gap_": fit.gap,
-                "loo_index_": fit.index,
-                "path_": fit.paths[-1],
-                "trials_": fit.paths[:-1],
-                "report_": MachineReport.of(fit, targets, self.loss, self.penalty, concluded["loo_best_score_"]),
-            }
-        )
+    def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:
+        """The fitted attributes by name."""
+        program, solution, learned = fit.program, fit.solution, None
+        assert program is not None
+        if targets.has_classes and solution.definite:
+            keep = self.max_memory is None
+            learned = learn(solution.kernel, fit.training, None, solution.degrees_of_freedom, keep=keep)
+        words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
+        found = attributes_of(fit, targets, anew, learned, program=words)
+        return {name: value for name, value in found.items() if name not in NOT_HERE} | {
+            **({"knowledge_": None if learned is None else learned[0]} if targets.has_classes else {}),
+            "gap_": program.gap,
+            "loo_index_": fit.index,
+            "path_": solution.paths[-1],
+            "trials_": solution.paths[:-1],
+        }
 
 
 class KernelMachineClassifier(NoveltyAnswers, MachineModel):
@@ -296,7 +280,7 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         fifth of the rows.
     rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
-    report_ : MachineReport
+    report_ : Report
         What the fit did, as text.
 
     References
@@ -403,7 +387,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
     loo_best_score_, loo_score_ : float
         Their R², and that to expect; for "pinball", the share of the loss of constant quantiles that is saved
         (D²).
-    report_ : MachineReport
+    report_ : Report
         What the fit did, as text.
 
     Examples

@@ -22,7 +22,7 @@ from mercer.models.validation import check_parameters, count_or_none, generator,
 from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.table import n_rows
 from mercer.tuning.components import begin_subspace
-from mercer.tuning.oriented import SHARE, NoiseRows, OrientedState, begin_oriented
+from mercer.tuning.oriented import HELD, SHARE, NoiseRows, OrientedState, begin_oriented
 
 ALLOWED = (
     "pass a function that transforms rows, rows that are noise, or a list of functions and of pairs (function or "
@@ -192,9 +192,10 @@ class OrientedKernelPCA(SubspaceModel):
         looked, budget = self._looked(rows, centers, rng), budget_of(self)
         transformations, samples = self._noise()
         settle, check = partial(settled, self.kernel), self._check_block()
-        begun = begin_subspace(settle, looked, check, centers, None, rng, budget, self.verbose)
+        verbose = self.verbose
+        begun = begin_subspace(settle, looked, check, centers, None, rng, budget, verbose, transformations, HELD)
         self._begun_with = parameters_of(self, self._fixed)
-        state = begin_oriented(begun, looked.rows, transformations, samples, budget, self.verbose)
+        state = begin_oriented(begun, samples, verbose)
         return self._continued(state, rows)
 
     def _noise(self) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:

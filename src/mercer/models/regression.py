@@ -140,7 +140,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         Trace of the smoother, intercept included.
     left_out_ : LeftOut
         Leave-one-out residuals, from which intervals are computed.
-    report_ : FitReport
+    report_ : Report
         What the fit did, as text.
 
     Examples
@@ -280,7 +280,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         )
 
     def _moments_of_rows(self) -> Moments:
-        return with_changes(self._moments, self._state.changes, self.mu_)
+        return with_changes(self._moments, self._state.additive.changes, self.mu_)
 
     @property
     def _copies(self) -> Copies | None:

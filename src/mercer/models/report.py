@@ -13,10 +13,7 @@ from mercer.rows.progress import say
 from mercer.scores.targets import Targets
 from mercer.solvers.programs.losses import Huber, Loss
 from mercer.tuning import TuningPath
-from mercer.tuning.few_rows import FewRows
-from mercer.tuning.fit import Fit
-from mercer.tuning.machine import MachineFit
-from mercer.types import Indices
+from mercer.tuning.result import FitResult
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -25,155 +22,88 @@ BEST = ", the best of those compared"
 
 
 @dataclass(frozen=True)
-class FitReport:
-    """Facts about a fit; ``str`` returns them as lines."""
+class Report:
+    """Facts about a fit; ``str`` returns them as lines. Facts that a model does not have are None or empty.
 
-    n_rows: int
-    n_centers: int
-    centers: str
-    kernel: Kernel
-    alpha: float
-    criterion: str
-    criterion_value: float
-    searched: str
-    leaving: str
-    loo: str
-    degrees_of_freedom: float
-    rank: int | None
-    negative: float
-    error: float
-    products: str
-    mu: float | None = None
-    learned: str = ""
-
-    def __str__(self) -> str:
-        mu = "" if self.mu is None else f", and mu {self.mu:g} for changes under invariances"
-        lines = {
-            "rows": str(self.n_rows),
-            "centers": f"{self.n_centers}, {self.centers}",
-            "kernel": str(self.kernel),
-            "alpha": f"{self.alpha:.4g}{mu}",
-            "chosen by": f"{_value(self.criterion, self.criterion_value)}, leaving out {self.leaving}",
-            "compared": self.searched,
-            "held-out rows": self.loo,
-            "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
-            "kernel matrix": self._matrix(),
-        }
-        if self.learned:
-            lines["learned"] = self.learned
-        lines["rounding"] = f"changes outputs by at most {self.error:.0e} of their spread"
-        if self.products:
-            lines["products"] = self.products
-        return _aligned(lines)
-
-    def _matrix(self) -> str:
-        """What is known of the kernel matrix."""
-        if self.rank is None:
-            return "positive definite with this alpha"
-        return f"rank {self.rank}, negative part {self.negative:.1e} of the largest eigenvalue"
-
-
-@dataclass(frozen=True)
-class SparseReport:
-    """Facts about a sparse fit; ``str`` returns them as lines.
-
-    ``longest`` is the number of centers on the longest path; if all were kept, ``end`` states why.
+    ``centers`` states how they were selected, ``held_out`` what leave-one-out held out at a time, ``loo`` how well
+    it was predicted, ``error`` by how much rounding may change outputs, in units of the spread of the targets.
     """
 
     n_rows: int
     n_centers: int
-    longest: int
-    end: str
+    centers: str
+    program: str
     kernel: Kernel
     alpha: float
-    selection: str
+    mu: float | None
     criterion: str
     criterion_value: float
-    n_kernels: int
+    held_out: str
     searched: str
-    loo: str
-
-    def __str__(self) -> str:
-        lines = {
-            "rows": f"{self.n_rows}, of which {self.n_centers} are centers ({self.n_centers / self.n_rows:.1%})",
-            "kernel": f"{self.kernel}, of {self.n_kernels}",
-            "alpha": f"{self.alpha:.4g}",
-            "centers": f"by {self.selection}, {'all ' if self.end else ''}of a path of {self.longest}{self.end}",
-            "chosen by": f"{_value(self.criterion, self.criterion_value)}, with centers selected without the row",
-            "compared": self.searched,
-            "held-out rows": self.loo,
-        }
-        return _aligned(lines)
-
-    @classmethod
-    def of(cls, fit: FewRows, targets: Targets, selection: str, score: float) -> "SparseReport":
-        """The report of a fit with this leave-one-out score."""
-        return cls(
-            n_rows=len(fit.loo),
-            n_centers=len(fit.coef),
-            longest=max(len(path) for path in fit.paths),
-            end=fit.end,
-            kernel=fit.kernels[0],
-            alpha=fit.alpha,
-            selection=selection,
-            criterion=targets.criterion_name,
-            criterion_value=fit.criterion_value,
-            n_kernels=max((len(path.kernels) for path in fit.trials), default=1),
-            searched=_tried(fit.trials) or "nothing: there is only one kernel",
-            loo=targets.score_words(score) + BEST,
-        )
-
-
-@dataclass(frozen=True)
-class MachineReport:
-    """Facts about the fit of a machine; ``str`` returns them as lines."""
-
-    n_rows: int
-    n_centers: int
-    loss: str
-    penalty: str
-    kernel: Kernel
-    alpha: float
-    criterion: str
-    criterion_value: float
-    searched: str
-    chosen_by: str
     loo: str
     degrees_of_freedom: float
+    rank: int | None
+    negative: float | None
+    learned: str
+    error: float | None
+    products: str
     status: str
 
+    @classmethod
+    def of(cls, result: FitResult, targets: Targets, score: float, program: str = "") -> "Report":
+        """The report of a fit with this leave-one-out score; ``program`` states its loss and penalty."""
+        solution = result.solution
+        several = result.sparse is not None or sum(path.scores.size for path in solution.paths) > 1
+        return cls(
+            n_rows=result.n_rows,
+            n_centers=len(solution.coef),
+            centers=result.selected,
+            program=program,
+            kernel=solution.kernel,
+            alpha=solution.alpha,
+            mu=result.mu,
+            criterion=targets.criterion_name,
+            criterion_value=result.criterion_value,
+            held_out=result.held_out,
+            searched=_searched(solution.paths) if result.sparse is None else _tried(solution.paths),
+            loo=targets.score_words(score) + (BEST if several else ""),
+            degrees_of_freedom=solution.degrees_of_freedom,
+            rank=solution.rank,
+            negative=solution.negative,
+            learned="" if result.learned is None else result.learned.words,
+            error=solution.error,
+            products=result.products,
+            status="" if result.program is None else result.program.status,
+        )
+
     def __str__(self) -> str:
+        mu = "" if self.mu is None else f", and mu {self.mu:g} for changes under invariances"
+        rounding = "" if self.error is None else f"changes outputs by at most {self.error:.0e} of their spread"
         lines = {
-            "rows": f"{self.n_rows}, of which {self.n_centers} have coefficients",
-            "program": f"{self.loss} with the penalty {self.penalty}",
+            "rows": str(self.n_rows),
+            "centers": f"{self.n_centers}, {self.centers}",
+            "program": self.program,
             "kernel": str(self.kernel),
-            "alpha": f"{self.alpha:.4g}",
-            "chosen by": f"{_value(self.criterion, self.criterion_value)}, {self.chosen_by}",
+            "alpha": f"{self.alpha:.4g}{mu}",
+            "chosen by": f"{_value(self.criterion, self.criterion_value)}, holding out {self.held_out}",
             "compared": self.searched,
             "held-out rows": self.loo,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
+            "kernel matrix": self._matrix(),
+            "learned": self.learned,
+            "rounding": rounding,
+            "products": self.products,
             "solver": self.status,
         }
-        return _aligned(lines)
+        return _aligned({name: text for name, text in lines.items() if text})
 
-    @classmethod
-    def of(cls, fit: MachineFit, targets: Targets, loss: str, penalty: str, score: float) -> "MachineReport":
-        """The report of a fit with this leave-one-out score."""
-        return cls(
-            n_rows=fit.n_rows,
-            n_centers=len(fit.coef),
-            loss=_loss_words(loss, fit.losses),
-            penalty=penalty,
-            kernel=fit.kernel,
-            alpha=fit.alpha,
-            criterion=targets.criterion_name,
-            criterion_value=fit.criterion_value,
-            searched=_searched(fit.paths),
-            chosen_by="held-out folds" if fit.by_folds else "leaving out each row by Newton steps",
-            loo=targets.score_words(score) + BEST,
-            degrees_of_freedom=fit.degrees_of_freedom,
-            status=fit.status,
-        )
+    def _matrix(self) -> str:
+        """What is known of the kernel matrix."""
+        if self.error is None:
+            return ""
+        if self.rank is None:
+            return "positive definite with this alpha"
+        return f"rank {self.rank}, negative part {self.negative or 0.0:.1e} of the largest eigenvalue"
 
 
 def _aligned(lines: dict[str, str]) -> str:
@@ -182,42 +112,12 @@ def _aligned(lines: dict[str, str]) -> str:
     return "\n".join(f"{name + ':':{width}}{text}" for name, text in lines.items())
 
 
-def _loss_words(loss: str, losses: Sequence[Loss]) -> str:
+def loss_words(loss: str, losses: Sequence[Loss]) -> str:
     """The name of a loss, with the widths that were chosen."""
     widths = [each.delta if isinstance(each, Huber) else getattr(each, "epsilon", 0.0) for each in losses]
     if not any(widths):
         return f"{loss} loss"
     return f"{loss} loss of width {', '.join(dict.fromkeys(f'{width:.3g}' for width in widths))}"
-
-
-def fit_report(fit: Fit, targets: Targets, score: float) -> FitReport:
-    """The report of a fit with this leave-one-out score."""
-    tuned = fit.tuned
-    return FitReport(
-        n_rows=fit.n_rows,
-        n_centers=len(tuned.coef),
-        centers=fit.selected,
-        kernel=tuned.kernel,
-        alpha=tuned.alpha,
-        criterion=targets.criterion_name,
-        criterion_value=float(tuned.paths[-1].scores.min()),
-        searched=_searched(tuned.paths),
-        leaving=_leaving(fit.training.fold, len(tuned.loo), fit.n_rows),
-        loo=targets.score_words(score) + (BEST if sum(path.scores.size for path in tuned.paths) > 1 else ""),
-        degrees_of_freedom=tuned.degrees_of_freedom,
-        rank=tuned.rank,
-        negative=tuned.negative,
-        error=tuned.error,
-        products=fit.products,
-        mu=fit.mu,
-        learned="" if fit.learned is None else fit.learned.words,
-    )
-
-
-def _leaving(fold: Indices | None, n_loo: int, n_rows: int) -> str:
-    if fold is not None:
-        return f"{fold.max() + 1} folds"
-    return "each row" if n_loo == n_rows else f"each of {n_loo} rows"
 
 
 def _value(criterion: str, value: float) -> str:
@@ -236,7 +136,7 @@ def _searched(paths: tuple[TuningPath, ...]) -> str:
 def _tried(paths: Sequence[TuningPath]) -> str:
     """Which kernels and alphas comparisons of sparse fits had, and by what they were compared."""
     noun = _noun(paths)
-    return ", then ".join(_pairs(path, noun) for path in paths)
+    return ", then ".join(_pairs(path, noun) for path in paths) or "nothing: there is only one kernel"
 
 
 def _pairs(path: TuningPath, noun: str) -> str:

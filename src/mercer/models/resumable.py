@@ -1,7 +1,7 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,9 +16,10 @@ from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS, MATTERING_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels.vector import Stationary
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score, with_score
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score
+from mercer.models.attributes import attributes_of
 from mercer.models.base import KernelModel, check_names, read_blocks
-from mercer.models.report import fit_report, told
+from mercer.models.report import told
 from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
@@ -45,10 +46,11 @@ from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
-from mercer.tuning.fit import EveryRow, Fit, Settings, check_enough_rows, check_folds
+from mercer.tuning.fit import EveryRow, Settings, check_enough_rows, check_folds
 from mercer.tuning.passes import PassState, begin
 from mercer.tuning.problem import ExactProblem
 from mercer.tuning.relevance import Features, kinds_of
+from mercer.tuning.result import FitResult
 from mercer.types import Array, Indices
 
 # So many times more rows than centers make a fit in passes worth it.
@@ -142,7 +144,7 @@ class ResumableModel(Scored, KernelModel):
             check_folds(folds, None if folds is None else getattr(X, "weight", None))
             self._begin(rows, settings, rng, folds)
             fit = self._state.solved(None if folds is None else X)
-            self.__dict__ |= attributes_of(self._state.targets, fit, settings)
+            self.__dict__ |= _attributes(self._state.targets, fit, settings)
             return self
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         check_enough_rows(int(np.count_nonzero(weight > 0)))
@@ -152,7 +154,7 @@ class ResumableModel(Scored, KernelModel):
             check_folds(folds, rows.weight)
             self._begin(rows, settings, rng, folds)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
+            self.__dict__ |= _attributes(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
@@ -165,7 +167,7 @@ class ResumableModel(Scored, KernelModel):
         if compared is None or _are_enough(compared, every.problem):
             self._begin(rows, settings, rng, folds, compared=compared, every=limited)
             fit = self._state.solved(rows)
-            self.__dict__ |= attributes_of(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
+            self.__dict__ |= _attributes(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
             return self
         fit = every.fit(compared)
         if not settings.kernel.takes_values and fit.observations is not None:
@@ -173,7 +175,7 @@ class ResumableModel(Scored, KernelModel):
             self._kept = Kept(
                 fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
             )
-        self.__dict__ |= attributes_of(targets, fit, settings, _anew(self, settings, fit, rows))
+        self.__dict__ |= _attributes(targets, fit, settings, _anew(self, settings, fit, rows))
         return self
 
     @in_one_step
@@ -195,7 +197,7 @@ class ResumableModel(Scored, KernelModel):
         refuse_changes(self._begun_with, _fixed(self))
         state, rows = self._current_state(settings_of(self)), self._batch(X, y, sample_weight)
         try:
-            self._state = state.left(rows)
+            self._state = state.removed(rows)
         finally:
             # A stream has names after a pass: other columns explain why its rows are not in the model.
             check_names(self, feature_names(rows))
@@ -277,7 +279,7 @@ class ResumableModel(Scored, KernelModel):
             self._begin_with_kept_rows(settings, rng, declared)
         rows = self._batch(X, y, sample_weight)
         if "_state" in vars(self):
-            self._state = self._current_state(settings).joined(rows, decay)
+            self._state = self._current_state(settings).added(rows, decay)
             check_names(self, feature_names(rows))
         else:
             self._begin(rows, settings, rng, None, declared)
@@ -316,7 +318,7 @@ class ResumableModel(Scored, KernelModel):
 
     def _solution(self) -> dict[str, Any]:
         """The fitted attributes that follow from the state."""
-        return attributes_of(self._state.targets, self._state.solved(None), self._state.settings)
+        return _attributes(self._state.targets, self._state.solved(None), self._state.settings)
 
 
 def _in_memory(settings: Settings, X: Any, y: Any, weight: Array | None) -> MemoryRows:
@@ -325,7 +327,7 @@ def _in_memory(settings: Settings, X: Any, y: Any, weight: Array | None) -> Memo
     return MemoryRows(X, y, weight, block_rows=max(1, BLOCK_ROWS // size))
 
 
-def _anew(model: ResumableModel, settings: Settings, fit: Fit, rows: MemoryRows) -> Anew | None:
+def _anew(model: ResumableModel, settings: Settings, fit: FitResult, rows: MemoryRows) -> Anew | None:
     """How a fit to all of these rows is scored, if something was chosen."""
     if not _chooses(settings) or len(fit.index) < len(rows.y):
         return None
@@ -465,41 +467,28 @@ def _fixed(model: ResumableModel) -> dict[str, Any]:
     return fixed | {"invariances": list(given) if isinstance(given, list) else given}
 
 
-def attributes_of(targets: Targets, fit: Fit, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:
+def _attributes(targets: Targets, fit: FitResult, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:
     """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
-    tuned, learned = fit.tuned, _learned(fit, settings) if targets.has_classes else None
-    training = fit.training if learned is None else replace(fit.training, trust=learned[1])
-    dtype = np.float32 if in_single(fit.training.X, fit.centers) else np.float64
-    concluded = targets.conclude(training, tuned, moments=fit.moments, observations=fit.observations)
-    if targets.has_classes:
-        concluded["knowledge_"] = None if learned is None else learned[0]
-    return with_score(concluded, anew) | {
-        "kernel_": tuned.kernel,
-        "gamma_": tuned.kernel.gamma,
-        "alpha_": tuned.alpha,
+    learned = _learned(fit, settings) if targets.has_classes else None
+    return attributes_of(fit, targets, anew, learned) | {
+        **({"knowledge_": None if learned is None else learned[0]} if targets.has_classes else {}),
         "mu_": fit.mu,
         **(
             {"relevance_": None, "kernel_weights_": None} | ({} if fit.learned is None else fit.learned.attributes)
         ),
-        "X_fit_": fit.centers,
-        "support_": fit.support,
-        "dual_coef_": targets.shaped(tuned.coef.astype(dtype, copy=False)),
-        "intercept_": targets.shaped(tuned.intercept.astype(dtype, copy=False)),
-        "degrees_of_freedom_": tuned.degrees_of_freedom,
         "loo_index_": fit.index,
-        "loo_path_": tuned.paths[0],
-        "report_": fit_report(fit, targets, concluded["loo_best_score_"]),
+        "loo_path_": fit.solution.paths[0],
     }
 
 
-def _learned(fit: Fit, settings: Settings) -> tuple[Knowledge, Array] | None:
+def _learned(fit: FitResult, settings: Settings) -> tuple[Knowledge, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
-    if fit.tuned.negative > 0 and not fit.tuned.kernel.positive_semidefinite:
+    solution, training, copies = fit.solution, fit.training, settings.copies
+    if not solution.definite:
         return None
-    training, copies = fit.training, settings.copies
     weight = training.weight.sum()
     total = weight if fit.moments is None else fit.moments.n
-    alpha = None if settings.penalty == "coef" else fit.tuned.alpha * weight / total
+    alpha = None if settings.penalty == "coef" else solution.alpha * weight / total
     every = training if copies is None else training.with_copies(copies)
-    learned = learn(fit.tuned.kernel, every, alpha, fit.tuned.degrees_of_freedom, keep=settings.max_memory is None)
+    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=settings.max_memory is None)
     return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -12,10 +12,10 @@ from mercer import gate
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew, with_score
+from mercer.models.anew import ANEW, Anew, Scored, choose_anew
 from mercer.models.answers import ClassAnswers, ValueAnswers
+from mercer.models.attributes import attributes_of
 from mercer.models.base import KernelModel, read_blocks
-from mercer.models.report import SparseReport
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
@@ -26,10 +26,11 @@ from mercer.models.validation import (
     read_rows,
 )
 from mercer.rows import Block, Labels, outside_memory
-from mercer.rows.table import in_single
 from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import STOPS, SelectionRule
-from mercer.tuning.few_rows import FewRows, SparseStage, fit_few_rows, staged
+from mercer.solvers.orthogonal.stages import SparseStage, staged
+from mercer.tuning.result import FitResult
+from mercer.tuning.sparse_fit import fit_sparse
 from mercer.tuning.sparse_problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
 from mercer.types import Floats, Indices
 
@@ -78,7 +79,7 @@ class SparseModel(Scored, KernelModel):
         budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
         used = X if (weight > 0).all() else kernel.subset(X, np.flatnonzero(weight > 0))
         settings, meaning = self._settings(len(kernel.distinct(used).first)), meaning_of(self.weights)
-        fit = fit_few_rows(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
+        fit = fit_sparse(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
         self.__dict__.pop(ANEW, None)
         given = None if sample_weight is None else weight
         anew = choose_anew(self, kernel, fit.training, y, given)
@@ -150,24 +151,15 @@ class SparseModel(Scored, KernelModel):
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
         return None, cast(ChosenBy, self.alpha)
 
-    def _attributes(self, targets: Targets, fit: FewRows, anew: Anew | None) -> dict[str, Any]:
-        dtype = np.float32 if in_single(fit.training.X) else np.float64
-        concluded = targets.conclude(fit.training, fit)
-        return with_score(concluded, anew) | {
-            "kernels_": fit.kernels,
-            "kernel_": fit.kernels[0],
-            "gamma_": fit.kernels[0].gamma,
-            "center_kernel_": fit.number,
-            "alpha_": fit.alpha,
-            "support_": fit.support,
-            "X_fit_": fit.centers,
-            "dual_coef_": targets.shaped(fit.coef.astype(dtype)),
-            "intercept_": targets.shaped(fit.intercept.astype(dtype)),
-            "stages_": fit.stages,
-            "path_": fit.paths[0] if len(fit.paths) == 1 else fit.paths,
-            "trials_": fit.trials,
-            "degrees_of_freedom_": fit.degrees_of_freedom,
-            "report_": SparseReport.of(fit, targets, self.selection, concluded["loo_best_score_"]),
+    def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:
+        details = fit.sparse
+        assert details is not None
+        return attributes_of(fit, targets, anew) | {
+            "kernels_": details.kernels,
+            "center_kernel_": details.number,
+            "stages_": details.stages,
+            "path_": details.paths[0] if len(details.paths) == 1 else details.paths,
+            "trials_": fit.solution.paths,
         }
 
     def _expansion(self) -> Callable[[Any], Floats]:
@@ -282,7 +274,7 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         As in :class:`KernelFisherClassifier`.
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included; the largest one if ``shared`` is False.
-    report_ : SparseReport
+    report_ : Report
         What the fit did, as text.
 
     References

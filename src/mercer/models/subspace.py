@@ -64,9 +64,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         self._check()
         first = not hasattr(self, "X_fit_")
         rows = self._batch(X, sample_weight, first=first)
-        return (
-            self._begun(rows) if first else self._continued(self._known_state().joined(rows, self.verbose), rows)
-        )
+        return self._begun(rows) if first else self._continued(self._known_state().added(rows, self.verbose), rows)
 
     @in_one_step
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -78,7 +76,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """
         check_is_fitted(self, "X_fit_")
         rows = self._batch(X, sample_weight, first=False)
-        return self._continued(self._known_state().left(rows, self.verbose), rows)
+        return self._continued(self._known_state().removed(rows, self.verbose), rows)
 
     @lazily
     @from_one_state

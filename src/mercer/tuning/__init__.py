@@ -2,7 +2,7 @@
 
 from mercer.tuning.from_moments import finish
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of
-from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.path import ALPHAS, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Encoded",
     "ExactProblem",
     "Task",
-    "Tuned",
     "TuningPath",
     "at_points",
     "choose",

@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer.gram.blocks import cuts
 from mercer.kernels.base import Kernel
-from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.path import ALPHAS, TuningPath
+from mercer.tuning.result import ChosenSolution
 from mercer.tuning.solver import AlphaFits, Factored
 from mercer.types import Array, Floats
 
@@ -50,7 +51,7 @@ def choose_alpha(
     again: bool,
     paths: tuple[TuningPath, ...] = (),
     release: Callable[[], None],
-) -> Tuned:
+) -> ChosenSolution:
     """The fit at the alpha with the smallest criterion.
 
     Leave-one-out outputs at that alpha are recomputed (``again``) or, if that costs as much as for all alphas,
@@ -64,7 +65,7 @@ def choose_alpha(
     loo = np.array(outputs[best] if kept else fits.left_out(alphas[best : best + 1])[0], dtype=np.float64)
     del outputs
     release()
-    return _tuned(fits, (*paths, path), loo)
+    return _solution(fits, (*paths, path), loo)
 
 
 def choose_near(
@@ -77,12 +78,12 @@ def choose_near(
     bounds: tuple[float, float],
     n_points: int,
     paths: tuple[TuningPath, ...] = (),
-) -> Tuned:
+) -> ChosenSolution:
     """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given."""
     scores = scores_near(lambda alphas: judge(fits.left_out(alphas)), start, bounds, given=given)
     path = TuningPath([kernel], *scores, n_points)
     best = path.alphas[path.best]
-    return _tuned(fits, (*paths, path), np.array(fits.left_out(np.array([best]))[0], dtype=np.float64))
+    return _solution(fits, (*paths, path), np.array(fits.left_out(np.array([best]))[0], dtype=np.float64))
 
 
 def scores_near(
@@ -127,17 +128,17 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
     return scores, outputs
 
 
-def _tuned(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> Tuned:
+def _solution(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
     """The fit chosen by the last path, with its leave-one-out outputs (n, q)."""
     last, doubted = paths[-1], fits.doubted
     alpha = float(last.alphas[last.best])
     one = np.array([alpha])
-    solution = fits.solve(alpha)
-    return Tuned(
+    found = fits.solve(alpha)
+    return ChosenSolution(
         kernel=last.kernels[0],
         alpha=alpha,
-        coef=solution.coef,
-        intercept=solution.intercept,
+        coef=found.coef,
+        intercept=found.intercept,
         fitted=fits.fitted(alpha),
         loo=loo,
         degrees_of_freedom=float(fits.degrees_of_freedom(one)[0]),

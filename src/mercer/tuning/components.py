@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,8 @@ from mercer.centers.resolve import as_plan, auto_centers, wanted_centers
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, cross, gram, own_values
+from mercer.gram.coordinates import Coordinates
+from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import (
     DEPENDENT,
@@ -26,16 +29,17 @@ from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
-from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
+from mercer.rows import Block, Draw, MemoryRows, Rows, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import Statistics
 from mercer.solvers.rayleigh import rayleigh
 from mercer.solvers.ridge import decompose_moments
+from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
-from mercer.tuning.passes import Look, drawn_after, without_rows
+from mercer.tuning.passes import Look
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to this number.
@@ -171,11 +175,21 @@ class OwnValues:
 
 
 @dataclass(frozen=True)
+class CheckedRows:
+    """The fold block -> the same with validated rows, and without targets."""
+
+    check: Callable[[Any], Any] | None
+
+    def __call__(self, block: Block) -> Block:
+        return replace(block, X=block.X if self.check is None else self.check(block.X), y=None)
+
+
+@dataclass(frozen=True)
 class SubspaceState:
     """Moments of rows against centers: rows can be added and removed, and directions be found at any time.
 
     ``check`` validates blocks, None: they are valid. ``factor`` is that of the centers' kernel matrix,
-    ``negative`` its most negative eigenvalue in units of the largest; ``drawn`` a sample of the rows.
+    ``negative`` its most negative eigenvalue in units of the largest; what ``transformations`` change is summed.
     """
 
     kernel: Kernel
@@ -184,40 +198,53 @@ class SubspaceState:
     precision: Precision
     factor: RankFactor
     negative: float
-    moments: Moments
-    drawn: Drawn
-    draw: Draw
+    additive: AdditiveState
     support: Indices | None
     words: str
+    transformations: tuple[Transformation, ...] = ()
 
-    def summed(self, rows: Rows, verbose: int) -> Moments:
-        """Moments of rows, in one pass; their targets are k(x, x)."""
-        where = self.precision.coordinates
-        fold = MomentsOf(self.kernel, self.centers, self.precision.dtype, where)
-        own = Encoded(OwnValues(self.kernel, self.check), fold)
-        found: Moments = rows.reduce(own, phase="moments", verbose=verbose)
-        return replace(found, coordinates=where)
+    def sums(self, rows: Rows, verbose: int) -> Summed:
+        """Moments of rows, whose targets are k(x, x), and of what transformations change; a pass each."""
+        own, where = OwnValues(self.kernel, self.check), self.precision.coordinates
+        fold = Encoded(own, MomentsOf(self.kernel, self.centers, self.precision.dtype, where))
+        found: Moments = rows.reduce(fold, phase="moments", verbose=verbose)
+        return replace(found, coordinates=where), self._changes(rows, verbose)
 
-    def joined(self, rows: Rows, verbose: int) -> "SubspaceState":
+    def _changes(self, rows: Rows, verbose: int) -> Moments | None:
+        if not self.transformations:
+            return None
+        fold = MomentsOf(
+            self.kernel, self.centers, np.float64, self.coordinates_around(np.zeros(len(self.factor.R)))
+        )
+        differences = DifferencesOf(self.transformations, fold, CheckedRows(self.check))
+        found: Moments = rows.reduce(differences, phase="noise", verbose=verbose)
+        return found
+
+    def coordinates_around(self, origin: Array) -> Coordinates:
+        """R'^-1 (k - origin) of kernel rows k."""
+        known = self.precision.coordinates
+        return Coordinates.at(self.factor.R, origin) if known is None else replace(known, origin=origin)
+
+    @property
+    def moments(self) -> Moments:
+        """Moments of all rows so far."""
+        return self.additive.moments
+
+    def added(self, rows: Rows, verbose: int) -> "SubspaceState":
         """With more rows."""
-        rows = RepeatedRows(rows)
-        drawn = drawn_after(self.drawn, self.draw, rows, verbose)
-        more = self.summed(rows, verbose)
-        return replace(self, moments=self.moments + more, drawn=(self.drawn + drawn).least())
+        return replace(self, additive=self.additive.added(rows, partial(self.sums, verbose=verbose), verbose))
 
-    def left(self, rows: Rows, verbose: int) -> "SubspaceState":
+    def removed(self, rows: Rows, verbose: int) -> "SubspaceState":
         """Without some rows that were added before."""
-        rows = RepeatedRows(rows)
-        less = self.summed(rows, verbose)
-        moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
-        if not drawn.parts or moments.n <= 1e-9 * self.moments.n:
+        additive = self.additive.removed(rows, partial(self.sums, verbose=verbose))
+        if not additive.drawn.parts or additive.moments.n <= 1e-9 * self.moments.n:
             raise ValueError("these are all rows of the model; remove fewer, or call fit with others")
-        return replace(self, moments=moments, drawn=drawn)
+        return replace(self, additive=additive)
 
     @property
     def sample(self) -> tuple[Block, Indices]:
         """Some of the rows with weight, validated, and their numbers."""
-        found = replace(self.drawn, size=KEPT_ROWS).least().sample()
+        found = replace(self.additive.drawn, size=KEPT_ROWS).least().sample()
         X = found.X if self.check is None else self.check(found.X)
         block = Block(X, None, found.weight, 0)
         used = np.flatnonzero(weight_of(block) > 0.0)
@@ -272,15 +299,16 @@ class SubspaceState:
 
     def without(self, rows: MemoryRows, dropped: Indices) -> "SubspaceState":
         """Without rows that stay in the sample, and without some centers."""
-        state = replace(self, moments=self.moments - self.summed(rows, 0))
+        additive = replace(self.additive, moments=self.moments - self.sums(rows, 0)[0])
+        state = replace(self, additive=additive)
         if len(dropped) == 0:
             return state
         kept = np.setdiff1d(np.arange(n_rows(self.centers)), dropped)
         centers = take(self.centers, kept)
         plain = replace(self.precision, dtype=np.float64, coordinates=None)
         factor = factor_of(cross(self.kernel, centers, self.kernel.centers(centers)))
-        moments = state.moments.of_kernel_values().restricted(kept)
-        return replace(state, centers=centers, precision=plain, factor=factor, moments=moments)
+        additive = replace(additive, moments=state.moments.of_kernel_values().restricted(kept))
+        return replace(state, centers=centers, precision=plain, factor=factor, additive=additive)
 
     @property
     def dtype(self) -> Any:
@@ -314,10 +342,13 @@ def begin_subspace(
     rng: np.random.Generator,
     budget: Budget,
     verbose: int,
+    transformations: tuple[Transformation, ...] = (),
+    held: int = 6,
 ) -> SubspaceState:
     """Centers selected from the sample, and moments of all rows, in one pass.
 
-    ``settle`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number.
+    ``settle`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number;
+    ``held`` matrices of the size of the centers are in memory at once.
     """
     drawn, sample = looked.drawn, looked.drawn.sample()
     X = sample.X if check is None else check(sample.X)
@@ -327,6 +358,7 @@ def begin_subspace(
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
     factor = factor_of(K, tolerance=DEPENDENT if in_single(X) else NEARLY_DEPENDENT)
     kept = factor.kept
+    require_moments(budget, len(kept), held=held)
     if len(kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
     negative = 0.0 if kernel.positive_semidefinite else eigen_psd(np.array(K, order="F")).negative
@@ -341,13 +373,13 @@ def begin_subspace(
         precision=precision,
         factor=factor,
         negative=negative,
-        moments=Moments(0.0, *(np.zeros(0),) * 5, 0),
-        drawn=drawn,
-        draw=looked.draw,
+        additive=AdditiveState(Moments(0.0, *(np.zeros(0),) * 5, 0), None, drawn, looked.draw),
         support=None if chosen.indices is None else sample.index[chosen.indices[kept]],
         words=f"{len(kept)} centers, {words}; {precision.words}",
+        transformations=transformations,
     )
-    return replace(state, moments=state.summed(looked.rows, verbose))
+    moments, changes = state.sums(looked.rows, verbose)
+    return replace(state, additive=replace(state.additive, moments=moments, changes=changes))
 
 
 def selected_centers(

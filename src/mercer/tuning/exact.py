@@ -34,8 +34,9 @@ from mercer.tuning.memory import (
     matrices_held,
     root_workers,
 )
-from mercer.tuning.path import ALPHAS, Trial, Tuned, path_of
+from mercer.tuning.path import ALPHAS, Trial, path_of
 from mercer.tuning.problem import ExactProblem
+from mercer.tuning.result import ChosenSolution
 from mercer.tuning.search import best_of, climb
 
 # Fits with all points as centers, by alpha.
@@ -63,7 +64,7 @@ def compare_exact(
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
 
 
-def fit_compared(compared: Compared, problem: ExactProblem) -> Tuned:
+def fit_compared(compared: Compared, problem: ExactProblem) -> ChosenSolution:
     """The fit with every point as a center, when kernels were compared."""
     with _within(compared.kernel, problem) as within:
         return _fit(compared, within)
@@ -91,17 +92,17 @@ def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
 
 
-def _fit(compared: Compared, problem: ExactProblem) -> Tuned:
+def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:
     """Choose alpha for the kernel on all points, and solve."""
     known = compared.alpha is not None or problem.alpha is not None
     if not known or not _definite(compared.kernel, problem):
         return _by_spectrum(compared, problem)
     climbed, found = _climbed(compared, problem)
-    tuned = None
+    solution = None
     # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
     with suppress(NumericalError):
-        tuned = _by_roots(climbed, problem, found)
-    return _by_spectrum(climbed, problem) if tuned is None else tuned
+        solution = _by_roots(climbed, problem, found)
+    return _by_spectrum(climbed, problem) if solution is None else solution
 
 
 def _climbed(compared: Compared, problem: ExactProblem) -> tuple[Compared, Found]:
@@ -155,7 +156,7 @@ def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None)
     return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
 
 
-def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> Tuned:
+def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> ChosenSolution:
     """Few alphas, one Cholesky factor each unless their fits were found before."""
     fits = _root_fit(compared.kernel, problem, found)
     matrix = fits.projected
@@ -166,7 +167,7 @@ def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> Tuned:
         raise _too_small(most)
     words = f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows"
     with progress(words, None, verbose=problem.verbose, unit="alphas") as advance:
-        tuned = choose_near(
+        solution = choose_near(
             compared.kernel,
             replace(fits, advance=advance),
             max(start, matrix.least_alpha),
@@ -176,11 +177,11 @@ def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> Tuned:
             n_points=n_rows(problem.X),
             paths=compared.paths,
         )
-    if problem.alpha is None and tuned.alpha <= matrix.least_alpha:
+    if problem.alpha is None and solution.alpha <= matrix.least_alpha:
         # Kernel values in float32: the best alpha may be smaller.
-        raise _too_small(tuned.alpha)
+        raise _too_small(solution.alpha)
     problem.budget.release()
-    return replace(tuned, without=fits.without(problem.apart, tuned.alpha, tuned.loo))
+    return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))
 
 
 def _too_small(alpha: float) -> NumericalError:
@@ -189,7 +190,7 @@ def _too_small(alpha: float) -> NumericalError:
     )
 
 
-def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
+def _by_spectrum(compared: Compared, problem: ExactProblem) -> ChosenSolution:
     """All alphas from one eigendecomposition."""
     threads = blas_threads() if n_rows(problem.X) > SMALL else 1
     with limit_threads(1):
@@ -202,7 +203,7 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
         fits = SpectrumFit(spectrum, problem.observations, problem.fold)
         at_once = alphas_at_once(problem.extent, problem.budget.n_bytes)
         with stage(f"leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
-            tuned = choose_alpha(
+            solution = choose_alpha(
                 compared.kernel,
                 fits,
                 alphas_to_try(problem.alpha, spectrum.trace),
@@ -213,4 +214,4 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> Tuned:
                 paths=compared.paths,
                 release=problem.budget.release,
             )
-        return replace(tuned, without=fits.without(problem.apart, tuned.alpha, tuned.loo))
+        return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))

@@ -12,7 +12,6 @@ from mercer.centers import Given, Uniform
 from mercer.centers.resolve import EXACT_ROWS, as_plan, wanted_centers
 from mercer.expansion import Expansion
 from mercer.gram import Budget
-from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
@@ -23,7 +22,6 @@ from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, rows_for_each
 from mercer.scores.evidence import Folds, Training
 from mercer.scores.targets import Targets
-from mercer.solvers import Observations
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.checks import (
     warn_of_constant,
@@ -38,9 +36,10 @@ from mercer.tuning.exact import compare_exact, fit_compared, fits_exact
 from mercer.tuning.learn import learn, learns
 from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes, rows_left_out
 from mercer.tuning.one_pass import Choice
-from mercer.tuning.path import ALPHAS, Tuned
+from mercer.tuning.path import ALPHAS
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.tuning.relevance import Features
+from mercer.tuning.result import ChosenSolution, FitResult, held_out
 from mercer.types import Array, Indices
 
 EVERY_ROW = 2**62
@@ -77,31 +76,6 @@ class Settings:
     def learns(self) -> bool:
         """Whether the kernel has something to learn before it is compared."""
         return learns(self.kernel, self.relevance)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fit and its evidence: ``tuned`` with centers (their positions ``support`` among the rows, None: they are
-    not rows), and training rows of number ``index`` that were held out.
-
-    ``n_rows`` is the number of all rows; ``selected`` and ``products`` state how centers were selected and
-    products computed. ``observations`` if every distinct row is a center, otherwise ``moments`` of all rows.
-    ``mu`` is the weight of the penalty of transformations, None: there is none; ``learned`` is what the kernel had
-    to learn before, None: nothing.
-    """
-
-    tuned: Tuned
-    training: Training
-    index: Indices
-    centers: Any
-    support: Indices | None
-    n_rows: int
-    selected: str
-    products: str = ""
-    moments: Moments | None = None
-    observations: Observations | None = None
-    mu: float | None = None
-    learned: Learned | None = None
 
 
 @dataclass(frozen=True)
@@ -185,37 +159,39 @@ class EveryRow:
         warn_of_scales(self.kernel, self.part.X, self.names)
         return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
 
-    def fit(self, compared: Compared) -> Fit:
+    def fit(self, compared: Compared) -> FitResult:
         """Choose alpha for the best kernel, and solve."""
         training, used, observations = self.training, self.used, self.problem.observations
-        tuned = fit_compared(compared, self._prepared)
+        solution = fit_compared(compared, self._prepared)
         if self.learned is not None:
-            tuned = replace(tuned, loo=self._without_own_part(tuned, self.learned))
-        warn_of_indefinite(tuned.kernel, tuned.negative)
-        warn_of_fit(self.part.X, tuned)
+            solution = replace(solution, loo=self._without_own_part(solution, self.learned))
+        warn_of_indefinite(solution.kernel, solution.negative or 0.0)
+        warn_of_fit(self.part.X, solution)
         support = used[observations.rows.first]
         centers = self.kernel.centers(training.X, support)
         if len(used) < len(training.Y):
-            tuned = _at_all_rows(tuned, training, used, centers)
-        index = np.arange(len(training.Y))
-        return Fit(
-            tuned,
+            solution = _at_all_rows(solution, training, used, centers)
+        n = len(training.Y)
+        return FitResult(
+            solution,
             training,
-            index,
-            centers,
-            support,
-            len(index),
-            "the distinct rows",
+            index=np.arange(n),
+            centers=centers,
+            support=support,
+            n_rows=n,
+            criterion_value=solution.least,
+            held_out=held_out(training.fold, n, n),
+            selected="the distinct rows",
             observations=observations,
             learned=self.learned,
         )
 
-    def _without_own_part(self, tuned: Tuned, learned: Learned) -> Array:
+    def _without_own_part(self, solution: ChosenSolution, learned: Learned) -> Array:
         """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""
-        loo = tuned.loo.copy()
-        for f, kernel in enumerate(learned.kernels_without(tuned.kernel, self.problem.X)):
+        loo = solution.loo.copy()
+        for f, kernel in enumerate(learned.kernels_without(solution.kernel, self.problem.X)):
             rows = learned.part == f
-            alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=tuned.alpha))
+            alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=solution.alpha))
             loo[rows] = alone.loo[rows]
         return loo
 
@@ -322,11 +298,11 @@ def _few(settings: Settings, q: int, block: Block, classes: bool) -> FewCenters:
     return few
 
 
-def warn_of_fit(X: Any, tuned: Tuned) -> None:
+def warn_of_fit(X: Any, solution: ChosenSolution) -> None:
     """Warnings that apply to any fit."""
-    warn_of_lost_digits(X, tuned.kernel, tuned.alpha, tuned.error)
-    warn_of_equal_rows(tuned.kernel, X, tuned.rank)
-    warn_of_constant(tuned.kernel, X, tuned.rank)
+    warn_of_lost_digits(X, solution.kernel, solution.alpha, solution.error or 0.0)
+    warn_of_equal_rows(solution.kernel, X, solution.rank)
+    warn_of_constant(solution.kernel, X, solution.rank)
 
 
 def check_enough(training: Training) -> None:
@@ -350,15 +326,15 @@ def check_folds(folds: Folds | None, weight: Array | None) -> None:
         raise ValueError("all rows of positive weight are in one fold; cv or groups must define at least two")
 
 
-def _at_all_rows(tuned: Tuned, training: Training, used: Indices, centers: Any) -> Tuned:
+def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, centers: Any) -> ChosenSolution:
     """Outputs of all rows, also of those without weight, at which f is evaluated, by folds without their fold."""
-    fitted = Expansion(tuned.kernel, centers, tuned.coef, tuned.intercept)(training.X).astype(np.float64)
+    fitted = Expansion(solution.kernel, centers, solution.coef, solution.intercept)(training.X).astype(np.float64)
     loo = fitted.copy()
-    for f, model in tuned.without.items():
+    for f, model in solution.without.items():
         rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
-        loo[rows] = Expansion(tuned.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
-    otherwise = None if tuned.otherwise is None else loo.copy()
+        loo[rows] = Expansion(solution.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
+    otherwise = None if solution.otherwise is None else loo.copy()
     if otherwise is not None:
-        otherwise[used] = tuned.otherwise
-    fitted[used], loo[used] = tuned.fitted, tuned.loo
-    return replace(tuned, fitted=fitted, loo=loo, otherwise=otherwise)
+        otherwise[used] = solution.otherwise
+    fitted[used], loo[used] = solution.fitted, solution.loo
+    return replace(solution, fitted=fitted, loo=loo, otherwise=otherwise)

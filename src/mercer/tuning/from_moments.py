@@ -26,7 +26,8 @@ from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, d
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
-from mercer.tuning.path import ALPHAS, Tuned, TuningPath
+from mercer.tuning.path import ALPHAS, TuningPath
+from mercer.tuning.result import ChosenSolution
 from mercer.tuning.solver import Factored
 from mercer.types import Array, Floats, Indices
 
@@ -47,7 +48,7 @@ def finish(
     judges: Indices | None = None,
     part: PartOf | None = None,
     again: SelectedAgain | None = None,
-) -> Tuned:
+) -> ChosenSolution:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
@@ -59,11 +60,11 @@ def finish(
         if near is not None:
             path, spectrum = near
             task = replace(task, alpha=float(path.alphas[path.best]))
-            tuned = tuned_by(choice, _fit_of(choice, spectrum, task), spectrum, task, judges)
-            return replace(tuned, paths=(*choice.paths, path))
+            solution = select_alpha(choice, _fit_of(choice, spectrum, task), spectrum, task, judges)
+            return replace(solution, paths=(*choice.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
         fits = replace(moment_fit(choice, moments, task, part), again=again)
-    return tuned_by(choice, fits, fits.spectrum, task, judges)
+    return select_alpha(choice, fits, fits.spectrum, task, judges)
 
 
 def _path_near(
@@ -126,9 +127,9 @@ class _Best:
         return self._found[2] if self._found is not None and self._found[0] == alpha else None
 
 
-def tuned_by(
+def select_alpha(
     choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
-) -> Tuned:
+) -> ChosenSolution:
     """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
     m, n = choice.n_centers, task.sample.n_rows
     with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):

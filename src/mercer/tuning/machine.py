@@ -46,6 +46,7 @@ from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, Machin
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
+from mercer.tuning.result import ChosenSolution, FitResult, ProgramDetails
 from mercer.tuning.search import best_of, climb
 from mercer.types import Array, Indices
 
@@ -70,6 +71,8 @@ LOSSES: dict[str, Loss] = {
 }
 # The standard deviation of normal noise over the median of its absolute values.
 MEDIAN_TO_STD = 1.4826
+# How rows are held out.
+BY_FOLDS, BY_STEPS = "folds", "each row, by Newton steps"
 
 
 @dataclass(frozen=True)
@@ -112,43 +115,6 @@ class MachineSettings:
     verbose: int
 
 
-@dataclass(frozen=True)
-class MachineFit:
-    """A machine with outputs (n, q), fitted and held out, of all ``n_rows`` rows or a sample.
-
-    ``index`` (n,) are the numbers of these rows, ``support`` those of the centers, None if they are no rows.
-    ``paths`` are the comparisons of kernels, the last one that of alphas, ``by_folds`` of held-out rows or else of
-    leave-one-out; ``gap`` is the largest duality gap as a share of the objective of f = 0, or after passes what
-    the last step gains; ``status`` is how the solver ended.
-    """
-
-    kernel: Kernel
-    alpha: float
-    losses: tuple[Loss, ...]
-    centers: Any
-    support: Indices | None
-    coef: Array
-    intercept: Array
-    n_rows: int
-    index: Indices
-    training: Training
-    fitted: Array
-    loo: Array
-    otherwise: Array | None
-    degrees_of_freedom: float
-    paths: tuple[TuningPath, ...]
-    criterion_value: float
-    gap: float
-    status: str
-    negative: float | None
-    by_folds: bool = False
-
-    @property
-    def definite(self) -> bool:
-        """Whether f has a variance: the kernel is positive semidefinite, or its matrix was found to be."""
-        return self.kernel.positive_semidefinite or self.negative == 0.0
-
-
 def fit_machine(
     kernel: Kernel,
     settings: MachineSettings,
@@ -156,7 +122,7 @@ def fit_machine(
     block: Block,
     rng: np.random.Generator,
     names: Sequence[str] | None = None,
-) -> MachineFit:
+) -> FitResult:
     """Choose kernel and alpha by leave-one-out, and solve; ``names`` of the features for warnings.
 
     Rows without weight are ignored in the fit, and thus always held out.
@@ -189,7 +155,7 @@ def fit_machine(
     _warn_of_gap(found)
     paths = (*compared.paths, *tried, _as_path([best.trial], n_rows(points), len(problem.centers)))
     fit = _concluded(found, training, used, paths)
-    return replace(fit, by_folds=True, criterion_value=best.trial.least) if best.by_folds else fit
+    return replace(fit, held_out=BY_FOLDS, criterion_value=best.trial.least) if best.by_folds else fit
 
 
 @dataclass(frozen=True)
@@ -387,7 +353,7 @@ def _concluded(
     training: Training,
     used: Indices,
     paths: tuple[TuningPath, ...],
-) -> MachineFit:
+) -> FitResult:
     """The fit with the centers that have coefficients, and outputs of all rows."""
     problem, kernel = found.columns.problem, found.columns.kernel
     coef = found.coef
@@ -401,25 +367,28 @@ def _concluded(
     else:
         support, centers = None, take(problem.others, kept)
     fitted = np.asarray(Expansion(kernel, centers, coef[kept], found.intercept)(training.X), dtype=np.float64)
-
-    return MachineFit(
+    solution = ChosenSolution(
         kernel=kernel,
         alpha=found.alpha,
-        losses=problem.losses,
-        centers=centers,
-        support=support,
         coef=coef[kept],
         intercept=found.intercept,
-        n_rows=len(fitted),
-        index=np.arange(len(fitted)),
-        training=training,
         fitted=fitted,
         loo=at_rows(fitted, used, found.loo),
-        otherwise=None if found.otherwise is None else at_rows(fitted, used, found.otherwise),
         degrees_of_freedom=found.degrees_of_freedom,
         paths=paths,
-        criterion_value=found.criterion,
-        gap=found.gap,
-        status=max(found.solutions, key=lambda each: each.gap).status,
+        otherwise=None if found.otherwise is None else at_rows(fitted, used, found.otherwise),
         negative=found.columns.negative,
+    )
+    status = max(found.solutions, key=lambda each: each.gap).status
+    return FitResult(
+        solution,
+        training,
+        index=np.arange(len(fitted)),
+        centers=centers,
+        support=support,
+        n_rows=len(fitted),
+        criterion_value=found.criterion,
+        held_out=BY_STEPS,
+        selected="rows with coefficients",
+        program=ProgramDetails(problem.losses, found.gap, status),
     )

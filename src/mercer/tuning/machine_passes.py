@@ -29,12 +29,12 @@ from mercer.solvers.programs.outputs import Basis, OutputFits
 from mercer.solvers.programs.quasi_newton import LENGTHS, Sloped, descend, part_of
 from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweighted, SlopesOf, working
 from mercer.solvers.spectrum import Coefficients
-from mercer.tuning.fit import Fit, Settings
-from mercer.tuning.from_moments import moment_fit, tuned_by
-from mercer.tuning.machine import LossChoice, MachineFit, MachineSettings, fit_machine, machine_bytes, noise_scale
+from mercer.tuning.fit import Settings
+from mercer.tuning.from_moments import moment_fit, select_alpha
+from mercer.tuning.machine import BY_STEPS, LossChoice, MachineSettings, fit_machine, machine_bytes, noise_scale
 from mercer.tuning.one_pass import Task
 from mercer.tuning.passes import Encoder, Gatherer, HeldSample, Look, PassState, begin
-from mercer.tuning.path import Tuned
+from mercer.tuning.result import ChosenSolution, FitResult, ProgramDetails
 from mercer.types import Array
 
 # Newton steps, besides the fit of least squares.
@@ -77,27 +77,27 @@ def fit_machine_in_passes(
     look: Look,
     rng: np.random.Generator,
     names: Sequence[str] | None = None,
-) -> tuple[MachineFit, Fit | None]:
-    """Choose by leave-one-out, and solve; and the same as a fit with evidence and moments of least squares.
+) -> FitResult:
+    """Choose by leave-one-out, and solve; with moments of least squares.
 
-    None if the logistic loss has so many centers that leave-one-out by Newton steps would be too good: then the
-    fit is made in memory, with held-out folds.
+    If the logistic loss has so many centers that leave-one-out by Newton steps would be too good, the fit is made
+    in memory, with held-out folds.
     """
     loss, rows = machine.loss, look.rows.rows
     m = as_plan(settings.centers, settings.kernel, look.drawn.sample().X, look.drawn.n_rows)[1]
     held = rows if loss.name == "logistic" and isinstance(rows, MemoryRows) else None
     if held is not None and not isinstance(settings.centers, str) and _has_many(machine, held.n_rows, m):
-        return _in_memory(settings.kernel, machine, encode, held, rng, names), None
+        return _in_memory(settings.kernel, machine, encode, held, rng, names)
     state = begin(settings, encode, look, rng, names=names, reselects=False)
     choice = state.gather.choice
     if held is not None and _has_many(machine, held.n_rows, choice.n_centers):
         machine = replace(machine, centers=Uniform(choice.n_centers))
-        return _in_memory(choice.kernel, machine, encode, held, rng, names), None
+        return _in_memory(choice.kernel, machine, encode, held, rng, names)
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
     objective = Objective(state.gather, look, _losses(loss, first, encode), settings.verbose)
     newton = Newton(objective, state, state.held_out())
-    return newton.concluded(newton.descend(first.tuned))
+    return newton.concluded(newton.descend(first.solution))
 
 
 def _has_many(machine: MachineSettings, n: int, m: int | None) -> bool:
@@ -114,17 +114,17 @@ def _in_memory(
     rows: MemoryRows,
     rng: np.random.Generator,
     names: Sequence[str] | None,
-) -> MachineFit:
+) -> FitResult:
     weight = np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
     block = encode.checked(Block(rows.X, np.asarray(rows.y), weight, 0))
     return fit_machine(kernel, machine, encode.targets, block, rng, names)
 
 
-def _losses(loss: LossChoice, first: Fit, encode: Encoder) -> tuple[SmoothLoss, ...]:
+def _losses(loss: LossChoice, first: FitResult, encode: Encoder) -> tuple[SmoothLoss, ...]:
     """The loss of each output; its width follows from the left-out residuals of least squares."""
     training, scale = first.training, np.ones(first.training.Y.shape[1])
     if loss.needs_scale and not encode.targets.has_classes:
-        scale = noise_scale(training.Y - first.tuned.loo, training.standing)
+        scale = noise_scale(training.Y - first.solution.loo, training.standing)
     return tuple(each for each in loss.losses(scale) if isinstance(each, SmoothLoss))
 
 
@@ -142,12 +142,12 @@ class NewtonStep:
 
     at: Coefficients
     sums: LossMoments
-    tuned: Tuned
+    solution: ChosenSolution
     gain: float
 
     @property
     def to(self) -> Coefficients:
-        return Coefficients(self.tuned.coef, self.tuned.intercept)
+        return Coefficients(self.solution.coef, self.solution.intercept)
 
     @property
     def is_last(self) -> bool:
@@ -216,7 +216,7 @@ class Newton:
     state: PassState
     held: HeldSample
 
-    def descend(self, start: Tuned) -> NewtonStep:
+    def descend(self, start: ChosenSolution) -> NewtonStep:
         """The last step, that gains nothing, from a fit of least squares."""
         given, at = self.state.settings.alpha, Coefficients(start.coef, start.intercept)
         curvature = self._curvature(at)
@@ -225,18 +225,18 @@ class Newton:
         for _ in range(MOST_STEPS):
             sums = self.objective.sums(at)
             fits = self._fits(sums, at, given)
-            tuned = self._tuned(fits, given, alpha)
-            step = NewtonStep(at, sums, tuned, self._gain(sums, at, tuned))
+            solution = self._solution(fits, given, alpha)
+            step = NewtonStep(at, sums, solution, self._gain(sums, at, solution))
             if step.is_last:
                 break
-            alpha = tuned.alpha
+            alpha = solution.alpha
             at = self._by_slopes(step.to, fits, alpha, step)
         return step
 
-    def concluded(self, step: NewtonStep) -> tuple[MachineFit, Fit]:
+    def concluded(self, step: NewtonStep) -> FitResult:
         """The fit that a step leads to."""
-        fit, passes = self.state.concluded(self.held, step.tuned), self.objective.passes
-        tuned, last = fit.tuned, fit.tuned.paths[-1]
+        fit, passes = self.state.concluded(self.held, step.solution), self.objective.passes
+        last = fit.solution.paths[-1]
         solved = "solved" if step.is_last else "not solved"
         if not step.is_last:
             warn(
@@ -244,28 +244,16 @@ class Newton:
                 "raise alpha or delta, or fit fewer rows, in memory",
                 NumericalWarning,
             )
-        return MachineFit(
-            kernel=tuned.kernel,
-            alpha=tuned.alpha,
-            losses=self.objective.losses,
-            centers=fit.centers,
-            support=fit.support,
-            coef=tuned.coef,
-            intercept=tuned.intercept,
-            n_rows=fit.n_rows,
-            index=fit.index,
-            training=fit.training,
-            fitted=tuned.fitted,
-            loo=tuned.loo,
-            otherwise=tuned.otherwise,
-            degrees_of_freedom=tuned.degrees_of_freedom,
-            paths=tuned.paths,
+        status = (
+            f"{solved} in {1 + passes[MOMENTS]} passes for moments and {passes[GRADIENT]} for the gradient"
+            f": the last step gains {step.gain:.1e} of the loss"
+        )
+        return replace(
+            fit,
             criterion_value=float(last.scores[last.best]),
-            gap=step.gain,
-            status=f"{solved} in {1 + passes[MOMENTS]} passes for moments and {passes[GRADIENT]} for the gradient"
-            f": the last step gains {step.gain:.1e} of the loss",
-            negative=tuned.negative,
-        ), fit
+            held_out=BY_STEPS,
+            program=ProgramDetails(self.objective.losses, step.gain, status),
+        )
 
     def _curvature(self, at: Coefficients) -> Array:
         """Means (q,) over the sample of the curvatures of parabolas above the losses."""
@@ -297,20 +285,20 @@ class Newton:
                 ]
             )
 
-    def _tuned(self, fits: OutputFits, given: float | None, before: float) -> Tuned:
+    def _solution(self, fits: OutputFits, given: float | None, before: float) -> ChosenSolution:
         """The fit with the alpha given, or the best one; with that before, if it is about as good."""
         choice, task, judges = self.state.gather.choice, self.held.task, self.held.judges
-        best = tuned_by(choice, fits, fits.spectrum, replace(task, alpha=given), judges)
+        best = select_alpha(choice, fits, fits.spectrum, replace(task, alpha=given), judges)
         if given is not None:
             return best
         path = best.paths[-1]
         place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
         if not path.scores[0, place] <= (1.0 + AS_GOOD) * path.least[0] or best.alpha == before:
             return best
-        kept = tuned_by(choice, fits, fits.spectrum, replace(task, alpha=before), judges)
+        kept = select_alpha(choice, fits, fits.spectrum, replace(task, alpha=before), judges)
         return replace(kept, paths=best.paths)
 
-    def _gain(self, sums: LossMoments, at: Coefficients, to: Tuned) -> float:
+    def _gain(self, sums: LossMoments, at: Coefficients, to: ChosenSolution) -> float:
         """Half of the squared length of a step in the metric of the Hessian, over the loss."""
         coef, intercept = to.coef - at.coef, to.intercept - at.intercept
         squares = [each.square(c, float(b)) for each, c, b in zip(sums.moments, coef.T, intercept, strict=True)]
@@ -338,7 +326,7 @@ class Newton:
 
     def _end(self, step: NewtonStep) -> tuple[Coefficients, LossSlopes]:
         """Where a step ends, or a part of it, if that is better, and the gradient there."""
-        at, alpha = step.to, step.tuned.alpha
+        at, alpha = step.to, step.solution.alpha
         before = step.sums.value + 0.5 * alpha * self.objective.norm(step.at.coef)
         found = self.objective.slopes(at, step.at, alpha)
         for _ in range(MOST_SLOPES):

@@ -19,18 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import Budget
-from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import ORIGIN_ROWS
 from mercer.linalg.eigen import signs
 from mercer.linalg.lapack import solve_triangular
-from mercer.rows import Block, Rows
+from mercer.rows import Rows
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.source import first_block
 from mercer.solvers.rayleigh import rayleigh
-from mercer.tuning.components import Subspace, SubspaceState, require_moments
+from mercer.tuning.components import CheckedRows, Subspace, SubspaceState
 from mercer.tuning.one_pass import Encoded
 from mercer.types import Array
 
@@ -53,16 +50,6 @@ class NoiseRows:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """The fold block -> the same with validated rows, and without targets."""
-
-    check: Callable[[Any], Any] | None
-
-    def __call__(self, block: Block) -> Block:
-        return replace(block, X=block.X if self.check is None else self.check(block.X), y=None)
-
-
-@dataclass(frozen=True)
 class OrientedSubspace:
     """Directions of unit length with the variance of rows along them, that of the noise (r,), and the ratios (r,)
     of the first to the second plus ``mu``, largest first.
@@ -76,47 +63,27 @@ class OrientedSubspace:
 
 @dataclass(frozen=True)
 class OrientedState:
-    """Moments of rows, of what ``transformations`` change in them, and the covariance (m, m) of noise rows.
+    """Moments of rows and of what transformations change in them, and the covariance (m, m) of noise rows.
 
-    Rows can be added and removed; the noise rows stay. ``moved`` is None without transformations. ``weight`` is
-    the sum of the weights of all noise.
+    Rows can be added and removed; the noise rows stay. ``weight`` is the sum of the weights of all noise.
     """
 
     rows: SubspaceState
-    transformations: tuple[Transformation, ...]
-    moved: Moments | None
     sampled: Array
     weight: float
 
-    def joined(self, rows: Rows, verbose: int) -> "OrientedState":
+    def added(self, rows: Rows, verbose: int) -> "OrientedState":
         """With more rows."""
-        rows = RepeatedRows(rows)
-        joined, more = self.rows.joined(rows, verbose), self.differences(rows, verbose)
-        moved = None if self.moved is None or more is None else self.moved + more
-        return replace(self, rows=joined, moved=moved)
+        return replace(self, rows=self.rows.added(rows, verbose))
 
-    def left(self, rows: Rows, verbose: int) -> "OrientedState":
+    def removed(self, rows: Rows, verbose: int) -> "OrientedState":
         """Without some rows that were added before."""
-        rows = RepeatedRows(rows)
-        left, less = self.rows.left(rows, verbose), self.differences(rows, verbose)
-        moved = None if self.moved is None or less is None else self.moved - less
-        return replace(self, rows=left, moved=moved)
-
-    def differences(self, rows: Rows, verbose: int) -> Moments | None:
-        """Moments of what transformations change, in one pass."""
-        if not self.transformations:
-            return None
-        state = self.rows
-        m = len(state.factor.R)
-        fold = MomentsOf(state.kernel, state.centers, np.float64, _coordinates(state, np.zeros(m)))
-        found: Moments = rows.reduce(
-            DifferencesOf(self.transformations, fold, Checked(state.check)), phase="noise", verbose=verbose
-        )
-        return found
+        return replace(self, rows=self.rows.removed(rows, verbose))
 
     def noise(self) -> Array:
         """N (m, m)."""
-        return self.sampled if self.moved is None else self.sampled + self.moved.G / self.moved.n
+        changes = self.rows.additive.changes
+        return self.sampled if changes is None else self.sampled + changes.G / changes.n
 
     def solved(self, share: float, most: int | None) -> OrientedSubspace:
         """``most`` directions, None: all with a variance; mu is a ``share`` of the noise variance."""
@@ -150,7 +117,7 @@ class OrientedState:
         """Reject noise that is a rounding error of kernel values, which R'^-1 has amplified."""
         state = self.rows
         error = ROUNDING * float(np.finfo(state.dtype).eps) * abs(state.own)
-        amplified = float(np.square(_coordinates(state, np.zeros(0)).inverse).sum())
+        amplified = float(np.square(state.coordinates_around(np.zeros(0)).inverse).sum())
         if not total > self.weight * error**2 * amplified:
             raise ValueError(
                 f"the noise has no variance in feature space (its total is {total:.2g}, up to rounding errors): "
@@ -158,38 +125,22 @@ class OrientedState:
             )
 
 
-def begin_oriented(
-    state: SubspaceState,
-    rows: Rows,
-    transformations: tuple[Transformation, ...],
-    samples: tuple[NoiseRows, ...],
-    budget: Budget,
-    verbose: int,
-) -> OrientedState:
-    """Moments of the noise, in a pass over the rows if there are transformations, and one over each sample."""
+def begin_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose: int) -> OrientedState:
+    """Moments of the noise rows, in a pass over each sample."""
     m = len(state.factor.R)
-    require_moments(budget, m, "moments of rows and noise", HELD)
     sampled = np.zeros((m, m))
     for sample in samples:
         sampled += sample.weight * _covariance(state, sample, verbose)
-    weight = sum(T.weight for T in transformations) + sum(sample.weight for sample in samples)
-    begun = OrientedState(state, transformations, None, sampled, weight)
-    return replace(begun, moved=begun.differences(rows, verbose))
+    weight = sum(T.weight for T in state.transformations) + sum(sample.weight for sample in samples)
+    return OrientedState(state, sampled, weight)
 
 
 def _covariance(state: SubspaceState, sample: NoiseRows, verbose: int) -> Array:
-    """That of noise rows (m, m), in the coordinates of :class:`OrientedState`."""
-    rows, check = RepeatedRows(sample.rows), Checked(sample.check)
+    """That of noise rows (m, m), in the coordinates in which lengths are those of feature space."""
+    rows, check = RepeatedRows(sample.rows), CheckedRows(sample.check)
     few = check(replace(first_block(rows), weight=None)).cut(0, ORIGIN_ROWS)
     values = MomentsOf(state.kernel, state.centers).values
-    fold = MomentsOf(
-        state.kernel, state.centers, np.float64, _coordinates(state, values(few.X).mean(axis=0, dtype=np.float64))
-    )
+    where = state.coordinates_around(values(few.X).mean(axis=0, dtype=np.float64))
+    fold = MomentsOf(state.kernel, state.centers, np.float64, where)
     found: Moments = rows.reduce(Encoded(check, fold), phase="noise rows", verbose=verbose)
     return found.centered()[0] / found.n
-
-
-def _coordinates(state: SubspaceState, origin: Array) -> Coordinates:
-    """R'^-1 (k - origin) of kernel rows k."""
-    known = state.precision.coordinates
-    return Coordinates.at(state.factor.R, origin) if known is None else replace(known, origin=origin)

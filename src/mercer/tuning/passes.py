@@ -1,7 +1,7 @@
 """Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows.
 
-``look`` draws the sample, ``begin`` chooses and sums; to the resulting state rows can be added (``joined``),
-removed (``left``), and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
+``look`` draws the sample, ``begin`` chooses and sums; to the resulting state rows can be ``added``, they can be
+``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,25 +28,25 @@ from mercer.rows.draw import OF_EACH
 from mercer.rows.progress import stage
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import take
-from mercer.rows.twins import ROUNDING, weight_of
+from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Folds, Training
 from mercer.scores.relative import class_numbers
 from mercer.scores.targets import Targets
 from mercer.solvers.leaving import MomentFit
+from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_memory, warn_of_scales
 from mercer.tuning.compare import Compared
 from mercer.tuning.evidence import Evidence, Learned
-from mercer.tuning.fit import Fit, Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer.tuning.fit import Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.from_moments import PartOf, finish, moment_fit
 from mercer.tuning.learn import learn
 from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, select_again
-from mercer.tuning.path import TIE, Tuned
+from mercer.tuning.path import TIE
+from mercer.tuning.result import ChosenSolution, FitResult, held_out
 from mercer.types import Indices
 
-# Relative error of sums of squares in float32.
-SQUARES = 1e-3
 # Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
 # where centers cannot be selected again without some of the others, since not all rows are in memory.
 LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
@@ -119,23 +119,19 @@ class Look:
 
 @dataclass(frozen=True)
 class PassState:
-    """The state of a fit: its settings, what was chosen, the moments of all rows so far, and a sample of them.
+    """The state of a fit: its settings, what was chosen, and sums over all rows so far with a sample of them.
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
     targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
-    ``folds`` are rows held out together; ``changes`` are moments of what transformations change; ``reselects``:
-    centers can be selected again without rows.
+    ``folds`` are rows held out together; ``reselects``: centers can be selected again without rows.
     """
 
     settings: Settings
     gather: Gatherer
-    moments: Moments
-    drawn: Drawn
-    draw: Draw
+    additive: AdditiveState
     support: Indices | None
     seen: Indices
     folds: Folds | None = None
-    changes: Moments | None = None
     learned: Learned | None = None
     reselects: bool = True
     taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -143,6 +139,11 @@ class PassState:
     @property
     def targets(self) -> Targets:
         return self.gather.encode.targets
+
+    @property
+    def moments(self) -> Moments:
+        """Moments of all rows so far."""
+        return self.additive.moments
 
     @property
     def kernel(self) -> Kernel:
@@ -157,49 +158,36 @@ class PassState:
         gather = replace(self.gather, encode=replace(self.gather.encode, targets=targets))
         return replace(self, settings=settings, gather=gather)
 
-    def joined(self, rows: Rows, decay: float) -> "PassState":
+    def added(self, rows: Rows, decay: float) -> "PassState":
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
-        rows = RepeatedRows(rows)
-        verbose = self.settings.verbose
-        old, kept, moved = self.moments, self.drawn, self.changes
-        if decay != 1.0:
-            old, kept = old.scaled(decay), kept.scaled(decay)
-            moved = None if moved is None else moved.scaled(decay)
-        drawn = drawn_after(self.drawn, self.draw, rows, verbose)
-        more, change = self.sums(self.gather, rows)
-        both = (kept + drawn).least()
+        additive = self.additive.scaled(decay).added(rows, partial(self.sums, self.gather), self.settings.verbose)
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
-        reading_of(self.settings.weights, both.tally)
-        moved = None if moved is None or change is None else moved + change
-        return replace(self, moments=old + more, drawn=both, folds=None, changes=moved)
+        reading_of(self.settings.weights, additive.drawn.tally)
+        return replace(self, additive=additive, folds=None)
 
-    def left(self, rows: Rows) -> "PassState":
+    def removed(self, rows: Rows) -> "PassState":
         """Without some rows that were added before."""
-        rows = RepeatedRows(rows)
-        less, change = self.sums(self.gather, rows)
-        moments, drawn = without_rows(self.moments, less, self.drawn, self.draw, rows)
-        moved = None if self.changes is None or change is None else self.changes - change
-        return replace(self, moments=moments, drawn=drawn, folds=None, changes=moved)
+        return replace(self, additive=self.additive.removed(rows, partial(self.sums, self.gather)), folds=None)
 
-    def sums(self, gather: Gatherer, rows: Rows) -> tuple[Moments, Moments | None]:
+    def sums(self, gather: Gatherer, rows: Rows) -> Summed:
         """Moments of rows, and of what transformations change in them."""
         verbose = self.settings.verbose
         return gather(rows, verbose=verbose), gather.changes(self.settings.tangents, rows, verbose=verbose)
 
-    def solved(self, rows: PartlyRead | None = None) -> Fit:
+    def solved(self, rows: PartlyRead | None = None) -> FitResult:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
         with at_most(held.task.sizes.threads):
             held = replace(held, others=_selected_again(self, held))
-            found = [(self._tuned(held, mu, rows), mu) for mu in self.settings.mus or (None,)]
-        best = min(float(tuned.paths[-1].least[0]) for tuned, _ in found)
+            found = [(self._solution(held, mu, rows), mu) for mu in self.settings.mus or (None,)]
+        best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
-        tuned, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
-        return replace(self.concluded(held, tuned), mu=mu)
+        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
+        return replace(self.concluded(held, solution), mu=mu)
 
-    def _tuned(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> Tuned:
+    def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        sums, task, choice = with_changes(self.moments, self.changes, mu), held.task, self.gather.choice
+        sums, task, choice = with_changes(self.moments, self.additive.changes, mu), held.task, self.gather.choice
         if mu:
             assert self.settings.tangents is not None
             task = replace(task, copies=replace(self.settings.tangents, mu=mu))
@@ -221,8 +209,8 @@ class PassState:
 
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
-        size = n_held_out(self.settings, len(self.moments.t), self.drawn.size)
-        drawn, known = replace(self.drawn, size=size).least(), self.gather.choice
+        size = n_held_out(self.settings, len(self.moments.t), self.additive.drawn.size)
+        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.choice
         task, training = _task(self.settings, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
         return HeldSample(task, training, index, self._judges(index))
@@ -241,29 +229,32 @@ class PassState:
             return judges
         return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
 
-    def concluded(self, held: "HeldSample", tuned: Tuned) -> Fit:
+    def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
         training, index, judges = held.training, held.index, held.judges
-        warn_of_fit(training.X, tuned)
+        warn_of_fit(training.X, solution)
         if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
             # Rows whose targets selected the centers are predicted too well.
-            tuned, training, index = tuned.of_rows(judges), training.some(self.kernel, judges), index[judges]
-        return Fit(
-            tuned,
+            solution, training, index = solution.of_rows(judges), training.some(self.kernel, judges), index[judges]
+        n = self.moments.n_rows
+        return FitResult(
+            solution,
             training,
             index,
-            self.centers,
-            self.support,
-            self.moments.n_rows,
-            self.gather.choice.words,
-            self.gather.precision.words,
-            self.moments,
+            centers=self.centers,
+            support=self.support,
+            n_rows=n,
+            criterion_value=solution.least,
+            held_out=held_out(training.fold, len(solution.loo), n),
+            selected=self.gather.choice.words,
+            products=self.gather.precision.words,
+            moments=self.moments,
             learned=self.learned,
         )
 
     def rows_of(self, index: Indices) -> Any:
         """Rows of the sample with these numbers, of those with weight."""
-        sample = self.drawn.least().sample()
+        sample = self.additive.drawn.least().sample()
         weight = np.ones(len(sample.index)) if sample.weight is None else sample.weight
         return take(sample.X, np.flatnonzero(np.isin(sample.index, index) & (weight > 0)))
 
@@ -348,9 +339,8 @@ def begin(
     indices, unseen = choice.centers.indices, choice.centers.unseen
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
-    state = PassState(
-        settings, gather, moments, look.drawn, look.draw, support, seen, folds, changes, learned, reselects
-    )
+    additive = AdditiveState(moments, changes, look.drawn, look.draw)
+    state = PassState(settings, gather, additive, support, seen, folds, learned, reselects)
     if learned is None or not learned.is_new:
         return state
     return replace(state, taught=index[learned.part >= 0])
@@ -387,7 +377,7 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
         seen &= np.isin(np.arange(len(seen)), held.judges)
     if not seen.any() or state.moments.n_rows > len(seen) or not state.reselects:
         return []
-    third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.draw.seed)
+    third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.additive.draw.seed)
     if len(np.unique(third[task.weight > 0])) == 1:
         return []
     quiet = replace(task, verbose=0)
@@ -403,7 +393,7 @@ def _fits_again(
     state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
-    sample, quiet = state.drawn.least().sample(), replace(held.task, verbose=0)
+    sample, quiet = state.additive.drawn.least().sample(), replace(held.task, verbose=0)
     state = replace(state, settings=replace(state.settings, verbose=0))
     every = MemoryRows(sample.X, sample.y, sample.weight)
     for positions, gather in held.others:
@@ -512,50 +502,3 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     every = np.bincount(class_numbers(training.Y[used]))
     some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
     return bool((some >= np.minimum(every, OF_EACH)).all())
-
-
-def drawn_after(drawn: Drawn, draw: Draw, rows: Rows, verbose: int) -> Drawn:
-    """The draw from further rows, to be added to the one before."""
-    return rows.reduce(_Numbered(drawn.n_rows, draw), phase="sample", verbose=verbose)
-
-
-def without_rows(moments: Moments, less: Moments, drawn: Drawn, draw: Draw, rows: Rows) -> tuple[Moments, Drawn]:
-    """Moments and sample without rows that have the moments ``less``; rows that were never added are refused."""
-    _check_weight(moments, less)
-    rng = np.random.default_rng([draw.seed, drawn.n_rows, moments.n_rows % 2**32])
-    for block in rows.blocks():
-        drawn = drawn.without(block, rng)
-    _check_squares(moments, less)
-    remaining = moments - less
-    # A row that is removed only in part remains.
-    return replace(remaining, n_rows=max(remaining.n_rows, len(drawn.key))), drawn
-
-
-def _check_weight(moments: Moments, less: Moments) -> None:
-    """Removed rows must not have more weight than all rows."""
-    if less.n > moments.n * (1.0 + ROUNDING):
-        raise ValueError(
-            f"cannot remove rows of weight {less.n:.6g} from rows of weight {moments.n:.6g}; remove only rows "
-            "that were added before, with their current weight"
-        )
-
-
-def _check_squares(moments: Moments, less: Moments) -> None:
-    """Kernel values and targets of removed rows must not have larger sums of squares than those of all rows."""
-    for part, whole in ((less.G, moments.G), (less.V, moments.V)):
-        if (part.diagonal() - whole.diagonal() > SQUARES * whole.diagonal().max(initial=0.0)).any():
-            raise ValueError(
-                "the rows have larger sums of squares than all rows of the model, so some of them are not in it; "
-                "remove only rows that were added before, with their current weight"
-            )
-
-
-@dataclass(frozen=True)
-class _Numbered:
-    """The fold on blocks whose rows are numbered from ``first`` on."""
-
-    first: int
-    fold: Draw
-
-    def __call__(self, block: Block) -> Drawn:
-        return self.fold(replace(block, first=self.first + block.first))

@@ -1,13 +1,12 @@
-"""The candidates compared and the result chosen, for all solvers."""
+"""The candidates compared, for all solvers."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.solvers.spectrum import Coefficients
-from mercer.types import Array, Indices
+from mercer.types import Array
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
@@ -157,34 +156,3 @@ def path_of(trials: Iterable[Trial], n_points: int, n_centers: int | None) -> Tu
         n_points=n_points,
         n_centers=n_centers,
     )
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The chosen kernel and alpha, coef (m, q), intercept (q,), fitted and leave-one-out outputs of n rows (n, q).
-
-    ``negative`` is the clipped negative part in units of the largest eigenvalue, ``error`` a bound on rounding
-    errors of outputs, in units of the spread of the targets. ``paths`` ends with the chosen kernel alone;
-    comparisons of kernels come before. ``otherwise`` (n, q) are the leave-one-out outputs under the other meaning
-    of weights, counts or importance, if that is in doubt; ``without`` holds models without a fold.
-    """
-
-    kernel: Kernel
-    alpha: float
-    coef: Array
-    intercept: Array
-    fitted: Array
-    loo: Array
-    degrees_of_freedom: float
-    rank: int | None
-    negative: float
-    error: float
-    paths: tuple[TuningPath, ...]
-    otherwise: Array | None = None
-    without: Mapping[int, Coefficients] = field(default_factory=dict)
-
-    def of_rows(self, rows: Indices) -> "Tuned":
-        """With the outputs of some rows only."""
-        fitted = self.fitted[rows] if len(self.fitted) else self.fitted
-        otherwise = None if self.otherwise is None else self.otherwise[rows]
-        return replace(self, fitted=fitted, loo=self.loo[rows], otherwise=otherwise)

@@ -1,8 +1,5 @@
 """Sparse fits, from rows to a fitted function: equal rows are merged, and outputs of all rows computed."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from mercer.expansion import expansion_of
@@ -10,78 +7,19 @@ from mercer.gram import Budget
 from mercer.kernels import Kernel
 from mercer.rows import Block, Meaning
 from mercer.rows.table import n_rows
-from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
-from mercer.solvers.orthogonal import SparsePath
+from mercer.solvers.orthogonal.stages import SparseStage, staged
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows
 from mercer.tuning.fit import at_rows, training_of
-from mercer.tuning.path import TuningPath
 from mercer.tuning.problem import at_points
+from mercer.tuning.result import ChosenSolution, FitResult, SparseDetails
 from mercer.tuning.sparse import SparseFit, SparsePart, tune_sparse
 from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
-from mercer.types import Array, Floats, Indices
+from mercer.types import Indices
 
 
-@dataclass(frozen=True)
-class SparseStage:
-    """The data for staged predictions of one selection: the model with its first s centers, for every s.
-
-    ``position`` (m,) of the centers in the model, ``targets`` they serve, V (m, m), zeta (m, t) and
-    ``kernel_mean`` (m,) of the steps, ``target_mean`` (t,).
-    """
-
-    position: Indices
-    targets: list[int]
-    V: Array
-    zeta: Array
-    kernel_mean: Array
-    target_mean: Array
-
-    def model(self, s: int, coef: Floats, intercept: Floats) -> None:
-        """Write coefficients and intercepts with at most s centers into coef (m, q) and intercept (q,)."""
-        s = min(s, len(self.position))
-        c = self.V[:s, :s] @ self.zeta[:s]
-        coef[np.ix_(self.position[:s], np.array(self.targets))] = c
-        intercept[self.targets] = self.target_mean - self.kernel_mean[:s] @ c
-
-
-def staged(stages: tuple[SparseStage, ...], s: int, m: int, q: int) -> tuple[Array, Array]:
-    """Coefficients (m, q) and intercepts (q,) with at most s centers of each selection."""
-    coef, intercept = np.zeros((m, q)), np.zeros(q)
-    for stage in stages:
-        stage.model(s, coef, intercept)
-    return coef, intercept
-
-
-@dataclass(frozen=True)
-class FewRows:
-    """A fit on few rows: center j has the kernel of ``number`` j (m,) and is row ``support`` j.
-
-    Outputs (n, q) of all rows, fitted and held out; paths and trials of the search; ``end`` states why there are
-    no more centers, if all of the longest path were kept.
-    """
-
-    kernels: tuple[Kernel, ...]
-    number: Indices
-    centers: Any
-    support: Indices
-    coef: Array
-    intercept: Array
-    stages: tuple[SparseStage, ...]
-    alpha: float
-    degrees_of_freedom: float
-    criterion_value: float
-    paths: tuple[SparsePath, ...]
-    trials: tuple[TuningPath, ...]
-    training: Training
-    fitted: Array
-    loo: Array
-    otherwise: Array | None
-    end: str
-
-
-def fit_few_rows(
+def fit_sparse(
     kernel: Kernel,
     settings: SparseSettings,
     targets: Targets,
@@ -89,7 +27,7 @@ def fit_few_rows(
     block: Block,
     rng: np.random.Generator,
     budget: Budget,
-) -> FewRows:
+) -> FitResult:
     """Choose kernel, penalty, centers and their number by leave-one-out, and solve.
 
     Rows without weight are ignored in the fit, and thus always held out.
@@ -107,31 +45,35 @@ def fit_few_rows(
     chosen = _chosen(fit)
     stages = tuple(_stage(part, chosen, observations) for part in fit.parts)
     coef, intercept = staged(stages, len(chosen), len(chosen), training.Y.shape[1])
-    number, support = (
-        fit.candidates.kernel_number(chosen),
-        used[observations.rows.first[fit.candidates.point(chosen)]],
-    )
+    number = fit.candidates.kernel_number(chosen)
+    support = used[observations.rows.first[fit.candidates.point(chosen)]]
     centers = kernel.centers(block.X, support)
     fitted = np.asarray(expansion_of(kernels, number, centers, coef, intercept)(block.X), dtype=np.float64)
-
-    return FewRows(
-        kernels=kernels,
-        number=number,
-        centers=centers,
-        support=support,
+    paths = tuple(part.path for part in fit.parts)
+    solution = ChosenSolution(
+        kernel=kernels[0],
+        alpha=fit.alpha,
         coef=coef,
         intercept=intercept,
-        stages=stages,
-        alpha=fit.alpha,
-        degrees_of_freedom=max(map(_degrees_of_freedom, fit.parts)),
-        criterion_value=float(np.mean([part.score for part in fit.parts])),
-        paths=tuple(part.path for part in fit.parts),
-        trials=fit.paths,
-        training=training,
         fitted=fitted,
         loo=at_rows(fitted, used, fit.loo),
+        degrees_of_freedom=max(map(_degrees_of_freedom, fit.parts)),
+        paths=fit.paths,
         otherwise=None if fit.otherwise is None else at_rows(fitted, used, fit.otherwise),
-        end=_end(settings, fit, n_rows(points)),
+    )
+    longest = max(map(len, paths))
+    end = _end(settings, fit, n_rows(points))
+    return FitResult(
+        solution,
+        training,
+        index=np.arange(len(fitted)),
+        centers=centers,
+        support=support,
+        n_rows=len(fitted),
+        criterion_value=float(np.mean([part.score for part in fit.parts])),
+        held_out="each row, with centers selected without it",
+        selected=f"by {settings.rule.selection}, {'all ' if end else ''}of a path of {longest}{end}",
+        sparse=SparseDetails(kernels, number, paths, stages),
     )
 
 
