@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -139,3 +140,11 @@ def test_a_search_without_refit_is_told_to_refit(curve):
     search = GridSearchCV(KernelRidgeRegressor(RBF(gamma=0.5)), {"alpha": [0.1, 1.0]}, refit=False).fit(X, y)
     with pytest.raises(TypeError, match="refit=True"):
         mercer.predict_interval(search, X)
+
+
+def test_a_column_of_targets_has_intervals_that_are_transformed_back(curve):
+    X, y = curve
+    model = TransformedTargetRegressor(KernelRidgeRegressor(KERNEL, alpha=0.1), transformer=StandardScaler())
+    flat = mercer.predict_interval(clone(model).fit(X, y), X[:3])
+    column = mercer.predict_interval(clone(model).fit(X, y[:, None]), X[:3])
+    assert_allclose(np.squeeze(column), flat, rtol=1e-9)

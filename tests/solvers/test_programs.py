@@ -198,6 +198,16 @@ def test_columns_that_hardly_differ_do_not_come_and_go_for_ever():
     assert found.converged
 
 
+def test_a_program_whose_gap_rounding_hides_ends_when_nothing_is_gained():
+    """Separable rows with kernel values of 1e8: hardly any curvature is left, and slopes are rounding errors."""
+    X = np.random.default_rng(0).normal(size=(22, 3))
+    K = 1e8 * np.exp(-6.5 * ((X[:, None] - X) ** 2).sum(axis=-1))
+    found = solve(Program(Logistic(), K, np.sign(X[:, 0]), np.ones(22), 2e-4, 2e-4))
+    assert not found.converged
+    assert found.steps < 30
+    assert found.objective < 1e-6
+
+
 def test_robust_discriminants_are_support_vector_regression_without_tolerance(rows):
     K, L, _, label, _ = rows
     found = solve(Program(EpsilonInsensitive(), L, label, np.ones(80), 0.5))

@@ -12,7 +12,7 @@ from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
 
 
 def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
-    r"""A C header that computes what a fitted model answers, to 1e-9.
+    r"""A C header that computes what a fitted model answers: to 1e-9, unless coefficients reach 1e5.
 
     The header is C99 and C++11, in double precision, and allocates nothing. It defines
 

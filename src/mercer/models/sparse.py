@@ -143,9 +143,10 @@ class SparseModel(Scored, KernelModel):
         if penalty == "orthogonal":
             return None, "loo" if self.alpha == "auto" else cast(ChosenBy, self.alpha)
         if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
+            of = "a classifier" if is_classifier(self) else f"penalty={penalty!r} and {n_points} distinct rows"
             raise ValueError(
-                f'alpha="evidence" is for regressors with penalty="rkhs" and at most {MOST_FOR_EVIDENCE} distinct '
-                f'rows (here {n_points}), or for penalty="orthogonal"; use "loo", "gcv" or "auto"'
+                f'alpha="evidence" is for penalty="orthogonal", and for regressors with penalty="rkhs" and at '
+                f'most {MOST_FOR_EVIDENCE} distinct rows, not for {of}; use "loo", "gcv" or "auto"'
             )
         if self.alpha == "auto":
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
@@ -223,8 +224,9 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo". For penalty="orthogonal",
-        "gcv" and "evidence" re-estimate it after each center, as in the thesis.
+        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", by held-out rows; "gcv" by
+        generalized cross-validation. For penalty="orthogonal" "gcv" and "evidence" re-estimate it after each
+        center, as in the thesis; no other penalty of a classifier has "evidence".
     penalty : {"auto", "rkhs", "coef", "diagonal", "orthogonal"}, default="auto"
         c'K_SS c, c'c, none with alpha added to the value of each center at its own row (Andelić's ε), or the sum
         of squares of the orthogonal coefficients (OROLS; in the thesis with selection="residual"). "auto" is
@@ -362,8 +364,8 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
     alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
         As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence (marginal
         likelihood) of the model on all rows, among those whose leave-one-out error is within one standard error of
-        the minimum; it requires at most 600 distinct rows and the penalty "rkhs". "auto" is then "evidence", and
-        otherwise "loo".
+        the minimum; it requires at most 600 distinct rows and the penalty "rkhs", or "orthogonal". "auto" is
+        "evidence" for at most 600 distinct rows and "rkhs", and otherwise "loo".
     max_memory, random_state
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True

@@ -41,12 +41,13 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
     inner = _entered(model)
     if inner is not None and isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(inner, X, coverage)
-        if ends.ndim > 2:
+        if ends.ndim > 2 and ends.shape[1] > 1:
             raise ValueError(
                 f"intervals of {ends.shape[1]} targets cannot be transformed back one by one; fit a "
                 "TransformedTargetRegressor for each target, or transform y before the fit"
             )
-        return _transformed_back(model.transformer_, ends)
+        back = _transformed_back(model.transformer_, ends.reshape(-1, 2))
+        return back.reshape(ends.shape)
     if inner is not None:
         return predict_interval(inner, _transformed(model, X), coverage)
     found: NDArray[Any] = _method(model, "predict_interval")(X, coverage)

@@ -19,8 +19,11 @@ from mercer.solvers.programs.program import ENOUGH, Program, Solution, concluded
 from mercer.types import Array, Indices
 
 MOST_ROUNDS = 200
-MOST_SIGNS = 500
+# Changes of signs: at most, and for each column.
+MOST_SIGNS, SIGNS_A_COLUMN = 500, 10
 MOST_HALVINGS = 30
+# Rounds in a row that lower the objective by less than this share of its scale end without a proof.
+STALLED, NO_GAIN = 2, 1e-12
 # Columns that enter at once, as a share of those that have coefficients, and at least so many.
 ENTER, FEWEST = 0.5, 10
 # What is added to the diagonal, as a share of its sum and of lasso.
@@ -36,10 +39,15 @@ def descend(program: Program, start: Array | None = None) -> Solution:
     theta, best = np.zeros(program.m + 1) if start is None else np.array(start), None
     if program.has_intercept:
         theta = _round(program, loss, theta, np.zeros(0, dtype=np.intp))
+    stalled = 0
     for rounds in range(1, MOST_ROUNDS + 1):
         found = concluded(program, theta[:-1], float(theta[-1]), None, rounds)
+        gained = best is None or best.objective - found.objective > NO_GAIN * program.scale
+        stalled = 0 if gained else stalled + 1
         if best is None or found.objective <= best.objective:
             best = found
+        if stalled == STALLED:
+            break
         if found.gap <= ENOUGH * program.scale:
             return found
         some = _working(program, theta)
@@ -77,7 +85,7 @@ def _round(program: Program, loss: SmoothLoss, theta: Array, some: Indices) -> A
         theta[some] += length * step[:-1]
         theta[-1] += length * step[-1]
         moved = program.objective_of(f, coef) - program.objective(theta[:-1], float(theta[-1]))
-        if moved <= 1e-12 * program.scale:
+        if moved <= NO_GAIN * program.scale:
             return theta
     return theta
 
@@ -112,7 +120,7 @@ def _length(program: Program, f: Array, coef: Array, some: Indices, step: Array,
 def minimize_lasso(H: Array, q: Array, lasso: float, start: Array) -> Array:
     """argmin v'Hv / 2 - q'v + lasso |v|_1 for positive semidefinite H (a, a), from ``start`` (a,)."""
     v, sign = np.array(start), np.sign(start)
-    for _ in range(MOST_SIGNS):
+    for _ in range(min(MOST_SIGNS, SIGNS_A_COLUMN * (len(q) + 1))):
         some = np.flatnonzero(sign)
         if len(some):
             v, settled = _along_signs(H, q, lasso, v, sign, some)
