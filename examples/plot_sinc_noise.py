@@ -20,7 +20,8 @@ from mercer.datasets import make_sinc
 
 x = np.linspace(-10.0, 10.0, 500)[:, None]
 clean = np.sinc(x[:, 0] / np.pi)
-orols = {"selection": "residual", "penalty": "orthogonal", "stop": "gcv", "max_centers": 30, "random_state": 0}
+printed = {"selection": "residual", "penalty": "orthogonal", "alpha": "gcv"}
+orols = {**printed, "stop": "gcv", "max_centers": 30, "random_state": 0}
 
 
 def errors(n, noise, kernel, draws=5):

@@ -5,7 +5,7 @@ Noisy sinc with few centers
 Three rules for selecting the centers of a regression, on fifty noisy values of sin(x)/x.
 
 The next center is the one with the largest decrease of the objective, the row with the largest residual, or the
-choice of orthogonal least squares, whose penalty is re-estimated at every step.
+choice of orthogonal least squares, whose penalty is on the orthogonal coefficients.
 """
 
 import matplotlib.pyplot as plt
