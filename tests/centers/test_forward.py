@@ -55,6 +55,7 @@ def greedy(sample, m, alpha):
     return S
 
 
+@pytest.mark.sampled(1)
 @every_sample
 @pytest.mark.parametrize("alpha", [1e-3, 0.05, 5.0])
 def test_forward_selection_is_greedy_refitting(sample, alpha):
@@ -248,6 +249,7 @@ def error(kernel, centers, sample, X, y, alphas):
     return min(np.mean(np.sign((K_test - mean) @ coef + target) != y) for coef in coefs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "gamma", "m", "margin"), [(make_ringnorm, 0.05, 30, 0.9), (make_clusters, 0.03, 60, 0.8)]
 )

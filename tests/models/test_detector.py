@@ -51,6 +51,7 @@ def test_the_hard_ball_touches_the_outermost_rows():
     assert_allclose(model.score_samples([[2.0, 0.0], [5.0, 0.0]]), [0.0, -9.0], atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rate", [0.05, 0.2])
 def test_so_many_new_rows_are_called_novel(rate):
     found = []
@@ -68,6 +69,7 @@ def test_a_weight_of_two_is_two_equal_rows(rows):
     assert_allclose(one.decision_function(rows), two.decision_function(rows), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_kernel_values_and_functions(rows):
     kernel = RBF(gamma=0.4)
     expected = KernelNoveltyDetector(kernel).fit(rows).score_samples(rows[:20] + 1.0)

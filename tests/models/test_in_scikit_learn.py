@@ -59,6 +59,7 @@ def test_splits_may_be_listed(two_classes):
     assert_array_equal(listed.loo_outputs_, KernelFisherClassifier(cv=KFold(3), **FIXED).fit(X, y).loo_outputs_)
 
 
+@pytest.mark.slow
 def test_groups_leave_together(two_classes):
     X, y = two_classes
     groups = np.arange(60) // 6
@@ -86,6 +87,7 @@ def test_regression_knows_groups(curve):
     assert_allclose(model.loo_prediction_, exact, rtol=1e-8)
 
 
+@pytest.mark.sampled(1)
 def test_cross_validation_scores_are_reasonable(classes, curve):
     assert cross_val_score(KernelFisherClassifier(), *classes, cv=3).mean() > 0.55
     assert cross_val_score(KernelRidgeRegressor(), *curve, cv=KFold(3, shuffle=True, random_state=0)).mean() > 0.7
@@ -200,6 +202,7 @@ def test_regressor_knows_several_targets_as_well_as_a_wrapper_does(rng):
     assert_allclose(KernelRidgeRegressor(**FIXED).fit(X, Y).predict(X), wrapped.predict(X), rtol=1e-10)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("small_search")
 @pytest.mark.parametrize("seed", [0, None])
 def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, seed):

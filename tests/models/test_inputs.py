@@ -54,6 +54,7 @@ def test_data_frame_gives_names_to_features(two_classes):
         model.predict(frame[["height", "width"]])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [RBF(), Laplacian(), "linear"], ids=str)
 @pytest.mark.parametrize("csr", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
 def test_sparse_rows_give_the_same_model_as_dense(two_classes, kernel, csr):
@@ -118,6 +119,7 @@ def test_strings_are_rows_of_a_regression():
     assert model.predict_interval(["ab", "bcd"], coverage=0.5).shape == (2, 2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("criterion", ["brier", "squared"])
 def test_kernel_values_give_the_same_model_as_the_kernel(rng, classes, criterion):
     X, y = classes

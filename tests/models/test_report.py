@@ -47,6 +47,7 @@ def test_the_limit_is_stated_where_there_is_one(easy):
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out, of at most 350")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_centers_at_the_limit_are_distinguished_from_centers_that_were_requested(checkerboard):
     auto = KernelFisherClassifier(random_state=0).fit([checkerboard]).report_

@@ -49,6 +49,7 @@ def test_a_regressor_inside_answers_as_by_itself(wrap, curve, scaled):
     assert_array_equal(mercer.predict_interval(own, Z), own.predict_interval(Z))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("there", "back"), [(np.exp, np.log), (lambda y: -2.0 * y, lambda y: -0.5 * y)])
 def test_ends_of_intervals_are_transformed_back(curve, there, back):
     X, y = curve

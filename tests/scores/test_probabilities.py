@@ -70,6 +70,7 @@ def test_shift_is_added_to_the_logits(rng, method):
     assert_allclose(posterior.shifted(shift).logits(R), posterior.logits(R) + shift, rtol=1e-14)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", CALIBRATIONS)
 @pytest.mark.parametrize("k", [2, 3])
 def test_weight_two_is_a_row_twice(rng, method, k):

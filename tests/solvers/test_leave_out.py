@@ -227,6 +227,7 @@ def test_unmerged_copies_give_the_same_as_merged_ones(rng):
     assert_close(found, exact, 1e-10 + 500 * EPS / ALPHAS[2:])
 
 
+@pytest.mark.slow
 @given(
     u=st.integers(2, 10),
     copies=st.integers(0, 6),

@@ -28,6 +28,7 @@ def learned(X, y, seed=0, *, scale=None, **choices):
 
 
 # Means of three fits to two thirds of the rows each; the rough kernel, with the most noise, leaves most to others.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "least"),
     [(RBF(), 0.9), (Matern(nu=1.5), 0.9), (Laplacian(), 0.89)],
@@ -45,6 +46,7 @@ def test_features_that_matter_are_found(kernel, least):
     assert 1.0 - model.score(new, truth) < 0.6 * (1.0 - plain.score(new, truth))
 
 
+@pytest.mark.slow
 def test_a_classifier_finds_them_too(rng):
     X = rng.normal(size=(250, 12))
     y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
@@ -53,6 +55,7 @@ def test_a_classifier_finds_them_too(rng):
     assert "2 of 12 features" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_three_classes_share_their_relevances(rng):
     X = rng.normal(size=(200, 10))
     y = np.digitize(X[:, 3], [-0.5, 0.5])
@@ -60,6 +63,7 @@ def test_three_classes_share_their_relevances(rng):
     assert model.relevance_.argmax() == 3
 
 
+@pytest.mark.slow
 def test_noise_has_no_relevances():
     rounds = []
     for seed in range(24):
@@ -79,6 +83,7 @@ def test_all_alike_is_the_fit_without_relevances(rng):
     assert plain.relevance_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 200])
 def test_what_is_not_learned_changes_nothing_of_the_choice_of_kernels(rng, centers):
     # More rows than centers of the comparison, which are drawn at random.
@@ -90,6 +95,7 @@ def test_what_is_not_learned_changes_nothing_of_the_choice_of_kernels(rng, cente
     assert_allclose(model.predict(X), plain.predict(X))
 
 
+@pytest.mark.slow
 def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     honest, seen = 0.0, 0.0
     for seed in range(3):
@@ -103,6 +109,7 @@ def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     assert honest > seen
 
 
+@pytest.mark.slow
 def test_with_centers_rows_that_taught_relevances_are_not_evaluated():
     X, y = two_of(6, 1200, 0)
     model = KernelRidgeRegressor(relevance="diagonal", centers=50, random_state=0).fit(X, y)

@@ -39,6 +39,7 @@ def rows():
     return _Kernels(found.K.astype(np.float64), found.Y, weight)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fold", [None, np.arange(60) // 3], ids=["rows", "folds"])
 def test_slopes_of_press_are_those_of_differences(rows, fold):
     rows = replace(rows, fold=fold)
@@ -97,6 +98,7 @@ def test_alignment_is_at_its_minimum(rows):
         assert alignment(np.maximum(shares - 1e-2 * np.eye(D)[k], 0.0)) < best + 1e-6
 
 
+@pytest.mark.slow
 def test_norms_go_from_sparse_to_equal(rows):
     spread = [np.std(_by_norm(rows, p)) for p in (1.0, 2.0, 16.0)]
     assert spread[0] > spread[1] > spread[2]
@@ -104,6 +106,7 @@ def test_norms_go_from_sparse_to_equal(rows):
     assert np.count_nonzero(_by_norm(_Kernels(rows.K, noisy, rows.weight), 1.0) == 0.0) >= 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weights", ["auto", "alignment"])
 def test_kernels_that_matter_are_found(weights):
     X, y = two_of(250, 0)
@@ -118,6 +121,7 @@ def test_kernels_that_matter_are_found(weights):
     assert "weights of kernels: feature 1" in str(model.report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 60])
 def test_a_classifier_finds_them_too(centers):
     X, y = two_of(400, 0)
@@ -129,6 +133,7 @@ def test_a_classifier_finds_them_too(centers):
     assert model.score(new, truth > 0.5) > 0.88
 
 
+@pytest.mark.slow
 def test_noise_leaves_weights_equal():
     rng = np.random.default_rng(0)
     found = []
@@ -140,6 +145,7 @@ def test_noise_leaves_weights_equal():
     assert np.count_nonzero(found) <= 1
 
 
+@pytest.mark.slow
 def test_left_out_rows_are_predicted_under_weights_learned_without_them():
     X, y = two_of(120, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), "loo"), random_state=0).fit(X, y)
@@ -158,6 +164,7 @@ def test_the_unit_of_a_kernel_does_not_matter():
     assert_allclose(values[0], values[1], atol=1e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weights", ["equal", "alignment", "loo", 1.0])
 def test_a_kernel_that_does_not_vary_has_no_weight(weights):
     X, y = two_of(80, 0)
@@ -211,6 +218,7 @@ def test_single_precision_learns_the_same():
     assert_allclose(list(double.kernel_weights_.values()), list(float32.kernel_weights_.values()), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_groups_of_noise_leave_weights_equal():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(40, D)), 3, axis=0) + 0.01 * rng.normal(size=(120, D))
@@ -237,6 +245,7 @@ def test_sparse_rows_are_fine(rng):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_rows_can_be_added():
     X, y = two_of(600, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), "alignment"), centers=40, random_state=0)
