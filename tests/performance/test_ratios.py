@@ -57,7 +57,7 @@ def test_a_default_fit_of_a_thousand_rows_costs_few_eigendecompositions(compare)
     K = RBF(gamma=0.05).block(X, X)
     # Fifteen widths with every row a center would be at least 15.
     with threadpool_limits(1, user_api="blas"):
-        compare(2.5, lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K))
+        compare(2.8, lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K))
 
 
 def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor(compare):
@@ -71,7 +71,7 @@ def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor(compare):
         return scipy.linalg.lapack.dtrtri(L, lower=1)
 
     with threadpool_limits(1, user_api="blas"):
-        compare(1.2, lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare)
+        compare(1.03, lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare)
 
 
 def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from(compare):
@@ -79,11 +79,11 @@ def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from(comp
     K, ones = RBF(gamma=0.05).block(X, X), np.ones(600)
     observations = Observations(y[:, None].astype(float), ones, ones, every_row(600))
     spectrum = decompose(K, ones)
-    compare(0.46, lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
+    compare(0.05, lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
 
 
-@pytest.mark.parametrize(("classes", "most"), [(2, 4), (10, 8)])
-def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(compare, classes, most):
+@pytest.mark.parametrize(("classes", "most", "usual"), [(2, 4, 1.0), (10, 8, 1.1)])
+def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(compare, classes, most, usual):
     rng = np.random.default_rng(0)
     label = rng.integers(0, classes, 1000)
     Y = class_targets(label, classes)
@@ -96,14 +96,14 @@ def test_brier_scores_of_calibrated_outputs_cost_a_few_softmaxes(compare, classe
             softmax(logits, axis=-1)
 
     with limit_threads(1):
-        compare(0.66, lambda: criterion(outputs), softmaxes, pairs=25)
+        compare(usual, lambda: criterion(outputs), softmaxes, pairs=25)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gaussian_block_is_no_slower_than_scikit_learn(compare, dtype):
+@pytest.mark.parametrize(("dtype", "usual"), [(np.float64, 0.64), (np.float32, 0.35)])
+def test_gaussian_block_is_no_slower_than_scikit_learn(compare, dtype, usual):
     X, _ = make_ringnorm(2000, random_state=0, dtype=dtype)
     kernel, Z = RBF(gamma=0.05), X[1000:]
-    compare(0.73, lambda: kernel.block(X, Z), lambda: rbf_kernel(X, Z, gamma=0.05))
+    compare(usual, lambda: kernel.block(X, Z), lambda: rbf_kernel(X, Z, gamma=0.05))
 
 
 def test_prediction_costs_little_more_than_its_kernel_block(compare):
@@ -158,7 +158,7 @@ def test_moments_cost_little_more_than_their_bare_loop(compare, many):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
     with threadpool_limits(2, user_api="blas"):
-        compare(0.87, lambda: rows.reduce(fold), lambda: bare_moments(X, y, Z))
+        compare(1.1, lambda: rows.reduce(fold), lambda: bare_moments(X, y, Z))
 
 
 def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(compare, many):
@@ -167,10 +167,10 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
     spectrum = decompose_moments(rows.reduce(fold), RBF(gamma=0.05).block(Z, Z))
     leave = LeftOutOf(RBF(gamma=0.05), Z, spectrum, spectrum.trace * np.logspace(-8, 0, 30))
     with threadpool_limits(2, user_api="blas"):
-        compare(1.67, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
+        compare(1.54, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 
 
-@pytest.mark.parametrize(("alpha", "usual"), [(1.0, 1.4), ("loo", 1.73)])
+@pytest.mark.parametrize(("alpha", "usual"), [(1.0, 2.0), ("loo", 2.4)])
 def test_a_fit_adds_little_to_its_pass(compare, many, alpha, usual):
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
@@ -185,7 +185,7 @@ def test_predicting_many_rows_costs_little_more_than_its_bare_loop(compare, many
     X, coef = np.tile(X, (4, 1)), np.ones((M, 1), np.float32)
     with threadpool_limits(2, user_api="blas"):
         compare(
-            0.87,
+            1.0,
             lambda: combine(RBF(gamma=0.05), X, Z, coef),
             lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
         )
@@ -210,7 +210,7 @@ def test_a_decomposition_beside_busy_processes_is_not_slower_on_all_threads_than
             eigen_psd(K.copy(order="F"))
 
     # Threads of BLAS would wait for each other more than ten times as long as they compute.
-    compare(0.87, lambda: decomposed(os.cpu_count()), lambda: decomposed(1), clock=time.perf_counter)
+    compare(0.91, lambda: decomposed(os.cpu_count()), lambda: decomposed(1), pairs=5, clock=time.perf_counter)
 
 
 def test_a_default_fit_beside_busy_processes_takes_at_most_three_times_as_long(request):
