@@ -303,6 +303,7 @@ def test_models_of_real_rows_with_everything_chosen_are_exported(load, run_many_
     assert disagreements(models, X, run_many_c, run_many_python) == {}
 
 
+@pytest.mark.slow
 def test_other_estimators_and_kernels_are_refused_by_name():
     models = list(refused())
     for export in (to_c, to_python):
@@ -311,12 +312,14 @@ def test_other_estimators_and_kernels_are_refused_by_name():
                 export(model)
 
 
+@pytest.mark.slow
 def test_the_page_tells_how_many_cases_agree_and_are_refused():
     text = PAGE.read_text()
     assert f"{sum(map(len, GROUPS.values()))} cases agree" in text
     assert f"{len(list(refused()))} are refused" in text
 
 
+@pytest.mark.slow
 def test_every_public_estimator_is_among_the_cases():
     shown = {type(case.model).__name__ for group in GROUPS.values() for case in group}
     shown |= {name for name, _ in refused()}

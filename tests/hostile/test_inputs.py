@@ -368,7 +368,7 @@ def test_a_fit_obeys_the_laws_or_is_refused_on_purpose(case, count):
             assert str(model.report_)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [KernelFisherClassifier, KernelRidgeRegressor], ids=lambda cls: cls.__name__)
 @given(case=cases(), seed=st.integers(0, 2**32 - 1))
 @CASES

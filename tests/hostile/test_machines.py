@@ -142,6 +142,7 @@ def check_labels(labels, plain):
     assert labels >= plain - 2.0 * np.sqrt(plain * (1.0 - plain) / len(ROWS[1])), (labels, plain)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(CLASS_LOSSES), st.sampled_from(PENALTIES), st.floats(-2, 6), st.sampled_from([1e-8, 1.0, 1e8])
 )

@@ -29,7 +29,6 @@ def blocks(X, size=30):
     return [X[start : start + size] for start in range(0, len(X), size)]
 
 
-@pytest.mark.sampled(45)
 def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
     at = kernel.at(Z)
     for rows in blocks(X):

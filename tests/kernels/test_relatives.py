@@ -35,7 +35,6 @@ def tolerance(dtype):
     return 100 * np.finfo(dtype).eps
 
 
-@pytest.mark.sampled(138)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("to", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_a_kernel_is_its_own_relative(kernel, X, Z, to, dtype):

@@ -133,7 +133,7 @@ DECOMPOSITIONS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [limit_threads, threadpool_limits])
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
 def test_bits_of_a_decomposition_do_not_depend_on_the_number_of_threads(name, limit):

@@ -172,6 +172,7 @@ def test_fewer_centers_than_rows_only_because_of_the_budget_are_said_to_be():
     assert "max_memory" not in every.report_.centers
 
 
+@pytest.mark.slow
 def test_a_first_batch_has_half_of_its_rows_as_centers_whatever_there_is_memory_for():
     X, y = hard(600)
     model = model_of("2", kernel=RBF(gamma=100.0)).partial_fit(X, y)

@@ -116,6 +116,7 @@ def test_default_centers_are_not_named_where_they_are_all_rows(rng):
     assert "auto" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_centers_that_a_refused_fit_names_are_enough(rng):
     X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
     model = KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.02, random_state=0)
@@ -156,6 +157,7 @@ def classes(rng, n, d, k):
 OBJECTS = 2 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "k", "mib", "parameters"),
     [
@@ -189,6 +191,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", EXACT.values(), ids=EXACT)
 def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_is_needed(rng, parameters):
     X, y = classes(rng, 800, 5, 2)

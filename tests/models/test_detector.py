@@ -51,7 +51,7 @@ def test_the_hard_ball_touches_the_outermost_rows():
     assert_allclose(model.score_samples([[2.0, 0.0], [5.0, 0.0]]), [0.0, -9.0], atol=1e-6)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.2])
 def test_so_many_new_rows_are_called_novel(rate):
     found = []

@@ -374,7 +374,7 @@ every_on_csr = pytest.mark.parametrize("model", ON_CSR, ids=lambda model: " ".jo
 
 
 # The sigmoid kernel is indefinite, and says so.
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
 @every_on_csr

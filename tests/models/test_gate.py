@@ -97,7 +97,6 @@ every_number = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.sampled(176)
 @every_number
 @pytest.mark.parametrize("value", [*NOT_FINITE, *NO_NUMBERS], ids=repr)
 def test_parameters_that_are_not_finite_numbers_are_refused_by_name(rows, model, name, value):

@@ -126,7 +126,7 @@ def test_the_weight_of_changes_is_chosen_by_leave_one_out(data):
     assert KernelFisherClassifier(RBF(gamma=0.5)).fit(X, y).mu_ is None
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mu", [None, 0.5])
 @pytest.mark.parametrize("estimator", [KernelFisherClassifier, KernelRidgeRegressor])
@@ -164,7 +164,7 @@ def test_groups_leave_with_the_copies_of_all_their_rows(data, mu):
     assert_allclose(model.fit(X, y, groups=groups).loo_outputs_[out], outputs, atol=1e-8)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [None, 0.5])
 def test_rows_with_copies_are_added_and_removed(data, mu):
     X, y = data
@@ -190,6 +190,7 @@ def test_rows_outside_memory_have_copies_too(data):
     assert_allclose(clone(model).fit(blocks).dual_coef_, model.fit(X, y).dual_coef_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_default_fit_makes_rows_and_copies_centers_and_scores_rows_alone(data):
     X, y = data
     model = KernelFisherClassifier(invariances=MOVED, random_state=0).fit(X, y)

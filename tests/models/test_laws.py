@@ -47,6 +47,7 @@ def test_order_of_rows_does_not_matter_to_what_is_chosen(seed):
     assert_allclose(shuffled.loo_prediction_, model.loo_prediction_[order], atol=1e-6)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, calibration=st.sampled_from(["logistic", "gaussian", "quadratic", "isotonic"]))
 @LAW
 def test_names_of_classes_do_not_matter(seed, calibration):

@@ -183,7 +183,7 @@ def test_left_out_outputs_are_those_of_refitting(banana):
         assert_allclose(model.loo_outputs_[i], without._outputs(X[i : i + 1])[0], atol=0.02)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge", "hinge", "absolute"])
 @pytest.mark.parametrize(("scale", "alpha", "weight"), [(1.0, 1e-9, 1.0), (1.0, 0.01, 1e8), (1e10, 1.0, 1.0)])
 def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, weight):
@@ -194,7 +194,7 @@ def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, we
     assert abs(score - 0.5) < 2.0 * 0.5 / np.sqrt(60)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["l1", "coef", "elastic_net"])
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive"])
 def test_losses_with_corners_do_not_lose_labels_at_a_given_alpha(loss, penalty):
@@ -228,7 +228,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "hinge"])
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_left_out_criterion_at_the_chosen_alpha_is_that_of_refitting(draw, loss):

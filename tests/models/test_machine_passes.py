@@ -36,7 +36,7 @@ def outputs(model, X):
     return model._outputs(X)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 @pytest.mark.parametrize(
     ("kind", "loss", "target"),

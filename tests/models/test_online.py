@@ -59,7 +59,7 @@ def in_blocks(model, X, y, edges, **keywords):
     return model
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("edges", [(), (1, 7, 100), range(1, 300)])
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_outputs_do_not_depend_on_how_a_stream_is_cut(rng, edges, name):
@@ -270,7 +270,7 @@ def one_by_one(model, X, y, **choices):
     return model
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 60, 99])
 def test_first_rows_one_by_one_are_one_call(n):
     X, y = make_banana(300, random_state=0)

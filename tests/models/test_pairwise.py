@@ -88,6 +88,7 @@ def test_probabilities_are_honest_about_classes_that_overlap(rng, coupling):
     assert np.abs(found - truth).max() < 0.06
 
 
+@pytest.mark.slow
 def test_batches_equal_one_fit(three_classes):
     X, y = three_classes
     base = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0, centers=X[::5], loo_rows=None)

@@ -22,7 +22,7 @@ from mercer.scores import jackknife_plus
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [{}, {"fit_intercept": False}], ids=str)
 def test_left_out_predictions_are_those_of_refitting(curve, choice):
     X, y = curve
@@ -237,6 +237,7 @@ def test_intervals_cover_about_what_they_say(coverage):
     assert abs(covered - coverage) < 2 * np.sqrt(coverage * (1 - coverage) * (1 / 150 + 1 / 1000))
 
 
+@pytest.mark.slow
 def test_higher_coverage_contains_lower(curve):
     X, y = curve
     model = KernelRidgeRegressor().fit(X, y)

@@ -40,6 +40,7 @@ def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_the_limit_is_stated_where_there_is_one(easy):
     model = KernelFisherClassifier(random_state=0).fit([easy])

@@ -79,7 +79,7 @@ def test_held_out_rows_choose_the_alpha_of_orthogonal_least_squares(banana):
     assert estimated.fit(X, y).alpha_ not in compared.alphas
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"selection": "residual"}, {"penalty": "diagonal"}, {"prune": True}], ids=str
 )

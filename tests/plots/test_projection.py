@@ -72,6 +72,7 @@ def test_names_of_classes_hide_no_points(three):
     assert sum(box.count_contains(pixels) for box in named) == 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_classes", [3, 10, 15, 20])
 def test_names_of_classes_stay_inside_and_do_not_meet(n_classes):
     variates, y = crowded(n_classes)

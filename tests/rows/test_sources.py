@@ -76,6 +76,7 @@ def test_reduce_adds_from_left_to_right(rows):
     assert rows.reduce(lambda block: [block.first]) == [block.first for block in rows.blocks()]
 
 
+@pytest.mark.sampled(8)
 def test_the_bits_of_a_sum_do_not_depend_on_the_number_of_threads(rows, table):
     sums = []
     for n_threads in (1, 2, 4):

@@ -147,6 +147,7 @@ def test_indefinite_kernels_have_no_novelty(rng):
         model.novelty(X)
 
 
+@pytest.mark.slow
 def test_a_fit_in_passes_knows_its_rows_too(rng):
     X, y = make_banana(3000, random_state=0)
     model = KernelFisherClassifier(RBF(gamma=1.0), centers=50, random_state=0).fit(X, y)
@@ -157,6 +158,7 @@ def test_a_fit_in_passes_knows_its_rows_too(rng):
     assert (more.novelty(X[:200] + 30.0) > 0.0).mean() < 0.2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 def test_noisy_rows_know_nothing_of_rows_infinitely_far_away(seed, penalty):

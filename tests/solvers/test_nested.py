@@ -140,7 +140,6 @@ FOLDS = {
 }
 
 
-@pytest.mark.sampled(38)
 @penalties
 @intercepts
 @pytest.mark.parametrize("n", [N, N + 25, 4 * N])

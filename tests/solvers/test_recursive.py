@@ -326,6 +326,7 @@ def test_the_printed_start_gives_half_of_the_solution(rng):
     assert_allclose((ours.T @ best / (best.T @ best)).item(), 1.0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_digits_survive_where_the_explicit_inverse_has_lost_them(rng):
     X, Y = problem(rng, 400)
     kernel, alpha, nu = RBF(gamma=0.5), 1e-6, 1e-9
@@ -375,6 +376,7 @@ def test_centers_follow_rows_that_move_where_they_may_be_replaced(rng):
     assert errors["replace"] < 0.3 * errors["refuse"]
 
 
+@pytest.mark.slow
 def test_the_penalty_is_kept_while_rows_are_forgotten(rng):
     # Rows that no longer say anything of most centers: without a penalty their coefficients would drift away.
     X, Y = problem(rng, 300)

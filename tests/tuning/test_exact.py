@@ -73,6 +73,7 @@ def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used,
     assert found["loo_best_score_"] == pytest.approx(expected.loo_best_score_, rel=1e-11)
 
 
+@pytest.mark.sampled(7)
 @options
 def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, rows, parameters, given):
     model = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0, **parameters)
@@ -124,6 +125,7 @@ class Indefinite(Laplacian):
 
 
 # A kernel that claims to be positive semidefinite has rounding errors as large as its negative eigenvalues.
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore:rounding errors:mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("alpha", [0.01, "loo"])
 @pytest.mark.parametrize("gamma", [0.3, "loo"])
@@ -136,6 +138,7 @@ def test_a_kernel_that_is_not_what_it_says_is_fitted_by_the_spectrum(monkeypatch
     assert_array_equal(coef, expected.dual_coef_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kernel", [Sigmoid(gamma=0.5, coef0=-1.0), Sigmoid(gamma=0.5) + RBF(gamma="loo")], ids=str
 )
