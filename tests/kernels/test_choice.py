@@ -69,7 +69,7 @@ def test_values_are_those_of_the_kernel_itself(X, centers):
     assert str(model.kernel_) == str(again.kernel_)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(
     "kernels",

@@ -204,6 +204,7 @@ def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_i
     assert 0.5 * gib * 2**30 <= peak <= gib * 2**30 + OBJECTS
 
 
+@pytest.mark.slow
 def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
     X, y = classes(rng, 6000, 30, 2)
     X[rng.random(X.shape) < 0.9] = 0.0
@@ -212,6 +213,7 @@ def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
     assert peak <= 30 * MIB + OBJECTS
 
 
+@pytest.mark.slow
 def test_a_regression_allocates_no_more_than_its_budget(rng):
     X = rng.normal(size=(6000, 5)).astype(np.float32)
     model = KernelRidgeRegressor(RBF(gamma=0.1), centers=200, max_memory=30 / 1024, random_state=0)
@@ -219,6 +221,7 @@ def test_a_regression_allocates_no_more_than_its_budget(rng):
     assert peak <= 30 * MIB + OBJECTS
 
 
+@pytest.mark.slow
 def test_kernels_of_a_sparse_fit_are_tried_one_by_one_where_the_budget_has_room_for_one(rng):
     X, y = classes(rng, 700, 5, 2)
     # 4 x 700² sums over candidates and six columns for each of 10 centers: 15.3 MiB; three kernels would be 39.
@@ -235,6 +238,7 @@ def test_blas_of_more_threads_takes_no_more_than_its_share_of_the_budget():
     assert fitted_sizes(replace(LOAD, threads=64), np.inf).threads == 64
 
 
+@pytest.mark.slow
 def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_given(rng):
     X, y = classes(rng, 6000, 3, 4)
     few, many = (
@@ -247,6 +251,7 @@ def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_
     np.testing.assert_allclose(few.loo_outputs_, many.loo_outputs_, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_is_less_within_max_memory(rng):
     X, y = classes(rng, 6000, 3, 2)
     few = KernelFisherClassifier(centers=50, max_memory=0.008, random_state=0).fit(X, y)

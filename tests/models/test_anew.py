@@ -137,6 +137,7 @@ def test_the_score_is_stored_with_the_model():
     assert model.lean().loo_score_ == expected
 
 
+@pytest.mark.slow
 def test_rows_that_are_added_are_not_chosen_by():
     X, y = make_banana(80, random_state=0)
     model = KernelFisherClassifier(centers=20, random_state=0).fit(X[:60], y[:60])
@@ -302,7 +303,7 @@ def test_a_class_that_only_one_group_has_is_not_missed():
         assert_array_equal(np.unique(group[model._anew.outer < 0])[0], 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("kind", [KernelFisherClassifier, SparseFisherClassifier])
@@ -325,6 +326,7 @@ def test_large_counts_are_not_repeated():
     assert model.loo_score_ == model.loo_best_score_
 
 
+@pytest.mark.slow
 def test_a_constant_target_is_not_better_than_it_is():
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert KernelRidgeRegressor(random_state=0).fit(X, np.ones(40)).loo_score_ in (0.0, 1.0)

@@ -27,6 +27,7 @@ def checkerboard(rng, n, side):
     return X, (side * X).astype(int).sum(axis=1) % 2
 
 
+@pytest.mark.slow
 def test_ringnorm_needs_few_centers(small):
     X, y = make_ringnorm(700, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
@@ -92,7 +93,7 @@ def test_all_rows_are_centers_where_few_would_be_another_model(case):
     assert len(model.X_fit_) == 2100
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["double", "float32", "folds"])
 def test_rows_stay_centers_beyond_a_limit_only_where_so_many_matter(monkeypatch, case):
     monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 2100)

@@ -117,7 +117,7 @@ def test_shuffled_rows_give_the_same_model(banana, rng):
     assert_same_classifier(shuffled, model, X)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [7, 100, 300])
 def test_partial_fit_in_any_batching_is_fit(banana, size):
     X, y = banana[0][:300], banana[1][:300]

@@ -139,7 +139,7 @@ def test_leave_one_out_is_refitting(frame, y):
         assert_allclose(left_out[i], refitted[0], rtol=1e-8)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [40, Uniform(30)], ids=["number", "uniform"])
 def test_fit_with_centers_joins_and_leaves(frame, centers):
     target = frame["age"].to_numpy() / 10.0
@@ -156,7 +156,7 @@ def test_rows_of_a_frame_may_be_the_centers(frame, y):
     assert model.X_fit_.columns["job"].tolist() == [None if pd.isna(v) else v for v in frame["job"].iloc[:25]]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "model",
     [

@@ -90,7 +90,7 @@ def test_the_unit_of_the_targets_does_not_matter(rows, model, exponent):
         assert_allclose((model.loo_best_score_, model.loo_score_), scores, rtol=tolerance_of(model))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @every_regressor
 @pytest.mark.parametrize("value", [0.0, 1e-200, 3.0], ids=str)
 def test_zero_is_not_too_small(rows, model, value):
@@ -162,7 +162,7 @@ def test_kernel_values_whose_products_are_lost_are_refused(rows, model, scale):
         with_kernel(model, "linear").fit(scale * rows[0], targets_of(model, rows))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(8)
 @every_model
 @pytest.mark.parametrize("exponent", [-130, 130])
 def test_the_unit_of_kernel_values_does_not_matter(rows, model, exponent):
@@ -269,7 +269,7 @@ def test_weights_of_classes_have_the_range_of_weights(rows, model, factor):
         model(RBF(gamma=0.5), class_weight={0: 1.0, 1: factor}).fit(*rows[:2])
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(6)
 @every_model
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning", "ignore::mercer.errors.ScaleWarning")
 @pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(5), "linear"], ids=str)

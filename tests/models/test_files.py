@@ -286,7 +286,7 @@ HOLDERS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("through", [through_pickle, through_skops])
 @pytest.mark.parametrize("damage", [with_indices_out_of_bounds, with_rows_that_end_before_they_begin])
 @pytest.mark.parametrize(("model", "holder"), HOLDERS)
@@ -374,7 +374,7 @@ every_on_csr = pytest.mark.parametrize("model", ON_CSR, ids=lambda model: " ".jo
 
 
 # The sigmoid kernel is indefinite, and says so.
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
 @every_on_csr

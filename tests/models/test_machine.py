@@ -100,7 +100,7 @@ def test_logistic_loss_is_logistic_regression_in_the_feature_space(banana):
     assert_allclose(outputs(machine, X), other.decision_function(Phi), atol=1e-4)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_every_loss_and_penalty_classifies_and_chooses_for_itself(loss, penalty):
@@ -163,6 +163,7 @@ def test_quantiles_cover_their_share_and_do_not_cross():
     assert model.loo_prediction_.shape == (300, 3)
 
 
+@pytest.mark.slow
 def test_leave_one_out_quantiles_do_not_cross_either():
     X, y = make_sinc(60, random_state=0)
     levels = [0.55, 0.1, 0.5]
@@ -183,7 +184,7 @@ def test_left_out_outputs_are_those_of_refitting(banana):
         assert_allclose(model.loo_outputs_[i], without._outputs(X[i : i + 1])[0], atol=0.02)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge", "hinge", "absolute"])
 @pytest.mark.parametrize(("scale", "alpha", "weight"), [(1.0, 1e-9, 1.0), (1.0, 0.01, 1e8), (1e10, 1.0, 1.0)])
 def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, weight):
@@ -288,6 +289,7 @@ def test_centers_selected_by_targets_predict_as_well_as_random_ones():
     assert losses[int] < losses[Uniform] + 0.01
 
 
+@pytest.mark.slow
 def test_alphas_of_the_logistic_loss_are_compared_by_fits_to_the_end():
     # Fits without folds that ended early were those of a larger alpha: the smallest alpha seemed to be best.
     X, y = make_waveform(200, random_state=2)

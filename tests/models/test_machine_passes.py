@@ -65,6 +65,7 @@ def test_passes_find_the_fit_in_memory(rows, monkeypatch, kind, loss, target, pe
     assert model.gap_ <= 1e-6
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_two_equal_rows(rows, in_passes):
     X, y, _, _, weight = rows
     model = KernelMachineClassifier(KERNEL, alpha=0.5, centers=X[:80], weights="counts")

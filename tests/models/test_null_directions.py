@@ -105,7 +105,7 @@ def line_of_classes(rng, n, k):
     return rng.normal(size=(n, 2)) + np.outer(1.5 * y, [1.0, 0.0]), y
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian"])
 @pytest.mark.parametrize(("kernel", "alpha"), [("linear", 0.1), ("linear", 1e3), (RBF(gamma=0.01), 10.0)], ids=str)
 @pytest.mark.parametrize("k", [3, 4, 6])

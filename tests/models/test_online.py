@@ -59,7 +59,7 @@ def in_blocks(model, X, y, edges, **keywords):
     return model
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [(), (1, 7, 100), range(1, 300)])
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_outputs_do_not_depend_on_how_a_stream_is_cut(rng, edges, name):
@@ -128,7 +128,7 @@ def test_the_prequential_error_of_labels_is_that_of_predict(rng):
     assert_allclose(model.recent_error_, np.mean(wrong[-30:]))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_probabilities_of_a_stream_are_honest(method):
     X, y = make_waveform(2000, random_state=0)

@@ -142,7 +142,7 @@ def without(X, y, rest, away, new):
     return model.predict(new), y[away] - model.predict(X[away]), relative_std(model, X[away])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_interval_is_the_scaled_jackknife_plus_of_refitting(curve, coverage):
     X, y = curve[0][:25], curve[1][:25]
@@ -215,7 +215,7 @@ def test_intervals_count_the_price_of_choosing(curve):
     assert_allclose(np.diff(model.predict_interval(X)), width, rtol=1e-12)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 30])
 def test_intervals_are_wide_where_the_noise_is_large(rng, centers):
     X = rng.uniform(0, 3, size=(400, 1))

@@ -33,6 +33,7 @@ def checkerboard(rng):
     return X, (8 * X).astype(int).sum(axis=1) % 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
     model = KernelFisherClassifier(random_state=0).fit(*easy)

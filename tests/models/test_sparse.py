@@ -142,7 +142,7 @@ def small_comparison(monkeypatch):
         monkeypatch.setattr(f"mercer.tuning.{module}.COMPARED", (90, 60))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("small_comparison")
 @pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
 @pytest.mark.parametrize(
@@ -163,6 +163,7 @@ def test_sparse_fits_decide_between_few_kernels_until_no_neighbor_is_better(bana
     assert last.kernels == [then.kernels[then.best[0]]] == [fitted.kernel_]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_comparison")
 def test_the_report_says_how_kernels_were_compared(banana):
     model = SparseFisherClassifier(max_centers=20, random_state=0).fit(*banana)
@@ -217,7 +218,7 @@ def test_up_to_600_rows_auto_is_evidence():
     assert (auto.gamma_, auto.alpha_) == (evidence.gamma_, evidence.alpha_)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
 @pytest.mark.parametrize("prune", [False, True])
 def test_the_last_stage_is_the_model(banana, selection, prune):
@@ -246,6 +247,7 @@ def test_centers_are_training_rows(banana):
     assert len(np.unique(model.support_)) == len(model.support_) == len(model.dual_coef_)
 
 
+@pytest.mark.slow
 def test_classes_share_their_centers_or_have_their_own(three_classes):
     X, y = three_classes
     shared = SparseFisherClassifier(NARROW, max_centers=10).fit(X, y)
@@ -327,6 +329,7 @@ def test_the_residual_rule_keeps_all_residuals_below_its_tolerance():
     assert len(model.support_) < 40
 
 
+@pytest.mark.slow
 def test_pruning_takes_no_more_centers(banana):
     X, y = banana
     plain, pruned = (SparseFisherClassifier(NARROW, prune=prune).fit(X, y) for prune in (False, True))

@@ -98,6 +98,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was(model, bad, halves):
     assert vars(model).keys() == rows.keys()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_refused_batch_leaves_the_model_as_it_was(model, halves):
     (X, y), (Z, z) = halves
@@ -192,6 +193,7 @@ def test_hasattr_does_not_raise_where_there_is_no_solution(halves):
         model.predict(X)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
     (X, y), (Z, z) = halves
@@ -206,6 +208,7 @@ def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
         assert_array_equal(prediction, predictions[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_batches_of_many_threads_are_all_learned(model, halves):
     X, y = halves[0]
@@ -217,6 +220,7 @@ def test_batches_of_many_threads_are_all_learned(model, halves):
     assert sum(rows) == 9 * len(y) * (2 if isinstance(model, PairwiseClassifier) else 1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_prediction_keeps_the_state_it_began_with(model, halves):
     """The kernel of the rows to be predicted waits until the model has learned more."""
@@ -240,7 +244,7 @@ def test_a_prediction_keeps_the_state_it_began_with(model, halves):
     assert_array_equal(found[0], before[0])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 @pytest.mark.parametrize("solved", [False, True])
 def test_a_model_that_goes_on_comes_back_from_a_file(model, solved, halves):
@@ -253,7 +257,7 @@ def test_a_model_that_goes_on_comes_back_from_a_file(model, solved, halves):
     assert_array_equal(twin.partial_fit(X, y).predict(Z), model.partial_fit(X, y).predict(Z))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=name)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_that_made_every_row_a_center_goes_on_with_its_rows(model, weighted, halves):
@@ -288,7 +292,7 @@ def test_kernel_values_are_not_forgotten_in_silence(halves):
         model.partial_fit(X @ X.T, y)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), lambda model: model.lean()]

@@ -81,6 +81,7 @@ def test_noise_after_decay_is_that_of_the_rows_that_count():
     assert abs(np.mean(found) - 1.0) < 0.07
 
 
+@pytest.mark.slow
 def test_intervals_after_decay_are_as_wide_as_recent_residuals(rng):
     model = regressor(loo_rows=500)
     for k in range(30):
@@ -95,6 +96,7 @@ def test_intervals_after_decay_are_as_wide_as_recent_residuals(rng):
     assert model.noise_std_ < std.min() < std.max() < 1.25 * model.noise_std_
 
 
+@pytest.mark.slow
 def test_a_window_that_slides_judges_by_its_rows(rng):
     X = rng.normal(size=(4000, 2))
     y = (X[:, 0] > 0) != (np.arange(4000) < 2000)
@@ -115,7 +117,7 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
     assert abs(model.loo_score_ - model.score(X[2500:], y[2500:])) < 0.08
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
@@ -250,7 +252,7 @@ def test_sums_of_the_weights_of_equal_rows_leave_nothing(sinc):
     assert len(model.loo_index_) == 180
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("as_function", [False, True])
 def test_blocks_with_other_columns_are_refused(banana, as_function):
     pd = pytest.importorskip("pandas")
@@ -291,7 +293,7 @@ def test_labels_in_a_column_and_rows_in_lists_are_taken(banana):
         classifier().fit([(X, np.column_stack([y, y]))])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [(np.asarray, sparse.csr_matrix), (sparse.csr_matrix, np.asarray)])
 def test_sparse_and_dense_rows_go_together(banana, kinds):
     X, y = banana

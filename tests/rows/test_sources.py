@@ -76,7 +76,7 @@ def test_reduce_adds_from_left_to_right(rows):
     assert rows.reduce(lambda block: [block.first]) == [block.first for block in rows.blocks()]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(7)
 def test_the_bits_of_a_sum_do_not_depend_on_the_number_of_threads(rows, table):
     sums = []
     for n_threads in (1, 2, 4):
@@ -95,6 +95,7 @@ def test_all_sources_have_the_same_moments(rows, table):
         assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("n", [1, 50, 1002, 1003, 5000])
 def test_a_sample_has_rows_of_the_table_none_of_them_twice(rows, table, rng, n):
     found = sample(rows, n, rng)

@@ -47,7 +47,7 @@ def left_out_error(K, y, C, alpha):
     return wrong / len(y)
 
 
-@pytest.mark.sampled(19)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(20))
 def test_leave_one_out_error_is_below_its_bound_and_that_below_the_share_of_support_vectors(seed):
     rng = np.random.default_rng(seed)

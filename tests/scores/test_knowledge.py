@@ -105,6 +105,7 @@ def test_probabilities_tend_to_given_priors_far_from_all_rows(rng):
     assert_allclose(model.predict_proba(far(X, rng)).mean(axis=0), [0.2, 0.8], atol=0.01)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [make_banana, make_twonorm])
 def test_predictions_are_the_most_probable_classes_near_and_far(make, rng):
     X, y = make(200, random_state=0)
@@ -171,6 +172,7 @@ def test_noisy_rows_know_nothing_of_rows_infinitely_far_away(seed, penalty):
     assert (model.novelty(rng.normal(size=(1000, 2))) > 0.0).mean() < 0.05
 
 
+@pytest.mark.slow
 def test_rows_of_a_group_know_nothing_of_each_other_when_it_is_left_out(rng):
     """Groups of five nearly equal rows: a new row has no such twins."""
     group = np.repeat(np.arange(40), 5)

@@ -140,6 +140,7 @@ def test_impossible_sentences_are_refused(fitted):
         fitted.decode(np.zeros((3, 2)), {None: ["up"], "up": ["down"], "down": [None]})
 
 
+@pytest.mark.slow
 def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
     model = model_of(n_rounds=3).fit(*words)
     assert 1 <= len(model.held_out_losses_) <= 4
@@ -243,7 +244,7 @@ def test_constant_features_change_nothing(rng, new_words):
     assert_allclose(more.predict_proba(longer), plain.predict_proba(X), atol=1e-8)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 1e20, 1e90])
 def test_rounding_of_constants_is_no_feature(value, new_words):
     X, y = new_words
@@ -585,6 +586,7 @@ def test_frames_in_files_become_the_same_sequences(words, tmp_path):
         assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_frames_are_mapped_to_memory_in_their_own_type(words, tmp_path):
     table = as_table(words)
     single = {name: table[name].astype(np.float32) for name in ("a", "b")}
@@ -600,6 +602,7 @@ def test_frames_are_mapped_to_memory_in_their_own_type(words, tmp_path):
     assert_allclose(model.predict_proba(X), double.predict_proba(words[0]), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [0, 2])
 @pytest.mark.parametrize("groups", [None, np.arange(60) % 7])
 def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups):
@@ -614,6 +617,7 @@ def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups
     assert_allclose(found.decision_function(words[0]), expected.decision_function(words[0]), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [{"cv": GroupKFold(3)}, {"centers": "all"}])
 def test_a_classifier_that_needs_all_frames_gets_them(words, monkeypatch, choices):
     monkeypatch.setattr(emissions, "MANY", 10)

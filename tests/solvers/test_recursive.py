@@ -364,6 +364,7 @@ def test_a_full_dictionary_and_its_memory_do_not_grow(rng, when_full):
     assert state.m == 30
 
 
+@pytest.mark.slow
 def test_centers_follow_rows_that_move_where_they_may_be_replaced(rng):
     n = 4000
     X = rng.uniform(-1, 1, size=(n, 1)) + np.linspace(0, 10, n)[:, None]

@@ -82,6 +82,7 @@ def test_alphas_are_compared_at_the_end_of_paths_selected_without_each_fold(prob
         assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, [30]), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("penalty", "n_alphas"), [("diagonal", 7), ("orthogonal", 8)])
 @pytest.mark.parametrize("selection", ["gain", "residual"])
 def test_alphas_on_which_the_selection_depends_select_their_own_centers(

@@ -58,6 +58,7 @@ def test_folds_of_single_rows_are_no_folds(rows):
     assert_allclose(one[1], other[1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_press_is_that_of_refitting(rows):
     shares, alpha = np.full(D, 1.0 / D), 3.0
     one = KernelRidgeRegressor("precomputed", alpha=alpha, weights="importance")
@@ -106,7 +107,7 @@ def test_norms_go_from_sparse_to_equal(rows):
     assert np.count_nonzero(_by_norm(_Kernels(rows.K, noisy, rows.weight), 1.0) == 0.0) >= 2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["auto", "alignment"])
 def test_kernels_that_matter_are_found(weights):
     X, y = two_of(250, 0)
