@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 
 # Tests without one of these marks belong to ``make test``.
 LONG = ("slow", "ratio", "engine")
-# Processor time of one of them: few take more than one, and a busy machine doubles what it measures.
+# Processor time of one of them: hardly any takes more than one, and a busy machine doubles what it measures.
 MOST_SECONDS = 10.0
 
 

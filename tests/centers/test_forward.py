@@ -55,7 +55,7 @@ def greedy(sample, m, alpha):
     return S
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @every_sample
 @pytest.mark.parametrize("alpha", [1e-3, 0.05, 5.0])
 def test_forward_selection_is_greedy_refitting(sample, alpha):
@@ -155,6 +155,7 @@ def without_own_votes(sample, drawn, m, alpha):
     return S
 
 
+@pytest.mark.sampled(2)
 @every_sample
 def test_candidates_have_no_vote_if_they_are_few(sample):
     selector = ForwardSelection(n_candidates=40, n_means=0, alpha=ALPHA)

@@ -63,6 +63,7 @@ def strings(n=60):
     return ["".join("abcd"[i] for i in row) for row in letters_of]
 
 
+@pytest.mark.sampled(22)
 @every_selector
 @pytest.mark.parametrize("m", [1, 3, 20, 119])
 def test_there_are_as_many_different_centers_as_asked_for(selector, sample, m):

@@ -293,7 +293,7 @@ def test_source_answers_as_the_model_does(group, run_many_c, run_many_python):
     assert disagreements(models, ROWS, run_many_c, run_many_python) == {}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_models_of_real_rows_with_everything_chosen_are_exported(load, run_many_c, run_many_python):
     rows, y = load(return_X_y=True)

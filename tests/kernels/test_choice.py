@@ -59,7 +59,7 @@ def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
     assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "kernel number"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 30])
 def test_values_are_those_of_the_kernel_itself(X, centers):
     # Widths of one kind share distances, which are those of another kind where kinds are confused.
@@ -69,7 +69,7 @@ def test_values_are_those_of_the_kernel_itself(X, centers):
     assert str(model.kernel_) == str(again.kernel_)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(
     "kernels",

@@ -144,7 +144,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(compared, name, value)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("decay", [0.3, 1.0])
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
 def test_gap_weighted_kernel_equals_sum_over_subsequences(way, decay, p):
@@ -160,6 +160,7 @@ def test_all_substrings_kernel_is_a_blended_spectrum_of_every_length(decay):
         assert_allclose(Substrings(decay).block(rows, rows[::-1]), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_local_alignment_equals_sum_over_alignments():
     rows = BINARY[::9]
     kernel = LocalAlignment(beta=0.7, match=1.5, mismatch=-0.5, gap=1.0, extension=0.3)

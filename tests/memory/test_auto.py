@@ -93,6 +93,7 @@ def test_the_number_of_centers_that_a_refusal_names_is_accepted(no_search, n, ce
     assert len(set(named)) > 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("loo_rows", [500, None])
 def test_the_number_that_a_refusal_names_is_accepted_for_any_sample(no_search, loo_rows):
     X, y = rows_of("2", 12_000)

@@ -44,6 +44,7 @@ def no_search(monkeypatch):
         monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "compare", fail)
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_stages_stay_within_the_budget_or_the_fit_is_refused(load, mib):

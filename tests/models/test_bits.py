@@ -123,7 +123,7 @@ def test_no_estimator_is_forgotten():
     assert models == {type(model) for model in DEFAULTS}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @every_default
 def test_equal_rows_give_equal_models_without_a_seed(model):
     rows = views_of(model)
@@ -157,7 +157,7 @@ def test_a_seed_asks_for_other_draws():
     assert generator(stream).random() != generator(stream).random()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [KernelFisherClassifier(centers=20), KernelRidgeRegressor(centers=20)])
 def test_batches_and_removals_give_equal_models_without_a_seed(model):
     X, y = views_of(model)

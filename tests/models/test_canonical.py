@@ -99,6 +99,7 @@ def test_a_weight_of_two_is_a_row_twice(both, centers):
     assert_same(weighted, repeated, X, y)
 
 
+@pytest.mark.slow
 def test_three_views_do_not_depend_on_their_order(both, rng):
     tables = {"a": both[0], "b": both[1], "c": both[0] ** 2 + 0.1 * rng.normal(size=both[0].shape)}
     model = KernelCCA(alpha=0.01, random_state=0).fit(tables)
@@ -192,6 +193,7 @@ def test_a_permutation_test_tells_signal_from_noise(both, rng):
     assert p[0] <= p[1]
 
 
+@pytest.mark.slow
 def test_sparse_rows_frames_columns_and_objects_are_views(both):
     pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
     X, y = both

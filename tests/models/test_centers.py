@@ -146,6 +146,7 @@ def test_rows_that_joined_can_leave_again(sinc, rng, weighted):
     assert_allclose(model.loo_prediction_, residuals, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_fit_can_be_continued(banana):
     X, y = banana
     model = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X, y)
@@ -175,7 +176,7 @@ def test_decay_weighs_what_was_before(sinc):
     assert_allclose(stream.loo_prediction_, model.loo_prediction_, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 def test_folds_that_leave_are_left_out_of_the_fit(banana, penalty):
     X, y = banana[0][:200], banana[1][:200]
@@ -390,6 +391,7 @@ def test_sources_refuse_what_they_can_not_do(banana, tmp_path):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(StreamRows([(np.where(X > 1, np.nan, X), y)]))
 
 
+@pytest.mark.slow
 def test_probabilities_of_rare_classes_are_as_rare(rng):
     X = rng.normal(size=(20_000, 2))
     y = (rng.random(20_000) < 0.002).astype(int)
@@ -492,6 +494,7 @@ def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it
     assert_allclose(model.degrees_of_freedom_, again.degrees_of_freedom_, rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_lean_copy_holds_centers_coefficients_and_what_is_known_of_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 10))

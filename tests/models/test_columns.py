@@ -58,6 +58,7 @@ def model(frame, y):
     return KernelFisherClassifier(KERNEL, random_state=0).fit(frame, y)
 
 
+@pytest.mark.slow
 def test_frame_with_names_is_learned(model, frame, y):
     assert model.score(frame, y) > 0.9
     assert model.loo_best_score_ > 0.8
@@ -65,7 +66,7 @@ def test_frame_with_names_is_learned(model, frame, y):
     assert model.n_features_in_ == 5
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
 def test_every_library_of_frames_gives_the_same_model(model, frame, y, make):
     twin = clone(model).fit(make(frame), y)
@@ -151,12 +152,13 @@ def test_fit_with_centers_joins_and_leaves(frame, centers):
     assert_allclose(model.predict(frame), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_rows_of_a_frame_may_be_the_centers(frame, y):
     model = KernelFisherClassifier(KERNEL, centers=frame.iloc[:25]).fit(frame, y)
     assert model.X_fit_.columns["job"].tolist() == [None if pd.isna(v) else v for v in frame["job"].iloc[:25]]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "model",
     [
@@ -252,6 +254,7 @@ def test_dates_are_not_taken_for_names(dates):
     KernelFisherClassifier(named, alpha=1.0).fit(X.assign(when=dates), y)
 
 
+@pytest.mark.slow
 def test_words_for_columns_mean_the_same_in_a_file(tmp_path):
     X, y = of_kinds()
     X.assign(y=y).to_parquet(tmp_path / "rows.parquet")

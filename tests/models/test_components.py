@@ -43,6 +43,7 @@ def test_scores_are_those_of_scikit_learn(rows, kernel, theirs):
     assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_few_components_of_many_rows_are_the_first_of_all():
     X, _ = make_ringnorm(900, random_state=0)
     few, every = KernelPCA(3, RBF(gamma=0.02)).fit(X), KernelPCA(kernel=RBF(gamma=0.02)).fit(X)
@@ -151,7 +152,7 @@ def test_pre_images_are_nearer_to_the_rows_without_noise():
     assert off < 0.6 * np.abs(np.linalg.norm(noisy, axis=1) - 1.0).mean()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["auto", 60])
 def test_learned_pre_images_are_the_rows_that_scores_determine(centers):
     X, _ = make_banana(400, random_state=0)

@@ -34,7 +34,7 @@ def assert_consistent(model, rows):
 
 
 # Kernels that vanish and that grow far away.
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", *THRESHOLDS])
@@ -44,7 +44,7 @@ def test_label_of_two_is_the_more_probable_everywhere(two_classes, far_rows, ker
     assert_consistent(model, np.vstack([X, far_rows]))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", "least_squares"])
@@ -61,6 +61,7 @@ def test_decision_of_two_classes_is_the_log_odds(two_classes, calibration):
     assert_allclose(model.decision_function(X), logit(model.predict_proba(X)[:, 1]), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_decision_of_three_classes_is_the_log_probability(three_classes, calibration):
     X, y = three_classes
@@ -69,7 +70,7 @@ def test_decision_of_three_classes_is_the_log_probability(three_classes, calibra
     assert_allclose(model.predict_log_proba(X), model.decision_function(X), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("threshold", ["bayes", *THRESHOLDS])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_threshold_parts_the_projection(two_classes, calibration, threshold):

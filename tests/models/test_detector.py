@@ -16,6 +16,7 @@ def rows():
     return np.random.default_rng(0).normal(size=(150, 3))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["ball", "plane"])
 @pytest.mark.parametrize("nu", [0.05, 0.3])
 def test_where_the_diagonal_is_constant_it_is_the_one_class_machine(rows, form, nu):
@@ -107,6 +108,7 @@ def test_a_matrix_with_a_varying_diagonal_needs_a_plane(rows):
     KernelNoveltyDetector("precomputed", form="plane").fit(K)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shift", [1e2, 1e5])
 def test_the_ball_moves_with_the_rows(rows, shift):
     here, there = (KernelNoveltyDetector(Linear()).fit(rows + by) for by in (0.0, shift))

@@ -56,7 +56,7 @@ def noisy(rng, frozen):
     return frozen(X), frozen(np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=40))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(("distance", "gamma"), [(1e-2, 0.4), (1e-3, 0.4), (1e-4, 0.4), (1e-1, 0.01)])
 def test_fits_with_nearly_dependent_centers_are_those_of_sixty_digits(noisy, rng, distance, gamma, share):
@@ -106,7 +106,7 @@ def test_linear_kernels_do_not_see_a_common_offset(rng, kernel, centers):
     assert np.abs(models[0].loo_proba_ - models[1].loo_proba_).max() <= PROMISED
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kernel", [Linear(), 2.0 * Linear(), Linear() + RBF(gamma=0.1)], ids=str)
 @pytest.mark.parametrize("m", [1, 2, 8])
 @pytest.mark.parametrize("first", [1, 20])

@@ -200,6 +200,7 @@ def test_parameters_of_kernels_are_refused_by_name(rows, model, kernel, words):
         model(kernel, alpha=1.0).fit(*rows)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("centers", "words"),
     [
@@ -357,6 +358,7 @@ def test_dates_are_not_features(rows, model, frame):
             model.fit([(X, y)])
 
 
+@pytest.mark.sampled(4)
 @every_classifier
 def test_dates_may_be_labels_but_none_may_be_missing(rows, model):
     X, y = rows
@@ -418,6 +420,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("first", "second"), BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("name", ["fisher with centers", "online", "pairwise"])
 def test_labels_of_another_type_in_a_later_batch_are_refused(rows, name, first, second):

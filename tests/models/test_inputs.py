@@ -22,6 +22,7 @@ def shared_letters(a, b):
     return float(len(set(a) & set(b)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "names",
     [["no", "yes"], [False, True], [-7, -3], [2.0, 5.0], ["b", "a"]],

@@ -103,6 +103,7 @@ def test_unit_of_length_does_not_matter_where_gamma_is_chosen(seed, exponent):
     assert_allclose(there.predict_proba(unit * X), here.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, scale=st.floats(0.01, 100), intercept=st.booleans(), penalty=st.sampled_from(["rkhs", "coef"]))
 @LAW
 def test_weights_and_alpha_count_in_the_same_unit(seed, scale, intercept, penalty):

@@ -382,6 +382,7 @@ def test_the_report_says_what_was_solved(banana):
     assert "duality gap" in text
 
 
+@pytest.mark.slow
 def test_a_function_as_kernel_has_a_novelty_and_an_indefinite_one_a_warning(banana):
     X, y = banana
     function = FromCallable(lambda A, B: RBF(gamma=GAMMA).block(np.asarray(A), np.asarray(B)))

@@ -36,7 +36,7 @@ def outputs(model, X):
     return model._outputs(X)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 @pytest.mark.parametrize(
     ("kind", "loss", "target"),
@@ -125,6 +125,7 @@ def test_parquet_blocks_and_memory_give_one_model(rows, in_passes, tmp_path):
     assert_allclose(model._expansion()(X), expected, atol=1e-6 * np.ptp(expected))
 
 
+@pytest.mark.slow
 def test_single_and_double_precision_agree(rows, in_passes):
     X, y = rows[0], rows[1]
     model = KernelMachineClassifier(KERNEL, alpha=0.5, centers=X[:80])

@@ -69,7 +69,7 @@ def test_change_of_the_last_digits_changes_the_last_digits(petals, model):
     assert_allclose(moved, P, atol=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_change_of_the_last_digits_is_harmless_where_alpha_is_chosen(petals, calibration):
     X, y = petals

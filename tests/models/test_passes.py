@@ -159,7 +159,7 @@ def test_rows_that_leave_must_be_the_same_in_both_passes(banana, model):
     assert_array_equal(fitted.predict(X), before)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [[300], [1, 299], [100, 100, 100], [7] * 42 + [6]])
 def test_a_source_may_cut_the_same_rows_otherwise_in_every_pass(banana, rows):
     X, y = banana

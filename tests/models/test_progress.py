@@ -60,7 +60,7 @@ def test_a_fit_with_centers_says_every_phase(every_phase, rows, capsys):
     ]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "last"),
     [

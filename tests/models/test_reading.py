@@ -114,7 +114,7 @@ def test_online_calibration_of_batches_knows_no_unit_of_weights(noise, fresh):
     assert_allclose(model.predict_proba(fresh[0]), scaled.predict_proba(fresh[0]), atol=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=named)
 def test_both_readings_are_at_hand_and_a_doubt_is_told(noise, model):
     X, y, t, _ = noise

@@ -313,7 +313,7 @@ def test_centers_whose_use_can_not_be_told_are_not_kept():
     assert model.score(X_new, y_new) >= longest.score(X_new, y_new) - 0.01
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])
 def test_every_rule_stops_before_the_end(stop):
     X, y = make_ringnorm(200, random_state=0)

@@ -98,7 +98,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was(model, bad, halves):
     assert vars(model).keys() == rows.keys()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_refused_batch_leaves_the_model_as_it_was(model, halves):
     (X, y), (Z, z) = halves
@@ -193,7 +193,7 @@ def test_hasattr_does_not_raise_where_there_is_no_solution(halves):
         model.predict(X)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
     (X, y), (Z, z) = halves
@@ -208,7 +208,7 @@ def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
         assert_array_equal(prediction, predictions[0])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_batches_of_many_threads_are_all_learned(model, halves):
     X, y = halves[0]
@@ -220,7 +220,7 @@ def test_batches_of_many_threads_are_all_learned(model, halves):
     assert sum(rows) == 9 * len(y) * (2 if isinstance(model, PairwiseClassifier) else 1)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_prediction_keeps_the_state_it_began_with(model, halves):
     """The kernel of the rows to be predicted waits until the model has learned more."""

@@ -117,7 +117,7 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
     assert abs(model.loo_score_ - model.score(X[2500:], y[2500:])) < 0.08
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
@@ -341,7 +341,7 @@ def test_truth_is_no_number_of_rows(banana):
         classifier(loo_rows=True).fit(*banana)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "value"),
     [("priors", [0.8, 0.2]), ("threshold", "equal_error"), ("calibration", "isotonic"), ("alpha", 3.0)],

@@ -30,7 +30,7 @@ def assert_same_fit(found, exact, X):
             assert_allclose(getattr(found, method)(X), getattr(exact, method)(X), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)
 def test_weight_two_is_a_row_twice(two_classes, choice):
     X, y = two_classes
@@ -42,6 +42,7 @@ def test_weight_two_is_a_row_twice(two_classes, choice):
     assert_allclose(repeated.loo_score_, weighted.loo_score_)
 
 
+@pytest.mark.slow
 def test_weight_two_is_a_row_twice_for_three_classes(three_classes):
     X, y = three_classes
     twice = np.r_[np.arange(75), 3, 40, 40, 70]
@@ -66,7 +67,7 @@ def test_weight_two_is_a_row_twice_in_regression(curve, choice):
     assert_allclose(weighted.predict_std(X), repeated.predict_std(X), rtol=1e-6)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)
 def test_weight_zero_is_a_row_absent(two_classes, choice):
     X, y = two_classes

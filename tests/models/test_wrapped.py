@@ -31,6 +31,7 @@ def scaled(curve):
     return Z, searched(KernelRidgeRegressor(KERNEL)).fit(Z, y).best_estimator_
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "wrap",
     [

@@ -91,7 +91,7 @@ def drawn(display, model, X, y):
     return display.from_estimator(model, *rows)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("display", TAKEN)
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(StandardScaler(), m)])
 @pytest.mark.parametrize("fitted", [True, False])

@@ -98,6 +98,7 @@ def test_decay_of_one_part_changes_no_sample_of_rows_that_all_fade_alike():
     assert_allclose(drawn.scaled(0.3).probability(), drawn.probability(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_forgotten_rows_are_let_go_before_keys_overflow():
     drawn = faded_stream(0, batches=500, n=2, decay=0.25, size=2000)
     assert np.isfinite(drawn.key).all()

@@ -53,7 +53,7 @@ def test_counts_are_repeated_rows():
         assert_allclose(weighted, np.bincount(np.repeat(np.arange(40), count), repeated))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("as_counts", [False, True])
 def test_equal_rows_of_a_group_are_the_row_alone(k, as_counts):

@@ -90,6 +90,7 @@ def test_rows_in_float32_are_known_alike(rng):
     assert_allclose(single, double, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_probabilities_tend_to_the_shares_far_from_all_rows():
     X, y = load_iris(return_X_y=True)
     model = KernelFisherClassifier(random_state=0).fit(X[:, 2:], y)
@@ -105,7 +106,7 @@ def test_probabilities_tend_to_given_priors_far_from_all_rows(rng):
     assert_allclose(model.predict_proba(far(X, rng)).mean(axis=0), [0.2, 0.8], atol=0.01)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_banana, make_twonorm])
 def test_predictions_are_the_most_probable_classes_near_and_far(make, rng):
     X, y = make(200, random_state=0)
@@ -117,6 +118,7 @@ def test_predictions_are_the_most_probable_classes_near_and_far(make, rng):
     assert_allclose(np.exp(model.predict_log_proba(new)), P)
 
 
+@pytest.mark.slow
 def test_where_isolated_rows_are_usual_they_are_trusted(rng):
     """Rows of the wide class of ringnorm have no neighbors, and that shows their class."""
     X, y = make_ringnorm(300, random_state=0)

@@ -171,7 +171,7 @@ def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
     assert_allclose(P, 0.25, atol=1e-5)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-8, 1e6, 1e8])
 def test_maps_do_not_depend_on_the_unit_of_scores(rng, unit):
     label = np.arange(600) % 3

@@ -17,6 +17,7 @@ def scored(rng, n, k):
     return scores[:, 1:] - scores[:, :1], label
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("method", CALIBRATIONS)
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_probabilities_sum_to_one_and_follow_the_logits(rng, method, k):

@@ -44,6 +44,7 @@ def test_spectra_and_cepstra_are_those_of_librosa(sound):
     assert_allclose(mel_cepstra(sound, RATE)[:, 1:], cepstra[:, 1:], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_librosa_away_from_the_ends(rng):
     librosa = pytest.importorskip("librosa")
     X = rng.normal(size=(30, 4))

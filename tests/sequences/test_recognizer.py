@@ -85,6 +85,7 @@ def test_pairs_of_states_learn_words(words, new_words):
     assert model.score(*new_words) > 0.6
 
 
+@pytest.mark.slow
 def test_paths_visit_the_states_in_order(fitted, new_words):
     path = fitted.align(new_words[0][0], new_words[1][0])
     assert_array_equal(np.unique(path), [0, 1, 2])
@@ -103,6 +104,7 @@ def test_words_may_have_their_own_numbers_of_states(words):
         model_of(n_states=[3, 3, 3]).fit(*words)
 
 
+@pytest.mark.slow
 def test_paths_find_the_sounds():
     # Without noise and overlap the sounds of "up" are told apart by their rings.
     X, y = make_words(60, noise=0.01, random_state=2)
@@ -221,7 +223,7 @@ def test_probabilities_are_as_sure_as_the_words_are_right():
     assert P.max(axis=1).mean() > 0.9
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_rare_words_are_recognized(seed):
     X, y = make_words(640, random_state=seed)
@@ -260,6 +262,7 @@ def test_a_word_far_away_does_not_blind_others(rng):
     assert model_of("mixtures", n_states=2).fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
 def test_features_that_are_constant_in_each_word_tell_words_apart_in_any_unit(scale, rng):
     y = np.repeat([0, 1], 10)
@@ -336,6 +339,7 @@ def by_word(words):
     return [words[0][i] for i in order], words[1][order]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wrap", [lambda own: own, lambda own: make_pipeline(own)], ids=["alone", "pipeline"])
 def test_classifiers_that_learn_row_by_row_get_frames_in_a_random_order(words, wrap):
     X, y = by_word(words)
@@ -380,6 +384,7 @@ def test_folds_do_not_follow_the_order_of_words():
     assert all(len(set(word[fold == f])) == 4 for f in range(20))
 
 
+@pytest.mark.slow
 def test_predictions_are_the_most_probable_words(rng):
     X = [rng.normal(0.3 * (i % 5 == 0), 1.0, size=(8, 2)) for i in range(60)]
     y = np.where(np.arange(60) % 5 == 0, "rare", "often")
@@ -387,6 +392,7 @@ def test_predictions_are_the_most_probable_words(rng):
     assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
 
+@pytest.mark.slow
 def test_frames_far_from_the_origin_have_the_same_mixtures(words):
     X, y = words[0][:20], words[1][:20]
     near, far = (model_of("mixtures").fit([x + shift for x in X], y) for shift in (0.0, 1e6))

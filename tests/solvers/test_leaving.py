@@ -35,7 +35,7 @@ def problem(rng, frozen):
     return frozen(rng.normal(size=(40, 3))), frozen(rng.normal(size=(40, 2))), frozen(rng.uniform(0.3, 2.0, 40))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("counts", [True, False])
 def test_rows_left_out_are_those_of_refitting(problem, rng, counts, intercept):

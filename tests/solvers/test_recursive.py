@@ -114,7 +114,7 @@ def test_centers_that_came_first_give_the_fit_of_all_rows(rng, kernel):
     assert_allclose(evaluate(full, state, X), exact, atol=1e-8)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [1.0, 0.99])
 @pytest.mark.parametrize(("nu", "max_centers"), [(1e-2, 1000), (1e-4, 20)])
 def test_earlier_rows_have_no_part_of_later_centers_and_all_else_is_exact(rng, nu, max_centers, decay):

@@ -220,6 +220,7 @@ def test_a_single_kernel_is_tried_only_for_its_alpha(short, rng):
     assert found.paths == ()
 
 
+@pytest.mark.slow
 def test_parameters_of_a_sum_are_compared_one_after_the_other(short, rng):
     found = of(smooth(rng, 150), RBF(gamma="loo") + Laplacian(gamma="loo") + Linear())
     assert 15 + 15 - 1 <= len(found.paths[0].kernels) < 15 * 15 / 2

@@ -60,7 +60,7 @@ OPTIONS = {
 options = pytest.mark.parametrize(("parameters", "given"), OPTIONS.values(), ids=OPTIONS)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @options
 def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used, rows, parameters, given):
     model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, random_state=0, **parameters)
@@ -74,7 +74,7 @@ def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used,
     assert found["loo_best_score_"] == pytest.approx(expected.loo_best_score_, rel=1e-11)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @options
 def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, rows, parameters, given):
     model = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0, **parameters)
@@ -139,7 +139,7 @@ def test_a_kernel_that_is_not_what_it_says_is_fitted_by_the_spectrum(monkeypatch
     assert_array_equal(coef, expected.dual_coef_)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kernel", [Sigmoid(gamma=0.5, coef0=-1.0), Sigmoid(gamma=0.5) + RBF(gamma="loo")], ids=str
 )
@@ -228,6 +228,7 @@ def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatc
     assert len(alphas) <= 4
 
 
+@pytest.mark.slow
 def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_with_few():
     """Its penalties are below what a Cholesky factor of float32 values can have: the spectrum decides."""
     rng = np.random.default_rng(0)
@@ -253,7 +254,7 @@ def test_kernels_are_chosen_alike_in_single_and_double_precision():
     assert "by fits to 700 rows" in single.report_.searched
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("penalty", "once"), [("rkhs", True), ("coef", False)])
 def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_follow(monkeypatch, penalty, once):
     asked = []

@@ -57,6 +57,7 @@ def test_the_width_is_found_from_anywhere():
     assert 0 < every.position < len(kernels) - 1
 
 
+@pytest.mark.slow
 def test_few_centers_are_not_all_rows():
     evidence = drawn(2 * CENTERS)
     problem = problem_of(evidence)

@@ -93,6 +93,7 @@ def test_a_factored_problem_leaves_out_as_if_refitted(rows, factor):
     assert fits.doubted.doubted is None
 
 
+@pytest.mark.sampled(1)
 @every_solver
 def test_a_factored_problem_leaves_out_folds_as_if_refitted(rows, factor):
     X, Y, weight = rows

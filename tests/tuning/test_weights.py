@@ -155,6 +155,7 @@ def test_left_out_rows_are_predicted_under_weights_learned_without_them():
     assert np.mean((y - model.loo_prediction_) ** 2) > np.mean((y - same.loo_prediction_) ** 2)
 
 
+@pytest.mark.slow
 def test_the_unit_of_a_kernel_does_not_matter():
     X, y = two_of(120, 0)
     one = {"line": Linear(), "smooth": RBF(gamma=0.5), "rough": Laplacian(gamma=0.3)}
@@ -165,7 +166,7 @@ def test_the_unit_of_a_kernel_does_not_matter():
     assert_allclose(values[0], values[1], atol=1e-3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weights", ["equal", "alignment", "loo", 1.0])
 def test_a_kernel_that_does_not_vary_has_no_weight(weights):
     X, y = two_of(80, 0)
@@ -181,6 +182,7 @@ def test_constant_kernels_alone_are_equal():
     assert list(model.kernel_weights_.values()) == [0.5, 0.5]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", [1e-25, 1e18])
 def test_rows_may_be_large_or_small(unit):
     X, _ = two_of(80, 0)
@@ -189,6 +191,7 @@ def test_rows_may_be_large_or_small(unit):
     assert_allclose(list(one.kernel_weights_.values()), list(other.kernel_weights_.values()), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_large_norms_are_nearly_equal():
     X, y = two_of(80, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), 2000.0), random_state=0).fit(X, y)
@@ -210,6 +213,7 @@ def test_where_the_rows_are_does_not_matter():
     assert_allclose(list(near.kernel_weights_.values()), list(far.kernel_weights_.values()), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_single_precision_learns_the_same():
     X, y = two_of(150, 0)
     kernel = WeightedSum(single(1.0), "alignment")
