@@ -4,17 +4,20 @@ export PYTHON
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check lint types docs bench
+.PHONY: help setup test test-all check lint types docs bench
 
 help:   ## list the targets
-	@sed -n 's/^\([a-z]*\): *## */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\): *## */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 setup:  ## create .venv with everything a developer needs
 	python3 -m venv .venv
 	.venv/bin/python -m pip install -e ".[test,lint,docs]"
 
-test:   ## the fast tests, on two processes
-	$(PYTHON) -m pytest -n 2 -q -m "not slow and not ratio and not engine"
+test:   ## units, and laws at small sizes, in under two minutes on two cores
+	$(PYTHON) -m pytest -n 2 --dist worksteal -q -m "not slow and not ratio and not engine"
+
+test-all: ## all tests: comparisons of times, clusters, and everything else on two processes
+	.ci/run ratios engines test
 
 check:  ## everything CI runs, in a fresh environment
 	PYTHON=python3 .ci/run

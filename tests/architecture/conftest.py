@@ -1,12 +1,16 @@
-"""Tests of time have the machine to themselves, also those of files that do without pytest."""
+"""Marks of tests in a file that does without pytest: it also runs where only the wheel is installed."""
 
 import pytest
 
-TIMED = ("test_first_block_takes_under_a_second",)
+# A test of time has the machine to itself; the whole README is a session of many fits.
+MARKS = {
+    "test_first_block_takes_under_a_second": pytest.mark.ratio,
+    "test_readme_code_prints_what_it_says": pytest.mark.slow,
+}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.name in TIMED:
-            item.add_marker(pytest.mark.ratio)
+        if item.name in MARKS:
+            item.add_marker(MARKS[item.name])

@@ -42,9 +42,10 @@ def test_first_block_takes_under_a_second():
     run(first)
     seconds = []
     for _ in range(3):
-        start = time.perf_counter()
+        # Processor time: what else runs on the machine is not the matter of the README.
+        start = time.process_time()
         run(first)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 1.0
 
 

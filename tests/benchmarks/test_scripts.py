@@ -1,7 +1,6 @@
 """The benchmark scripts run, on archives of the right form with next to nothing in them."""
 
 import gzip
-import importlib
 import io
 import json
 import re
@@ -15,11 +14,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
-from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer.datasets import IDA_NAMES
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+# Each is a benchmark, however small.
+pytestmark = pytest.mark.slow
 
 
 def run(script, *arguments):
@@ -165,13 +165,6 @@ def test_cost_prints_one_line_for_each_size_engine_and_neighbor():
     assert [line[0] for line in busy] == ["fit of 50 rows", "eigh of 50 rows"]
 
 
-def test_a_step_is_growth_beyond_the_rows(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    cost = importlib.import_module("cost")
-    assert cost.step_and_power([1000, 2000], [1.0, 8.0]) == pytest.approx((4.0, 3.0))
-    assert cost.step_and_power([5000, 5001], [1.0, 0.25]) == (pytest.approx(0.25, rel=1e-3), None)
-
-
 def adult_archive(folder, rng):
     """The census data with the right categories in columns 1, 3, 5 ... and nothing else in them."""
     (folder / "adult").mkdir()
@@ -213,17 +206,6 @@ def test_tuning_speed_searches_up_to_a_size():
     (lines,) = tables(run(*command)).values()
     assert [line[0] for line in lines] == ["40", "50"]
     assert [line[-1] == "-" for line in lines] == [False, True]
-
-
-def test_the_bare_loop_solves_the_normal_equations(monkeypatch, rng):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    common = importlib.import_module("common")
-    X, y = rng.normal(size=(common.BLOCK + 100, 3)), rng.choice([-1, 1], common.BLOCK + 100)
-    Z = X[:20]
-    K, K_centers = rbf_kernel(X, Z, gamma=0.3), rbf_kernel(Z, gamma=0.3)
-    expected = np.linalg.solve(K.T @ K + 2.0 * K_centers, K.T @ y)
-    # The condition number of the matrix is near 1e6, so rounding may move the solution by some 1e-9.
-    assert_allclose(common.bare_fit(X, y, Z, gamma=0.3, alpha=2.0), expected, rtol=1e-8)
 
 
 def test_one_pass_prints_differences_at_rounding_level():

@@ -55,6 +55,7 @@ def greedy(sample, m, alpha):
     return S
 
 
+@pytest.mark.slow
 @every_sample
 @pytest.mark.parametrize("alpha", [1e-3, 0.05, 5.0])
 def test_forward_selection_is_greedy_refitting(sample, alpha):
@@ -154,6 +155,7 @@ def without_own_votes(sample, drawn, m, alpha):
     return S
 
 
+@pytest.mark.sampled(2)
 @every_sample
 def test_candidates_have_no_vote_if_they_are_few(sample):
     selector = ForwardSelection(n_candidates=40, n_means=0, alpha=ALPHA)
@@ -248,6 +250,7 @@ def error(kernel, centers, sample, X, y, alphas):
     return min(np.mean(np.sign((K_test - mean) @ coef + target) != y) for coef in coefs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "gamma", "m", "margin"), [(make_ringnorm, 0.05, 30, 0.9), (make_clusters, 0.03, 60, 0.8)]
 )

@@ -63,6 +63,7 @@ def strings(n=60):
     return ["".join("abcd"[i] for i in row) for row in letters_of]
 
 
+@pytest.mark.sampled(22)
 @every_selector
 @pytest.mark.parametrize("m", [1, 3, 20, 119])
 def test_there_are_as_many_different_centers_as_asked_for(selector, sample, m):
@@ -266,6 +267,7 @@ def test_the_trace_of_random_pivots_is_what_they_capture(selector, sample):
         assert_allclose(1.0 - centers.trace[:m].sum(), left, rtol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("m", [40, 60])
 def test_random_pivots_do_as_well_as_the_best_matrix_of_two_thirds_their_rank(sample, m):
     values = np.linalg.eigvalsh(KERNEL.block(sample.X, sample.X))[::-1]
@@ -277,6 +279,7 @@ def test_random_pivots_do_as_well_as_the_best_matrix_of_two_thirds_their_rank(sa
     assert np.mean(losses) < values[2 * m // 3 :].sum()
 
 
+@pytest.mark.slow
 def test_blocks_of_proposals_do_not_change_the_distribution():
     X = np.array([[0.0], [0.1], [2.0], [5.0]])
     sample = CandidateRows(X, np.zeros((4, 1)), np.array([1.0, 1.0, 2.0, 3.0]))

@@ -23,7 +23,13 @@ from mercer.kernels import RBF
 
 # One kernel, of which leave-one-out chooses alpha: what is tested of these is not the search.
 MEDIAN = RBF(gamma="median")
-ESTIMATORS = [
+# One way to fit of each kind, none of which takes long.
+QUICK = [
+    KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0),
+    KernelPCA(2, MEDIAN, centers=15),
+    KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0),
+]
+OTHERS = [
     KernelCCA(),
     KernelFisherClassifier(),
     KernelFisherClassifier("linear"),
@@ -35,7 +41,6 @@ ESTIMATORS = [
     KernelFisherClassifier(MEDIAN, criterion="error"),
     KernelFisherClassifier(MEDIAN, criterion="squared"),
     KernelFisherClassifier(MEDIAN, class_weight="balanced"),
-    KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0),
     KernelFisherClassifier(MEDIAN, centers=15),
     KernelFisherClassifier(centers=Uniform(), loo_rows=None),
     KernelFisherClassifier(MEDIAN, centers=15, penalty="coef", calibration="isotonic"),
@@ -46,7 +51,6 @@ ESTIMATORS = [
     KernelMachineRegressor(),
     KernelNoveltyDetector(),
     KernelPCA(),
-    KernelPCA(2, MEDIAN, centers=15),
     OrientedKernelPCA(noise=np.tanh),
     OrientedKernelPCA(2, MEDIAN, noise=np.tanh, centers=15),
     LPBoostClassifier(),
@@ -58,7 +62,6 @@ ESTIMATORS = [
     KernelRidgeRegressor("laplacian"),
     KernelRidgeRegressor(MEDIAN, penalty="coef"),
     KernelRidgeRegressor(MEDIAN, fit_intercept=False),
-    KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0),
     PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)),
     SparseFisherClassifier(),
     SparseFisherClassifier(MEDIAN, selection="residual", penalty="diagonal"),
@@ -70,17 +73,27 @@ ESTIMATORS = [
     SparseKernelRegressor(MEDIAN, selection="orthogonal", alpha="evidence", stop="bic", max_centers=10),
 ]
 
+pytestmark = [
+    # The check of array API input skips itself unless scipy was told to dispatch.
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+    # Labels of some checks are noise: what weights mean then makes a difference, and a warning says so.
+    pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning"),
+]
 
-# The check of array API input skips itself unless scipy was told to dispatch.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-# Labels of some checks are noise: what weights mean then makes a difference, and a warning says so.
-@pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning")
-@parametrize_with_checks(ESTIMATORS)
+
+@parametrize_with_checks(QUICK)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_contract_of_all_others(estimator, check):
+    check(estimator)
+
+
 # In that check every kernel fits the left-out copies perfectly: rounding must not decide between equals.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "choice", [{"criterion": "error"}, {"criterion": "squared"}, {"class_weight": "balanced"}], ids=str
 )

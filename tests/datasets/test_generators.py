@@ -203,6 +203,7 @@ def test_far_clusters_are_told_apart_by_the_nearest_row():
     np.testing.assert_array_equal(y[distances.argmin(axis=1)], y)
 
 
+@pytest.mark.slow
 def test_a_million_rows_take_seconds():
     start = time.perf_counter()
     X, _ = datasets.make_clusters(1_000_000, random_state=0, dtype=np.float32)

@@ -84,6 +84,7 @@ def test_ida_partitions_cover_every_row_once(data_folder, name):
         np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(n))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", DIGITS_NAMES)
 def test_digits_have_the_customary_sizes(data_folder, name):
     n_train, n_test, d, n_classes = SIZES[name]

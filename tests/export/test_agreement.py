@@ -285,6 +285,7 @@ def disagreements(models, X, run_c, run_python, **choices):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_source_answers_as_the_model_does(group, run_many_c, run_many_python):
     models = {case.name: case.fitted() for case in GROUPS[group]}
@@ -292,6 +293,7 @@ def test_source_answers_as_the_model_does(group, run_many_c, run_many_python):
     assert disagreements(models, ROWS, run_many_c, run_many_python) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_models_of_real_rows_with_everything_chosen_are_exported(load, run_many_c, run_many_python):
     rows, y = load(return_X_y=True)
@@ -301,6 +303,7 @@ def test_models_of_real_rows_with_everything_chosen_are_exported(load, run_many_
     assert disagreements(models, X, run_many_c, run_many_python) == {}
 
 
+@pytest.mark.slow
 def test_other_estimators_and_kernels_are_refused_by_name():
     models = list(refused())
     for export in (to_c, to_python):
@@ -309,12 +312,14 @@ def test_other_estimators_and_kernels_are_refused_by_name():
                 export(model)
 
 
+@pytest.mark.slow
 def test_the_page_tells_how_many_cases_agree_and_are_refused():
     text = PAGE.read_text()
     assert f"{sum(map(len, GROUPS.values()))} cases agree" in text
     assert f"{len(list(refused()))} are refused" in text
 
 
+@pytest.mark.slow
 def test_every_public_estimator_is_among_the_cases():
     shown = {type(case.model).__name__ for group in GROUPS.values() for case in group}
     shown |= {name for name, _ in refused()}
@@ -335,6 +340,7 @@ def test_a_model_in_single_precision_is_exported_to_the_digits_that_it_has(run_m
     assert_allclose(found.parts["probabilities"], model.predict_proba(ROWS.astype(np.float32)), atol=1e-4)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [SparseFisherClassifier(RBF1, max_centers=5), KernelRidgeRegressor(RBF1)])
 def test_the_header_is_cpp_as_well(model, run_c):
     model = clone(model).fit(X, labels(2))
@@ -343,6 +349,7 @@ def test_the_header_is_cpp_as_well(model, run_c):
     assert_allclose(found.outputs, outputs_of(model, ROWS), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("calibration", ["logistic", "quadratic", "isotonic"])
 def test_a_moderated_header_is_cpp_as_well(calibration, run_c):
     model = KernelFisherClassifier(RBF1, alpha=0.1, calibration=calibration).fit(X, labels(3))
@@ -351,12 +358,14 @@ def test_a_moderated_header_is_cpp_as_well(calibration, run_c):
     assert found.labels == model.predict(ROWS).tolist()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
 def test_models_fitted_on_sparse_rows_are_exported(kind, run_many_c, run_many_python):
     model = KernelFisherClassifier(RBF1, alpha=0.1).fit(kind(X), labels(2))
     assert disagreements({"Fisher": model}, ROWS, run_many_c, run_many_python) == {}
 
 
+@pytest.mark.slow
 def test_maps_of_every_kind_are_among_the_cases():
     some = [case for case in GROUPS["Fisher"] if case.name.endswith(" rbf")]
     models = [case.fitted() for case in (*some, *GROUPS["other classifiers"])]
@@ -368,6 +377,7 @@ def test_maps_of_every_kind_are_among_the_cases():
     assert any(posterior.counted < 1.0 for posterior in posteriors)
 
 
+@pytest.mark.slow
 def test_squared_distances_may_overflow(run_many_c, run_many_python):
     models = {
         name: KernelFisherClassifier(kernel, alpha=0.1).fit(X, labels(2))

@@ -55,6 +55,7 @@ def of_objects(labels):
     return model
 
 
+@pytest.mark.sampled(2)
 @hostile
 def test_hostile_labels_come_out_of_compiled_code_as_they_went_in(label, run_c):
     model = model_of([label, label + "z"])
@@ -72,12 +73,14 @@ def test_all_hostile_labels_at_once_are_classes_in_cpp(run_c):
     assert run_c(to_c(model), rows, q=k - 1, k=k, kind=str, language="cpp").labels == y.tolist()
 
 
+@pytest.mark.sampled(4)
 @hostile
 def test_hostile_labels_come_out_of_plain_python_as_they_went_in(label, run_python):
     model = model_of([label, label + "z"])
     assert run_python(to_python(model), X).labels == model.predict(X).tolist()
 
 
+@pytest.mark.sampled(4)
 @hostile
 def test_only_the_table_of_labels_depends_on_the_labels(label):
     plain, other = (to_c(model_of(labels)).splitlines() for labels in (["a", "b"], [label, label + "z"]))
@@ -87,6 +90,7 @@ def test_only_the_table_of_labels_depends_on_the_labels(label):
     assert changed[0].startswith("    static const char *const labels[2] = {")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "labels",
     [
@@ -109,6 +113,7 @@ def test_numbers_and_truth_values_are_labels_of_their_own_kind(labels, run_c, ru
     assert [type(label) for label in found] == [type(np.asarray(labels).tolist()[0])] * 6
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "labels",
     [["a\0b", "c"], ["\ud800", "\udfff"], ["x" * 4096, "y"], [2**63, 2**64], [1, "a"]],
@@ -163,6 +168,7 @@ OBJECTS = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("export", [to_c, to_python])
 @pytest.mark.parametrize("label", OBJECTS, ids=lambda label: type(label).__name__)
 def test_labels_that_are_no_literals_are_refused_with_a_remedy(label, export):
@@ -211,6 +217,7 @@ HOSTILE_NAMES = [
 ]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=repr)
 def test_a_name_that_is_not_an_identifier_is_refused(name):
     with pytest.raises(ValueError, match="is not a C identifier; use letters, digits and underscores"):
@@ -224,6 +231,7 @@ def test_a_name_that_is_a_keyword_is_refused(name):
         to_c(model_of(["a", "b"]), name=name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["x", "f", "u1", "labels", "exp", "Model_2", "model_outputs"])
 def test_names_may_be_those_of_variables_and_functions(name, run_c):
     model = model_of(["a", "b"])
@@ -269,6 +277,7 @@ def test_every_character_comes_out_of_a_c_string_as_it_went_in(tmp_path):
     assert found == "".join(label + "\n" for label in labels).encode()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, -0.0, 1e22, 0.1])
 def test_numbers_at_the_ends_of_their_range_are_exact(number, run_c, run_python):
     model = KernelRidgeRegressor(RBF(gamma=1.0), alpha=1.0).fit(X, X[:, 0])

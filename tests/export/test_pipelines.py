@@ -110,6 +110,7 @@ def test_scaled_features_are_equal_to_the_bit(scaler):
     assert_array_equal(applied(affine_steps(pipeline.steps), NEW), pipeline.transform(NEW))
 
 
+@pytest.mark.sampled(3)
 @every_step
 def test_a_pipeline_in_plain_python_gives_what_it_gives(step, run_python):
     pipeline = make_pipeline(step, StandardScaler(), SparseKernelRegressor(RBF(gamma=0.1), max_centers=5)).fit(
@@ -134,6 +135,7 @@ COMPILED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["c", "cpp"])
 @pytest.mark.parametrize("pipeline", COMPILED, ids=named)
 def test_a_compiled_pipeline_gives_what_it_gives(pipeline, language, run_c):

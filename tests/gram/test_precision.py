@@ -31,6 +31,7 @@ def test_products_that_would_break_the_fit_are_in_float64(rng, d, gamma, m):
     assert "float64: float32 could change" in found.words
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("d", "gamma", "m"), [(20, 0.05, 200), (20, 0.1, 300), (2, 20.0, 60)])
 def test_products_in_float32_where_allowed_give_the_same_fit(rng, d, gamma, m):
     X, y = problem(rng, d)

@@ -112,6 +112,7 @@ def check_left_out(model, case, centers):
         assert_allclose(loo[row], exact, atol=tolerance(model) * size, rtol=0)
 
 
+@pytest.mark.slow
 @given(problems())
 @CASES
 def test_leave_one_out_equals_refitting(case):
@@ -120,6 +121,7 @@ def test_leave_one_out_equals_refitting(case):
     check_left_out(fit(model, X, y, weight), case, np.unique(X, axis=0))
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(1, 6))
 @CASES
 def test_leave_one_out_with_centers_equals_refitting(case, m):
@@ -129,6 +131,7 @@ def test_leave_one_out_with_centers_equals_refitting(case, m):
     check_left_out(full, case, full.X_fit_)
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(1, 6), st.lists(st.integers(1, 23), max_size=4))
 @CASES
 def test_batches_equal_one_fit(case, m, cuts):
@@ -147,6 +150,7 @@ def test_batches_equal_one_fit(case, m, cuts):
     check_left_out(model, case, model.X_fit_)
 
 
+@pytest.mark.slow
 @given(problems(least=12), st.integers(1, 6), st.integers(1, 4))
 @CASES
 def test_rows_removed_are_rows_never_added(case, m, n_gone):

@@ -352,6 +352,7 @@ def check_regressor(model, X):
         assert max(model.loo_best_score_, model.loo_score_) <= 1.0
 
 
+@pytest.mark.slow
 @given(case=cases())
 @CASES
 def test_a_fit_obeys_the_laws_or_is_refused_on_purpose(case, count):
@@ -367,6 +368,7 @@ def test_a_fit_obeys_the_laws_or_is_refused_on_purpose(case, count):
             assert str(model.report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [KernelFisherClassifier, KernelRidgeRegressor], ids=lambda cls: cls.__name__)
 @given(case=cases(), seed=st.integers(0, 2**32 - 1))
 @CASES

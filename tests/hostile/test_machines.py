@@ -90,6 +90,7 @@ def known_to(model, weight, scale, y):
     return 3.0 * norm * np.sqrt(2.0 * max(model.gap_, 1e-15) * total / model.alpha)
 
 
+@pytest.mark.slow
 @given(machines())
 @CASES
 def test_leave_one_out_outputs_are_those_of_refitting(case):
@@ -141,6 +142,7 @@ def check_labels(labels, plain):
     assert labels >= plain - 2.0 * np.sqrt(plain * (1.0 - plain) / len(ROWS[1])), (labels, plain)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(CLASS_LOSSES), st.sampled_from(PENALTIES), st.floats(-2, 6), st.sampled_from([1e-8, 1.0, 1e8])
 )
@@ -149,6 +151,7 @@ def test_labels_are_not_worse_than_the_sign_of_f(loss, penalty, exponent, unit):
     check_labels(*accuracies(loss, penalty, 10.0**exponent, unit))
 
 
+@pytest.mark.slow
 def test_labels_of_overfitted_machines_are_not_worse_than_the_sign_of_f():
     for loss in CLASS_LOSSES:
         for penalty in ("coef", "l1"):

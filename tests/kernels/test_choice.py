@@ -46,6 +46,7 @@ def test_a_list_is_a_choice():
         KernelFisherClassifier(OneOf([])).fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.slow
 def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
     y = np.sin(3.0 * X[:, 0]) + np.abs(X[:, 1])
     kernels = [RBF(), Laplacian(), Matern(nu=0.5), Polynomial() + Linear()]
@@ -58,6 +59,7 @@ def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
     assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "kernel number"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 30])
 def test_values_are_those_of_the_kernel_itself(X, centers):
     # Widths of one kind share distances, which are those of another kind where kinds are confused.
@@ -67,6 +69,7 @@ def test_values_are_those_of_the_kernel_itself(X, centers):
     assert str(model.kernel_) == str(again.kernel_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(
     "kernels",
@@ -96,6 +99,7 @@ def test_sums_may_have_a_choice_as_a_part(X):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_other_models_choose_too(X):
     y = X[:, 0] * X[:, 1]
     choice = [RBF(), Laplacian()]

@@ -54,6 +54,7 @@ def test_without_a_dimension_there_is_no_block():
         Wendland(gamma=1.0).block(np.zeros((2, 1)), np.zeros((2, 1)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize(
     "kernel", [Wendland(0, gamma=0.01, dimension=3), Matern(0.5, gamma=0.5), Matern(0.7, gamma=0.5)]

@@ -147,6 +147,7 @@ def test_weight_is_repetition(rows):
     assert_allclose(weighted.scores(rows), repeated.scores(rows), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_learned_markov_model_finds_the_one_that_made_the_strings():
     rng = np.random.default_rng(0)
     stay = HiddenMarkov([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.9, 0.1], [0.2, 0.8]], "ab")

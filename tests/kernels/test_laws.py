@@ -108,6 +108,7 @@ def test_integers_become_float64(kernel):
     assert_allclose(kernel.block(X, X), kernel.block(X.astype(float), X.astype(float)))
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("csr", [sparse.csr_matrix, sparse.csr_array])
 def test_sparse_rows_give_the_same_block_as_dense(kernel, X, Z, csr):
     X, Z = np.where(X > 0, X, 0.0), np.where(Z > 0, Z, 0.0)

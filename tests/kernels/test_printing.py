@@ -50,6 +50,7 @@ def test_printing_leaves_the_kernel_as_it_is():
     assert kernel.gamma == THIRD
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [KernelFisherClassifier(), SparseFisherClassifier(random_state=0)], ids=str)
 def test_reports_have_no_numbers_of_seventeen_digits(model):
     X, y = make_banana(100, random_state=0)

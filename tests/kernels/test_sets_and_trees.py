@@ -123,6 +123,7 @@ def test_a_tree_has_a_root():
         Subtrees().block([()], [("A", "x")])
 
 
+@pytest.mark.slow
 def test_trees_may_be_deeper_than_calls():
     tree = "x"
     for _ in range(3000):
@@ -132,6 +133,7 @@ def test_trees_may_be_deeper_than_calls():
     assert K[0, 0] > K[1, 0] == 0.0
 
 
+@pytest.mark.slow
 def test_a_node_may_have_many_children():
     wide = ("r", *["x"] * 20_000)
     assert Subtrees().block([wide], [wide, ("r", "x")]).tolist() == [[1.0, 0.0]]

@@ -144,6 +144,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(compared, name, value)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("decay", [0.3, 1.0])
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
 def test_gap_weighted_kernel_equals_sum_over_subsequences(way, decay, p):
@@ -159,6 +160,7 @@ def test_all_substrings_kernel_is_a_blended_spectrum_of_every_length(decay):
         assert_allclose(Substrings(decay).block(rows, rows[::-1]), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_local_alignment_equals_sum_over_alignments():
     rows = BINARY[::9]
     kernel = LocalAlignment(beta=0.7, match=1.5, mismatch=-0.5, gap=1.0, extension=0.3)
@@ -172,6 +174,7 @@ def test_local_alignment_becomes_the_score_of_smith_and_waterman():
     assert_allclose(np.log(kernel.block(["GACACAT"], ["ACACT"])) / 50.0, 2.0 * 5 - 2.0, atol=0.1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("slab", [1, 50, 2**18])
 @pytest.mark.parametrize("kernel", [Subsequence(3), Substrings(), LocalAlignment()])
 def test_slabs_of_pairs_change_nothing(monkeypatch, rng, kernel, slab):
@@ -235,6 +238,7 @@ def test_rows_that_are_not_strings_are_refused(kernel):
         kernel.block("ab", ["ab"])
 
 
+@pytest.mark.slow
 def test_one_long_string_does_not_pad_the_short_ones():
     long = "ab" * 10_000
     tracemalloc.start()
@@ -251,6 +255,7 @@ def test_costs_of_gaps_are_not_negative():
         LocalAlignment(gap=-1.0).block(["ab"], ["ab"])
 
 
+@pytest.mark.slow
 def test_normalized_local_alignments_of_long_strings_are_finite():
     rng = np.random.default_rng(0)
     X = ["".join(rng.choice(list("acgt"), size)) for size in (200, 250, 20)]

@@ -134,10 +134,12 @@ def test_gram_matrix_is_symmetric_and_positive_semidefinite(kernel, X):
     assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
 
 
+@pytest.mark.sampled(20)
 def test_block_is_transposed_when_arguments_change_places(kernel, X, Z):
     assert_allclose(kernel.block(X, Z), kernel.block(Z, X).T, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(6)
 def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
     at = kernel.at(Z)
     for rows in (X[:20], X[20:21], X[21:]):
@@ -148,16 +150,19 @@ def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
         assert_array_equal(pickle.loads(pickle.dumps(at))(rows), expected)
 
 
+@pytest.mark.sampled(21)
 def test_diag_is_diagonal_of_block(kernel, X):
     assert_allclose(kernel.diag(X), np.diagonal(kernel.block(X, X)), rtol=1e-12)
 
 
+@pytest.mark.sampled(10)
 def test_block_of_parts_is_part_of_block(kernel, X, Z):
     K = kernel.block(X, Z)
     assert_allclose(kernel.block(X[20:50], Z[7:19]), K[20:50, 7:19], rtol=1e-12, atol=1e-12)
     assert_allclose(kernel.block(X, X), kernel.block(X, list(X)), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(19)
 def test_block_may_be_overwritten(kernel, X, Z):
     K = kernel.block(X, Z)
     expected = K.copy()
@@ -171,6 +176,7 @@ def test_no_rows_have_no_values(kernel, X):
     assert kernel.diag([]).shape == (0,)
 
 
+@pytest.mark.sampled(7)
 def test_rows_may_be_in_a_tuple_or_an_array(kernel, X, Z):
     expected = kernel.block(X, Z)
     array = np.empty(len(X), dtype=object)
@@ -180,6 +186,7 @@ def test_rows_may_be_in_a_tuple_or_an_array(kernel, X, Z):
         assert_array_equal(kernel.diag(rows), kernel.diag(X))
 
 
+@pytest.mark.sampled(6)
 def test_clone_pickle_and_expression_give_the_same_kernel(kernel, X, Z):
     K = kernel.block(X, Z)
     # What rows have set cannot be written.
@@ -216,6 +223,7 @@ def distinct(X):
     return [x for i, x in enumerate(X) if seen[i] not in seen[:i]]
 
 
+@pytest.mark.sampled(3)
 def test_leave_one_out_equals_refitting(kernel, X):
     X = distinct(X)
     y = np.array(targets(kernel, X), float)
@@ -226,6 +234,7 @@ def test_leave_one_out_equals_refitting(kernel, X):
         assert_allclose(model.loo_prediction_[i], refitted.predict(X[i : i + 1])[0], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("centers", ["all", 12])
 def test_classifiers_are_fitted_to_objects(kernel, X, centers):
     X = distinct(X)
@@ -235,6 +244,7 @@ def test_classifiers_are_fitted_to_objects(kernel, X, centers):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.sampled(1)
 def test_batches_give_the_fit_of_all_rows(kernel, X):
     X = distinct(X)
     y, settings = targets(kernel, X), {"alpha": 1.0, "centers": Given(X[:12])}
@@ -244,6 +254,7 @@ def test_batches_give_the_fit_of_all_rows(kernel, X):
     assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("container", [list, tuple, np.array, lambda rows: np.array(rows, dtype=object)])
 @pytest.mark.parametrize("kernel", [KmerSpectrum("loo"), Subsequence("loo"), Mismatch("loo", 1)], ids=str)
 def test_lengths_are_chosen_by_leave_one_out_of_strings(kernel, container):

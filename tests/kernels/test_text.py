@@ -210,6 +210,7 @@ def test_a_fit_takes_texts_apart_once_for_all_comparisons(rng):
     assert model.X_fit_ == texts
 
 
+@pytest.mark.slow
 def test_texts_taken_apart_are_not_kept_without_memory_for_them(rng):
     texts, y = random_texts(rng, 150, 1000, 3000)
     ample, short = (KernelFisherClassifier(Normalized(BagOfWords()), max_memory=m) for m in (1.0, 0.003))

@@ -133,6 +133,7 @@ DECOMPOSITIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [limit_threads, threadpool_limits])
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
 def test_bits_of_a_decomposition_do_not_depend_on_the_number_of_threads(name, limit):
@@ -205,6 +206,7 @@ def test_singular_values_reproduce_the_matrix_and_its_rank(rng):
     assert_allclose((U * sigma) @ V.T, A, atol=1e-13)
 
 
+@pytest.mark.slow
 @given(s=st.lists(st.floats(0.01, 100), min_size=1, max_size=12), seed=st.integers(0, 1000))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_reflector_is_the_matrix_that_carries_s_to_the_first_axis(s, seed):
@@ -253,6 +255,7 @@ def test_products_of_upper_triangles_are_the_products(rng, m):
     assert_allclose(forms_upper(R, R.T @ R), ((R @ R) ** 2).sum(axis=0), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_large_factors_in_panels_are_those_of_lapack(rng, threads):
     n = TALL + 7

@@ -87,6 +87,7 @@ def test_an_error_ends_the_limit():
     assert of_blas() == {2}
 
 
+@pytest.mark.slow
 def test_blas_has_one_thread_in_decompositions_however_many_are_allowed(monkeypatch):
     seen = []
     run = lapack._run
@@ -101,6 +102,7 @@ def test_blas_has_one_thread_in_decompositions_however_many_are_allowed(monkeypa
     assert all(threads == {1} for _, threads in seen)
 
 
+@pytest.mark.slow
 def test_other_threads_run_while_lapack_computes():
     """A decomposition of half a second or more; without the lock, this thread wakes every few milliseconds."""
     A = np.random.default_rng(0).normal(size=(1500, 1500))

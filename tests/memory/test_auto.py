@@ -74,6 +74,7 @@ KERNELS = {"2": "rbf", "12": RBF(gamma=0.1), "targets": Matern(), "float32": RBF
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "kernel"), KERNELS.items(), ids=str)
 @pytest.mark.parametrize(
     ("n", "centers"),
@@ -92,6 +93,7 @@ def test_the_number_of_centers_that_a_refusal_names_is_accepted(no_search, n, ce
     assert len(set(named)) > 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("loo_rows", [500, None])
 def test_the_number_that_a_refusal_names_is_accepted_for_any_sample(no_search, loo_rows):
     X, y = rows_of("2", 12_000)
@@ -101,6 +103,7 @@ def test_the_number_that_a_refusal_names_is_accepted_for_any_sample(no_search, l
         assert refused(model.set_params(centers=m), X, y) is None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["12", "targets", "sparse"])
 @pytest.mark.parametrize("n", [2001, 5000, 10_000, 12_000])
 def test_the_default_is_accepted_wherever_the_least_number_of_random_centers_is(no_search, n, kind):
@@ -143,6 +146,7 @@ def hard(n, kind="2"):
     return X, wave if kind == "targets" else (wave > 0).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "mib"), [(3000, 40), (6000, 60)])
 @pytest.mark.parametrize("kind", ["2", "targets"])
 def test_the_default_within_a_small_budget_keeps_to_it_and_says_so(n, mib, kind):
@@ -159,6 +163,7 @@ def test_the_default_within_a_small_budget_keeps_to_it_and_says_so(n, mib, kind)
     assert LEAST_CENTERS <= len(model.X_fit_) <= limit < n // 2
 
 
+@pytest.mark.slow
 def test_fewer_centers_than_rows_only_because_of_the_budget_are_said_to_be():
     X, y = hard(2200)
     # All rows take 24 n² = 111 MiB, half of them 16 n² = 74 and the rows of a piece 18.
@@ -168,6 +173,7 @@ def test_fewer_centers_than_rows_only_because_of_the_budget_are_said_to_be():
     assert "max_memory" not in every.report_.centers
 
 
+@pytest.mark.slow
 def test_a_first_batch_has_half_of_its_rows_as_centers_whatever_there_is_memory_for():
     X, y = hard(600)
     model = model_of("2", kernel=RBF(gamma=100.0)).partial_fit(X, y)

@@ -38,6 +38,7 @@ def test_matrix_beyond_the_budget_is_refused_before_it_is_allocated():
         gram(RBF(gamma=1.0), X, budget=Budget(100 * MIB))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("max_memory", [1e15, 1e300])
 @pytest.mark.parametrize(
     "model",
@@ -90,6 +91,7 @@ def test_a_container_limits_what_is_free(tmp_path, monkeypatch, limit, left):
     assert free_memory() == pytest.approx(usual if left == np.inf else max(left, 0), rel=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how much a process has mapped")
 def test_a_limit_of_the_process_refuses_a_fit_before_kernels_are_compared():
     program = """
@@ -138,6 +140,7 @@ def test_blocks_bound_the_memory_of_many_centers(rng, monkeypatch):
         combine(RBF(gamma=0.5), X, Z, coef)
 
 
+@pytest.mark.slow
 def test_intervals_of_many_rows_hold_a_block_at_a_time(rng, monkeypatch):
     monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", 2**17)
     X = rng.normal(size=(200, 3))

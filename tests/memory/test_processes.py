@@ -9,6 +9,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's mark of the most memory is that of Linux")
 def test_fits_in_processes_of_their_own_keep_to_max_memory():
     settings = ("csr", "stream", "refused rows")

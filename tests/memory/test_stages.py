@@ -44,6 +44,7 @@ def no_search(monkeypatch):
         monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "compare", fail)
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_stages_stay_within_the_budget_or_the_fit_is_refused(load, mib):
@@ -116,6 +117,7 @@ def test_default_centers_are_not_named_where_they_are_all_rows(rng):
     assert "auto" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_centers_that_a_refused_fit_names_are_enough(rng):
     X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
     model = KernelFisherClassifier(RBF(gamma=1.0), max_memory=0.02, random_state=0)
@@ -156,6 +158,7 @@ def classes(rng, n, d, k):
 OBJECTS = 2 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "d", "k", "mib", "parameters"),
     [
@@ -189,6 +192,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", EXACT.values(), ids=EXACT)
 def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_is_needed(rng, parameters):
     X, y = classes(rng, 800, 5, 2)
@@ -201,6 +205,7 @@ def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_i
     assert 0.5 * gib * 2**30 <= peak <= gib * 2**30 + OBJECTS
 
 
+@pytest.mark.slow
 def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
     X, y = classes(rng, 6000, 30, 2)
     X[rng.random(X.shape) < 0.9] = 0.0
@@ -209,6 +214,7 @@ def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
     assert peak <= 30 * MIB + OBJECTS
 
 
+@pytest.mark.slow
 def test_a_regression_allocates_no_more_than_its_budget(rng):
     X = rng.normal(size=(6000, 5)).astype(np.float32)
     model = KernelRidgeRegressor(RBF(gamma=0.1), centers=200, max_memory=30 / 1024, random_state=0)
@@ -216,6 +222,7 @@ def test_a_regression_allocates_no_more_than_its_budget(rng):
     assert peak <= 30 * MIB + OBJECTS
 
 
+@pytest.mark.slow
 def test_kernels_of_a_sparse_fit_are_tried_one_by_one_where_the_budget_has_room_for_one(rng):
     X, y = classes(rng, 700, 5, 2)
     # 4 x 700² sums over candidates and six columns for each of 10 centers: 15.3 MiB; three kernels would be 39.
@@ -232,6 +239,7 @@ def test_blas_of_more_threads_takes_no_more_than_its_share_of_the_budget():
     assert fitted_sizes(replace(LOAD, threads=64), np.inf).threads == 64
 
 
+@pytest.mark.slow
 def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_given(rng):
     X, y = classes(rng, 6000, 3, 4)
     few, many = (
@@ -244,6 +252,7 @@ def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_
     np.testing.assert_allclose(few.loo_outputs_, many.loo_outputs_, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_is_less_within_max_memory(rng):
     X, y = classes(rng, 6000, 3, 2)
     few = KernelFisherClassifier(centers=50, max_memory=0.008, random_state=0).fit(X, y)

@@ -36,6 +36,7 @@ def rows_for(model, n=40, seed=0):
     return X, y if hasattr(model, "predict_proba") else X[:, 0] + 0.5 * rng.normal(size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_each_fold_is_predicted_by_a_model_chosen_without_it(model):
     X, y = rows_for(model)
@@ -61,6 +62,7 @@ def test_where_nothing_is_chosen_the_score_is_that_of_leave_one_out(model):
     assert fitted.loo_score_ == fitted.loo_best_score_
 
 
+@pytest.mark.slow
 def test_on_noise_the_best_score_is_too_high_and_the_honest_one_is_not():
     best, honest = [], []
     for seed in range(15):
@@ -74,6 +76,7 @@ def test_on_noise_the_best_score_is_too_high_and_the_honest_one_is_not():
     assert abs(np.mean(honest) - 0.5) < 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: type(model).__name__)
 def test_counts_are_repeated_rows(model):
     X, y = rows_for(model)
@@ -84,6 +87,7 @@ def test_counts_are_repeated_rows(model):
     assert clone(model).set_params(weights="auto").fit(X[first], y[first]).loo_score_ == weighted
 
 
+@pytest.mark.slow
 def test_rows_of_a_group_are_predicted_together():
     X, y = make_banana(60, random_state=0)
     group = np.arange(60) // 4
@@ -93,6 +97,7 @@ def test_rows_of_a_group_are_predicted_together():
     assert 0.5 < model.loo_score_ <= 1.0
 
 
+@pytest.mark.slow
 def test_the_only_row_of_a_class_stays():
     X, y = make_banana(40, random_state=0)
     y[7] = 5
@@ -110,6 +115,7 @@ def test_every_class_is_known_without_any_fold():
         assert len(np.unique(outer[labels == 5])) == 2
 
 
+@pytest.mark.slow
 def test_what_happens_after_the_fit_does_not_change_the_score():
     X, y = make_banana(40, random_state=0)
     model, other = KernelFisherClassifier().fit(X, y), KernelFisherClassifier().fit(X, y)
@@ -119,6 +125,7 @@ def test_what_happens_after_the_fit_does_not_change_the_score():
     assert other.loo_score_ == expected
 
 
+@pytest.mark.slow
 def test_the_score_is_stored_with_the_model():
     X, y = make_banana(40, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
@@ -130,6 +137,7 @@ def test_the_score_is_stored_with_the_model():
     assert model.lean().loo_score_ == expected
 
 
+@pytest.mark.slow
 def test_rows_that_are_added_are_not_chosen_by():
     X, y = make_banana(80, random_state=0)
     model = KernelFisherClassifier(centers=20, random_state=0).fit(X[:60], y[:60])
@@ -138,6 +146,7 @@ def test_rows_that_are_added_are_not_chosen_by():
     assert model.loo_score_ == model.loo_best_score_
 
 
+@pytest.mark.slow
 def test_of_many_rows_three_fifths_are_predicted_by_models_chosen_without_them():
     X, y = make_banana(ALL_FIFTHS + 10, random_state=0)
     model = KernelFisherClassifier(MEDIAN, centers=Uniform(20)).fit(X, y)
@@ -149,6 +158,7 @@ def test_of_many_rows_three_fifths_are_predicted_by_models_chosen_without_them()
     assert model.loo_score_ == pytest.approx(np.mean(right), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_on_noise_the_score_of_many_rows_is_not_that_of_the_best_choice():
     """Neither is too high, although labels chose the centers, a third of the rows."""
     rng = np.random.default_rng(0)
@@ -176,6 +186,7 @@ def test_rows_that_are_centers_are_kept_once():
     assert_array_equal(np.sort(kept, axis=0), np.sort(np.r_[X[1:], X[:5]], axis=0))
 
 
+@pytest.mark.slow
 def test_warnings_of_the_fit_are_not_repeated():
     X, y = make_banana(40, random_state=0)
     weight = np.where(np.arange(40) < 20, 9, 1)
@@ -186,6 +197,7 @@ def test_warnings_of_the_fit_are_not_repeated():
     assert 0.0 <= model.loo_score_ <= 1.0
 
 
+@pytest.mark.slow
 def test_a_notebook_that_shows_a_model_does_not_compute_its_score():
     X, y = make_banana(60, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
@@ -195,6 +207,7 @@ def test_a_notebook_that_shows_a_model_does_not_compute_its_score():
     assert f"{score:.4g}" in model._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "kernel"), [(2, "rbf"), (3, MEDIAN)])
 def test_noise_of_equally_large_classes_is_not_predicted_worse_than_by_chance(k, kernel):
     """Without the row itself its class is the smaller one: folds have equal shares, too."""
@@ -217,6 +230,7 @@ def test_folds_of_equally_large_classes_have_equal_shares(n):
     assert_array_equal(np.bincount(outer[y[groups] == 0]), np.bincount(outer[y[groups] == 1]))
 
 
+@pytest.mark.slow
 def test_a_class_that_only_one_group_has_leaves_that_group_unpredicted():
     X, _ = make_banana(40, random_state=0)
     group = np.repeat(np.arange(5), 8)
@@ -247,6 +261,7 @@ def test_weights_mean_the_same_without_a_fold():
     assert KernelFisherClassifier(random_state=0).fit(X, y)._anew.model.weights == "counts"
 
 
+@pytest.mark.slow
 def test_threads_that_read_a_score_choose_anew_once(monkeypatch):
     X, y = make_banana(60, random_state=0)
     model, calls = KernelFisherClassifier(random_state=0).fit(X, y), []
@@ -258,6 +273,7 @@ def test_threads_that_read_a_score_choose_anew_once(monkeypatch):
     assert len(set(scores)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 1.5])
 def test_groups_whose_numbers_tell_their_class_are_predicted_as_others_are(shift):
     """Dealt by number, each fold would have one class, the rarer one without it."""
@@ -276,6 +292,7 @@ def test_groups_whose_numbers_tell_their_class_are_predicted_as_others_are(shift
     assert by_number > 0.4
 
 
+@pytest.mark.slow
 def test_a_class_that_only_one_group_has_is_not_missed():
     rng, group = np.random.default_rng(0), np.arange(60) // 6
     X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
@@ -286,6 +303,7 @@ def test_a_class_that_only_one_group_has_is_not_missed():
         assert_array_equal(np.unique(group[model._anew.outer < 0])[0], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("kind", [KernelFisherClassifier, SparseFisherClassifier])
@@ -308,6 +326,7 @@ def test_large_counts_are_not_repeated():
     assert model.loo_score_ == model.loo_best_score_
 
 
+@pytest.mark.slow
 def test_a_constant_target_is_not_better_than_it_is():
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert KernelRidgeRegressor(random_state=0).fit(X, np.ones(40)).loo_score_ in (0.0, 1.0)

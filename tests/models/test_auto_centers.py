@@ -27,12 +27,14 @@ def checkerboard(rng, n, side):
     return X, (side * X).astype(int).sum(axis=1) % 2
 
 
+@pytest.mark.slow
 def test_ringnorm_needs_few_centers(small):
     X, y = make_ringnorm(700, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
     assert len(model.X_fit_) <= 700 / 4
 
 
+@pytest.mark.slow
 def test_a_checkerboard_needs_all_rows(small, rng):
     X, y = checkerboard(rng, 700, 8)
     assert len(KernelFisherClassifier(random_state=0).fit(X, y).X_fit_) == 700
@@ -43,6 +45,7 @@ def test_few_rows_are_all_centers_and_nobody_asks(small):
     assert len(KernelFisherClassifier(random_state=0).fit(X, y).X_fit_) == 300
 
 
+@pytest.mark.slow
 def test_a_fit_with_enough_centers_is_repeated_to_the_bit(small):
     X, y = make_ringnorm(700, random_state=0)
     once, again = (KernelFisherClassifier(random_state=0).fit(X, y) for _ in range(2))
@@ -55,6 +58,7 @@ def noise(n, seed=0):
     return rng.normal(size=(n, 5)), rng.integers(0, 2, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "centers"), [(1000, 100), (2001, "auto"), (12_000, 100)])
 def test_targets_that_are_noise_are_left_out_no_better_than_new_rows_are_predicted(n, centers):
     model = KernelFisherClassifier(RBF(gamma=0.1), centers=centers, random_state=0).fit(*noise(n))
@@ -63,6 +67,7 @@ def test_targets_that_are_noise_are_left_out_no_better_than_new_rows_are_predict
     assert model.loo_score_ < 0.5 + 3.0 * 0.5 / np.sqrt(rows)
 
 
+@pytest.mark.slow
 def test_weights_count_as_repeated_rows_where_few_centers_are_enough():
     X, y = make_ringnorm(1500, random_state=0)
     repeat = np.random.default_rng(0).integers(1, 4, len(y))
@@ -74,6 +79,7 @@ def test_weights_count_as_repeated_rows_where_few_centers_are_enough():
     assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["indefinite", "folds", "float32"])
 def test_all_rows_are_centers_where_few_would_be_another_model(case):
     X, y = make_ringnorm(2100, random_state=0)
@@ -87,6 +93,7 @@ def test_all_rows_are_centers_where_few_would_be_another_model(case):
     assert len(model.X_fit_) == 2100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["double", "float32", "folds"])
 def test_rows_stay_centers_beyond_a_limit_only_where_so_many_matter(monkeypatch, case):
     monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 2100)

@@ -123,6 +123,7 @@ def test_no_estimator_is_forgotten():
     assert models == {type(model) for model in DEFAULTS}
 
 
+@pytest.mark.slow
 @every_default
 def test_equal_rows_give_equal_models_without_a_seed(model):
     rows = views_of(model)
@@ -130,6 +131,7 @@ def test_equal_rows_give_equal_models_without_a_seed(model):
     assert unlike(vars(one), vars(other)) == []
 
 
+@pytest.mark.slow
 def test_no_seed_is_the_seed_zero():
     X, y = make_banana(40, random_state=0)
     one, other = (KernelFisherClassifier(centers=20, random_state=seed).fit(X, y) for seed in (None, 0))
@@ -137,6 +139,7 @@ def test_no_seed_is_the_seed_zero():
     assert unlike(outputs(one), outputs(other)) == []
 
 
+@pytest.mark.slow
 def test_words_are_recognized_alike_without_a_seed():
     X, y = make_words(20, random_state=0)
     states = KernelFisherClassifier(RBF("median"), centers=10)
@@ -154,6 +157,7 @@ def test_a_seed_asks_for_other_draws():
     assert generator(stream).random() != generator(stream).random()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [KernelFisherClassifier(centers=20), KernelRidgeRegressor(centers=20)])
 def test_batches_and_removals_give_equal_models_without_a_seed(model):
     X, y = views_of(model)
@@ -190,6 +194,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter():
     """Strings have other hashes in every process, and sets another order."""
     printed = {
@@ -205,6 +210,7 @@ def test_the_order_of_hashes_does_not_matter():
     assert len(printed) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_repeated_fit_is_the_same_whatever_the_number_of_threads(name, rows):
     fits = []
@@ -217,6 +223,7 @@ def test_a_repeated_fit_is_the_same_whatever_the_number_of_threads(name, rows):
             assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_repeated_fit_is_the_same_on_a_busy_machine(rows):
     model = KernelFisherClassifier()
     with threadpool_limits(2, user_api="blas"):

@@ -68,6 +68,7 @@ def test_multipliers_solve_the_primal_program():
     assert_allclose(found.row.sum(), 1.0)
 
 
+@pytest.mark.slow
 def test_nu_bounds_the_share_of_margin_errors():
     X, y = make_waveform(200, random_state=0)
     for nu in (0.1, 0.3):
@@ -97,6 +98,7 @@ def test_three_classes_and_names():
     assert_array_equal(model.classes_, ["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner", [DecisionTreeClassifier(max_depth=2, random_state=0), LogisticRegression(C=0.1), None]
 )
@@ -169,6 +171,7 @@ def test_predictions_that_are_no_labels_are_refused():
         LPBoostClassifier(Loud(max_depth=1)).fit(X, y)
 
 
+@pytest.mark.slow
 def test_numbers_in_an_array_of_objects_are_numbers():
     X, y = make_banana(120, random_state=0)
     model, other = LPBoostClassifier().fit(X, y), LPBoostClassifier().fit(X.astype(object), y)

@@ -80,6 +80,7 @@ def test_scores_have_variance_one_and_the_stated_correlations(both):
     assert_array_equal(KernelCCA(3, alpha=0.01, random_state=0).fit_transform(*both), scores[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.01, "cv"])
 def test_the_order_of_rows_does_not_matter(both, rng, alpha):
     X, y = both
@@ -98,6 +99,7 @@ def test_a_weight_of_two_is_a_row_twice(both, centers):
     assert_same(weighted, repeated, X, y)
 
 
+@pytest.mark.slow
 def test_three_views_do_not_depend_on_their_order(both, rng):
     tables = {"a": both[0], "b": both[1], "c": both[0] ** 2 + 0.1 * rng.normal(size=both[0].shape)}
     model = KernelCCA(alpha=0.01, random_state=0).fit(tables)
@@ -124,6 +126,7 @@ def test_held_out_correlations_are_those_of_models_without_the_fold(both):
     assert model.held_out_correlations_[0] == pytest.approx(np.mean(expected), abs=1e-7)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("folds", [2, 3, 4])
 def test_alpha_of_a_fold_is_chosen_without_it(rng, folds):
     X, y = rng.normal(size=(2, 64, 2))
@@ -140,6 +143,7 @@ def test_alpha_of_a_fold_is_chosen_without_it(rng, folds):
     assert model.held_out_correlations_[0] == pytest.approx(np.mean(expected), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_many_folds_are_joined_for_the_choice_without_them(rng):
     X, y = rng.normal(size=(2, 60, 2))
     fold = np.arange(60) // 2
@@ -154,6 +158,7 @@ def test_few_rows_have_held_out_correlations(rng, n):
     assert np.isfinite(model.held_out_correlations_).all()
 
 
+@pytest.mark.slow
 def test_held_out_correlations_are_those_of_new_rows_and_near_zero_for_noise(rng):
     model, new = KernelCCA(1, random_state=0).fit(*views(rng, 200)), views(rng, 2000)
     assert model.held_out_correlations_[0] == pytest.approx(model.score(*new), abs=0.04)
@@ -163,6 +168,7 @@ def test_held_out_correlations_are_those_of_new_rows_and_near_zero_for_noise(rng
     assert nothing.correlations_[0] > nothing.held_out_correlations_[0]
 
 
+@pytest.mark.slow
 def test_centers_find_nearly_what_all_rows_do(rng):
     X, y = views(rng, 2100)
     exact = KernelCCA(1, KERNEL, alpha=1e-3, centers="all").fit(X[:600], y[:600])
@@ -172,6 +178,7 @@ def test_centers_find_nearly_what_all_rows_do(rng):
         assert len(model.X_fit_["X"]) <= 600
 
 
+@pytest.mark.slow
 def test_a_permutation_test_tells_signal_from_noise(both, rng):
     model = KernelCCA(2, alpha=0.1, random_state=0).fit(*both)
     p = model.permutation_test(*both, n_permutations=19, random_state=0)
@@ -186,6 +193,7 @@ def test_a_permutation_test_tells_signal_from_noise(both, rng):
     assert p[0] <= p[1]
 
 
+@pytest.mark.slow
 def test_sparse_rows_frames_columns_and_objects_are_views(both):
     pd = pytest.importorskip("pandas", reason="pandas is not installed: no frames here")
     X, y = both
@@ -209,6 +217,7 @@ def test_float32_rows_have_float32_scores_near_those_of_float64(both):
     assert_allclose(scores[0], KernelCCA(1, **FIXED).fit(X, y).transform(X), atol=1e-3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_the_scale_of_a_view_does_not_matter(both, scale):
     X, y = both
@@ -234,6 +243,7 @@ def test_there_are_no_more_components_than_both_views_have(both):
     assert np.isfinite(few.held_out_correlations_).all()
 
 
+@pytest.mark.slow
 def test_a_pipeline_leads_into_the_shared_space(both):
     X, y = both
     scores = make_pipeline(StandardScaler(), KernelCCA(2, random_state=0)).fit_transform(X, y)

@@ -67,6 +67,7 @@ def test_every_row_a_center_is_the_exact_fit(banana):
     assert_allclose(passes.predict_proba(X), exact.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.01, 1.0])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_outputs_left_out_are_those_of_refitting(sinc, alpha, intercept):
@@ -79,6 +80,7 @@ def test_outputs_left_out_are_those_of_refitting(sinc, alpha, intercept):
         assert_allclose(left_out[i], model.fit(X[without], y[without]).predict(X[i : i + 1])[0], atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", ["map", "parquet", "stream", "function", "rows", "csr", "frame", "list"])
 def test_every_source_gives_the_same_model(banana, tmp_path, source):
     X, y = banana
@@ -115,6 +117,7 @@ def test_shuffled_rows_give_the_same_model(banana, rng):
     assert_same_classifier(shuffled, model, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [7, 100, 300])
 def test_partial_fit_in_any_batching_is_fit(banana, size):
     X, y = banana[0][:300], banana[1][:300]
@@ -143,6 +146,7 @@ def test_rows_that_joined_can_leave_again(sinc, rng, weighted):
     assert_allclose(model.loo_prediction_, residuals, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_fit_can_be_continued(banana):
     X, y = banana
     model = KernelFisherClassifier(KERNEL, alpha=0.1, centers=GRID).fit(X, y)
@@ -172,6 +176,7 @@ def test_decay_weighs_what_was_before(sinc):
     assert_allclose(stream.loo_prediction_, model.loo_prediction_, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 def test_folds_that_leave_are_left_out_of_the_fit(banana, penalty):
     X, y = banana[0][:200], banana[1][:200]
@@ -194,6 +199,7 @@ def test_weights_are_counts(sinc, rng):
     assert_allclose(weighted.noise_std_, repeated.noise_std_, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [20, ForwardSelection(), KMeans(), RPCholesky(), Uniform()], ids=str)
 def test_classes_are_told_apart_whoever_chooses(centers):
     X, y = make_blobs(600, centers=3, n_features=4, cluster_std=2.0, random_state=0)
@@ -203,6 +209,7 @@ def test_classes_are_told_apart_whoever_chooses(centers):
     assert "centers" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
     monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 300)
     model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
@@ -238,6 +245,7 @@ def test_single_precision_is_close(banana):
     assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_rows_in_float32_have_as_many_centers_of_a_wide_kernel_as_matter():
     """Values of a wide kernel are nearly equal: those in float32 are equal for all but a few centers."""
     X = np.random.default_rng(0).normal(size=(1500, 12)).astype(np.float32)
@@ -255,6 +263,7 @@ def test_rows_in_float32_have_as_many_centers_of_a_wide_kernel_as_matter():
     assert np.abs(model.loo_outputs_ - double.fit(X.astype(float), y).loo_outputs_).mean() < 0.1
 
 
+@pytest.mark.slow
 def test_a_kernel_matrix_in_float32_has_the_rounding_errors_of_float32(banana):
     X, y = banana
     K = RBF(gamma=2e-4).block(X, X)
@@ -264,12 +273,14 @@ def test_a_kernel_matrix_in_float32_has_the_rounding_errors_of_float32(banana):
     assert stated[1] > 100.0 * stated[0]
 
 
+@pytest.mark.slow
 def test_a_narrow_kernel_keeps_float32(banana):
     X, y = banana
     model = KernelFisherClassifier(KERNEL, centers=40, random_state=0).fit(X.astype(np.float32), y)
     assert model.X_fit_.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_groups_of_rows_that_are_read_in_part(banana):
     X, y = banana
     groups = np.arange(len(y)) // 100
@@ -329,6 +340,7 @@ def test_uncertainty_with_centers_is_that_of_all_rows_where_all_are(sinc):
         assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_with_centers_cover(sinc):
     X, y = sinc
     model = KernelRidgeRegressor(centers=20, random_state=0).fit(X[:600], y[:600])
@@ -337,6 +349,7 @@ def test_intervals_with_centers_cover(sinc):
     assert abs(((y[600:] >= low) & (y[600:] <= high)).mean() - 0.8) < 0.08
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_chosen_centers_is_honest():
     X, y = make_waveform(3000, random_state=1)
     model = KernelFisherClassifier(centers=40, random_state=0).fit(X[:1000], y[:1000])
@@ -378,6 +391,7 @@ def test_sources_refuse_what_they_can_not_do(banana, tmp_path):
         KernelFisherClassifier(KERNEL, centers=X[:5]).fit(StreamRows([(np.where(X > 1, np.nan, X), y)]))
 
 
+@pytest.mark.slow
 def test_probabilities_of_rare_classes_are_as_rare(rng):
     X = rng.normal(size=(20_000, 2))
     y = (rng.random(20_000) < 0.002).astype(int)
@@ -441,6 +455,7 @@ def test_columns_in_another_order_are_refused(banana, tmp_path):
         model.partial_fit(two, "label")
 
 
+@pytest.mark.slow
 def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
     sizes, select = [], KMeans.select
 
@@ -456,6 +471,7 @@ def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
     assert sizes == [40, 10] * 4
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("copies", [None, [lambda X: X + 0.05]])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-3), (np.float64, 1e-6)])
 def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it(
@@ -478,6 +494,7 @@ def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it
     assert_allclose(model.degrees_of_freedom_, again.degrees_of_freedom_, rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_lean_copy_holds_centers_coefficients_and_what_is_known_of_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 10))

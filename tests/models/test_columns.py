@@ -58,6 +58,7 @@ def model(frame, y):
     return KernelFisherClassifier(KERNEL, random_state=0).fit(frame, y)
 
 
+@pytest.mark.slow
 def test_frame_with_names_is_learned(model, frame, y):
     assert model.score(frame, y) > 0.9
     assert model.loo_best_score_ > 0.8
@@ -65,6 +66,7 @@ def test_frame_with_names_is_learned(model, frame, y):
     assert model.n_features_in_ == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
 def test_every_library_of_frames_gives_the_same_model(model, frame, y, make):
     twin = clone(model).fit(make(frame), y)
@@ -115,6 +117,7 @@ def test_product_is_the_gaussian_kernel_of_standardized_numbers_and_indicators(f
     assert_allclose(model.predict_proba(frame), pipeline.predict_proba(frame), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_equal_rows_are_merged_and_weights_are_repetitions(frame, y):
     model = KernelFisherClassifier(KERNEL, weights="counts", random_state=0)
     twice = np.where(np.arange(len(y)) < 30, 2, 1)
@@ -137,6 +140,7 @@ def test_leave_one_out_is_refitting(frame, y):
         assert_allclose(left_out[i], refitted[0], rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [40, Uniform(30)], ids=["number", "uniform"])
 def test_fit_with_centers_joins_and_leaves(frame, centers):
     target = frame["age"].to_numpy() / 10.0
@@ -148,11 +152,13 @@ def test_fit_with_centers_joins_and_leaves(frame, centers):
     assert_allclose(model.predict(frame), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_rows_of_a_frame_may_be_the_centers(frame, y):
     model = KernelFisherClassifier(KERNEL, centers=frame.iloc[:25]).fit(frame, y)
     assert model.X_fit_.columns["job"].tolist() == [None if pd.isna(v) else v for v in frame["job"].iloc[:25]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "model",
     [
@@ -193,6 +199,7 @@ def shared_letters(a, b):
     return len(set(a) & set(b)) / (1 + len(set(a) | set(b)))
 
 
+@pytest.mark.slow
 def test_models_on_frames_come_back_from_files(model, frame):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(frame), model.predict_proba(frame))
     loaded = skops.io.loads(skops.io.dumps(model), trusted=TRUSTED_TYPES)
@@ -208,6 +215,7 @@ def test_missing_numbers_have_a_meaning_if_given_one(frame, y):
     assert model.score(holes, y) > 0.8
 
 
+@pytest.mark.slow
 def test_sum_of_several_parts_is_searched_along_its_parameters(frame, y):
     parts = [OnColumns(RBF(), ["age"]), OnColumns(RBF(), ["pay"]), OnColumns(Nominal(), ["job"])]
     kernel = parts[0] + parts[1] + parts[2] + OnColumns(Linear(), ["age", "pay"])
@@ -246,6 +254,7 @@ def test_dates_are_not_taken_for_names(dates):
     KernelFisherClassifier(named, alpha=1.0).fit(X.assign(when=dates), y)
 
 
+@pytest.mark.slow
 def test_words_for_columns_mean_the_same_in_a_file(tmp_path):
     X, y = of_kinds()
     X.assign(y=y).to_parquet(tmp_path / "rows.parquet")

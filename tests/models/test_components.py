@@ -24,6 +24,7 @@ def same_up_to_sign(found, expected, **tolerance):
     assert_allclose(found * sign, expected, **tolerance)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kernel", "theirs"),
     [
@@ -42,6 +43,7 @@ def test_scores_are_those_of_scikit_learn(rows, kernel, theirs):
     assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_few_components_of_many_rows_are_the_first_of_all():
     X, _ = make_ringnorm(900, random_state=0)
     few, every = KernelPCA(3, RBF(gamma=0.02)).fit(X), KernelPCA(kernel=RBF(gamma=0.02)).fit(X)
@@ -80,6 +82,7 @@ def test_with_all_rows_as_given_centers_the_pass_finds_what_the_matrix_has(rows)
     assert_allclose(model.statistics(rows).spe, exact.statistics(rows).spe, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_centers_explain_nearly_what_all_rows_do(dtype):
     X, _ = make_ringnorm(3000, random_state=0, dtype=dtype)
@@ -149,6 +152,7 @@ def test_pre_images_are_nearer_to_the_rows_without_noise():
     assert off < 0.6 * np.abs(np.linalg.norm(noisy, axis=1) - 1.0).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["auto", 60])
 def test_learned_pre_images_are_the_rows_that_scores_determine(centers):
     X, _ = make_banana(400, random_state=0)
@@ -208,11 +212,13 @@ def rates_of_false_alarms(centers, *, n, draws, kind=np.asarray):
     return np.mean(rates, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["auto", 60])
 def test_limits_are_exceeded_by_as_many_new_rows_as_asked_for(centers):
     assert_allclose(rates_of_false_alarms(centers, n=1000, draws=5), 0.05, atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_fault_shows_in_the_residual_or_in_the_scores():
     rng = np.random.default_rng(0)
 
@@ -245,12 +251,14 @@ def test_rows_far_from_the_origin_have_the_components_of_rows_near_it(centers):
     assert_allclose(model.inverse_transform(model.transform(X + 1e5)), X + 1e5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [RPCholesky(150), 150])
 def test_limits_hold_where_centers_are_rows(centers):
     kind = np.asarray if isinstance(centers, RPCholesky) else sparse.csr_matrix
     assert_allclose(rates_of_false_alarms(centers, n=700, draws=3, kind=kind), 0.05, atol=0.02)
 
 
+@pytest.mark.slow
 def test_limits_and_learned_rows_are_those_of_the_rows_that_remain():
     rng = np.random.default_rng(0)
     here, there = rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 3.0

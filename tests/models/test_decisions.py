@@ -34,6 +34,7 @@ def assert_consistent(model, rows):
 
 
 # Kernels that vanish and that grow far away.
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", *THRESHOLDS])
@@ -43,6 +44,7 @@ def test_label_of_two_is_the_more_probable_everywhere(two_classes, far_rows, ker
     assert_consistent(model, np.vstack([X, far_rows]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear"], ids=str)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("threshold", ["bayes", "least_squares"])
@@ -59,6 +61,7 @@ def test_decision_of_two_classes_is_the_log_odds(two_classes, calibration):
     assert_allclose(model.decision_function(X), logit(model.predict_proba(X)[:, 1]), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_decision_of_three_classes_is_the_log_probability(three_classes, calibration):
     X, y = three_classes
@@ -67,6 +70,7 @@ def test_decision_of_three_classes_is_the_log_probability(three_classes, calibra
     assert_allclose(model.predict_log_proba(X), model.decision_function(X), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("threshold", ["bayes", *THRESHOLDS])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_threshold_parts_the_projection(two_classes, calibration, threshold):
@@ -91,6 +95,7 @@ def test_left_out_values_have_the_shape_and_rule_of_new_rows(classes):
     assert_allclose(model.loo_best_score_, np.mean(predicted == y))
 
 
+@pytest.mark.slow
 def test_left_out_outputs_are_those_of_models_fitted_without_the_row(classes):
     X, y = classes
     model = KernelFisherClassifier(**FIXED).fit(X, y)
@@ -103,6 +108,7 @@ def test_left_out_outputs_are_those_of_models_fitted_without_the_row(classes):
         assert_allclose(model.loo_outputs_[i], (k @ without.dual_coef_ + without.intercept_)[0], rtol=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_priors_shift_the_logits_by_their_ratio_to_the_shares(classes, calibration):
     X, y = classes
@@ -124,6 +130,7 @@ def test_priors_equal_to_the_shares_change_nothing(three_classes):
     assert_allclose(same.predict_proba(X), plain.predict_proba(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_fewer_components_are_the_first_of_more(rng):
     y = np.arange(100) % 5
     X = rng.normal(size=(100, 3)) + rng.normal(size=(5, 3))[y]
@@ -166,6 +173,7 @@ def test_binary_eigenvalue_is_the_squared_correlation_of_variate_and_label(two_c
     assert_allclose(model.eigenvalues_, np.cov(z, 2.0 * y - 1)[0, 1] / np.var(2.0 * y - 1, ddof=1), rtol=1e-10)
 
 
+@pytest.mark.sampled(1)
 def test_report_tells_what_was_chosen(classes):
     X, y = classes
     model = KernelFisherClassifier().fit(X, y)
@@ -182,6 +190,7 @@ def test_report_tells_what_was_chosen(classes):
     assert_allclose(model.loo_path_.alphas[g, a], model.alpha_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_default_probabilities_of_digits_have_a_lower_loss_than_isotonic_ones():
     X, y = load_digits(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(y))
@@ -225,6 +234,7 @@ def test_least_squares_labels_of_unequal_classes_are_the_largest_outputs_near_an
     assert_array_equal(model.predict(new), model._outputs(new).argmax(axis=1))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_caution_does_not_move_a_threshold(rare, threshold):
     X, y, new = rare

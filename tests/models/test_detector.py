@@ -16,6 +16,7 @@ def rows():
     return np.random.default_rng(0).normal(size=(150, 3))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["ball", "plane"])
 @pytest.mark.parametrize("nu", [0.05, 0.3])
 def test_where_the_diagonal_is_constant_it_is_the_one_class_machine(rows, form, nu):
@@ -51,6 +52,7 @@ def test_the_hard_ball_touches_the_outermost_rows():
     assert_allclose(model.score_samples([[2.0, 0.0], [5.0, 0.0]]), [0.0, -9.0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.2])
 def test_so_many_new_rows_are_called_novel(rate):
     found = []
@@ -68,6 +70,7 @@ def test_a_weight_of_two_is_two_equal_rows(rows):
     assert_allclose(one.decision_function(rows), two.decision_function(rows), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_kernel_values_and_functions(rows):
     kernel = RBF(gamma=0.4)
     expected = KernelNoveltyDetector(kernel).fit(rows).score_samples(rows[:20] + 1.0)
@@ -105,6 +108,7 @@ def test_a_matrix_with_a_varying_diagonal_needs_a_plane(rows):
     KernelNoveltyDetector("precomputed", form="plane").fit(K)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shift", [1e2, 1e5])
 def test_the_ball_moves_with_the_rows(rows, shift):
     here, there = (KernelNoveltyDetector(Linear()).fit(rows + by) for by in (0.0, shift))

@@ -56,6 +56,7 @@ def noisy(rng, frozen):
     return frozen(X), frozen(np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=40))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(("distance", "gamma"), [(1e-2, 0.4), (1e-3, 0.4), (1e-4, 0.4), (1e-1, 0.01)])
 def test_fits_with_nearly_dependent_centers_are_those_of_sixty_digits(noisy, rng, distance, gamma, share):
@@ -71,6 +72,7 @@ def test_fits_with_nearly_dependent_centers_are_those_of_sixty_digits(noisy, rng
     assert (np.abs(model.loo_prediction_ - left) * stays / y.std() <= PROMISED).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(("d", "gamma"), [(2, 0.05), (3, 0.2), (8, 0.1)])
 def test_the_same_rows_in_other_blocks_give_the_same_outputs(rng, d, gamma, share):
@@ -85,6 +87,7 @@ def test_the_same_rows_in_other_blocks_give_the_same_outputs(rng, d, gamma, shar
     assert np.abs(outputs[0] - outputs[1]).max() <= PROMISED * y.std()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kernel", "centers"),
     # With fewer centers than rows the origin decides what else 60 centers of a sum span, and which are chosen.
@@ -103,6 +106,7 @@ def test_linear_kernels_do_not_see_a_common_offset(rng, kernel, centers):
     assert np.abs(models[0].loo_proba_ - models[1].loo_proba_).max() <= PROMISED
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kernel", [Linear(), 2.0 * Linear(), Linear() + RBF(gamma=0.1)], ids=str)
 @pytest.mark.parametrize("m", [1, 2, 8])
 @pytest.mark.parametrize("first", [1, 20])
@@ -142,6 +146,7 @@ def test_digits_that_are_lost_are_told(rng, centers):
     assert "rounding" in str(model.report_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("gamma", [1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("centers", ["all", 60])
 def test_smooth_kernels_are_no_reason_to_warn(rng, gamma, centers):

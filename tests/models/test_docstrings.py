@@ -61,6 +61,7 @@ def test_parameters_are_documented_one_by_one(name, documented):
     assert sorted(entries(documented, "Parameters")) == sorted(taken), name
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [name for name in mercer.__all__ if hasattr(getattr(mercer, name), "fit")])
 def test_documented_attributes_exist_after_fitting(name):
     kind = getattr(mercer, name)

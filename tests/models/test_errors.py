@@ -402,6 +402,7 @@ def test_what_is_not_a_kernel_within_one_is_named(two_classes, model, kernel, me
         model(kernel).fit(*two_classes)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("as_rows", [list, np.array, lambda rows: np.array(rows, dtype=object)])
 @pytest.mark.parametrize(
     "model", [KernelFisherClassifier(), KernelRidgeRegressor("matern"), OnlineFisherClassifier()], ids=str

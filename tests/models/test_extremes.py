@@ -78,6 +78,7 @@ def test_targets_whose_squares_are_lost_are_refused(rows, model, scale, words):
         model.fit(X, np.column_stack([y, scale * y]))
 
 
+@pytest.mark.slow
 @every_regressor
 @pytest.mark.parametrize("exponent", [-400, 400])
 def test_the_unit_of_the_targets_does_not_matter(rows, model, exponent):
@@ -89,6 +90,7 @@ def test_the_unit_of_the_targets_does_not_matter(rows, model, exponent):
         assert_allclose((model.loo_best_score_, model.loo_score_), scores, rtol=tolerance_of(model))
 
 
+@pytest.mark.sampled(2)
 @every_regressor
 @pytest.mark.parametrize("value", [0.0, 1e-200, 3.0], ids=str)
 def test_zero_is_not_too_small(rows, model, value):
@@ -133,6 +135,7 @@ def test_rows_in_float32_whose_gamma_is_lost_are_refused(rows, model, scale):
         model.fit(X, targets_of(model, rows) if model in REGRESSORS else rows[1])
 
 
+@pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("exponent", [-300, 300])
 def test_the_unit_of_the_rows_does_not_matter(rows, model, exponent):
@@ -141,6 +144,7 @@ def test_the_unit_of_the_rows_does_not_matter(rows, model, exponent):
     assert_allclose(other, plain, atol=tolerance_of(model))
 
 
+@pytest.mark.sampled(9)
 @every_model
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), "linear", Polynomial(degree=2)], ids=str)
 def test_kernels_that_are_constant_are_warned_of(rows, model, kernel):
@@ -150,6 +154,7 @@ def test_kernels_that_are_constant_are_warned_of(rows, model, kernel):
     assert len(np.unique(found.predict(X))) == 1
 
 
+@pytest.mark.sampled(13)
 @every_model
 @pytest.mark.parametrize("scale", [1e-160, 1e-60, 1e60, 1e100, 1e200])
 def test_kernel_values_whose_products_are_lost_are_refused(rows, model, scale):
@@ -157,6 +162,7 @@ def test_kernel_values_whose_products_are_lost_are_refused(rows, model, scale):
         with_kernel(model, "linear").fit(scale * rows[0], targets_of(model, rows))
 
 
+@pytest.mark.sampled(1)
 @every_model
 @pytest.mark.parametrize("exponent", [-130, 130])
 def test_the_unit_of_kernel_values_does_not_matter(rows, model, exponent):
@@ -211,6 +217,7 @@ def test_a_row_that_outweighs_all_others_is_refused(rows, model, heavy):
         model.fit(rows[0], targets_of(model, rows), sample_weight=weight)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
 @pytest.mark.parametrize("heavy", [1e16, 1e25])
 def test_classes_that_are_outweighed_get_finite_answers_or_are_named(rows, model, heavy):
@@ -220,6 +227,7 @@ def test_classes_that_are_outweighed_get_finite_answers_or_are_named(rows, model
         assert np.isfinite(model.fit(X, y, sample_weight=np.where(y == 1, heavy, 1.0)).predict_proba(X)).all()
 
 
+@pytest.mark.sampled(1)
 @every_model
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 def test_small_and_large_weights_of_rows_are_no_accident(rows, model):
@@ -227,6 +235,7 @@ def test_small_and_large_weights_of_rows_are_no_accident(rows, model):
     assert np.isfinite(model.fit(rows[0], targets_of(model, rows), sample_weight=weight).predict(rows[0])).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", [KernelRidgeRegressor, KernelFisherClassifier])
 @pytest.mark.parametrize("value", [1e300, 1e35, 1e-300, -1.0, np.nan], ids=str)
 def test_weights_of_blocks_are_those_of_arrays(rows, model, value):
@@ -260,6 +269,7 @@ def test_weights_of_classes_have_the_range_of_weights(rows, model, factor):
         model(RBF(gamma=0.5), class_weight={0: 1.0, 1: factor}).fit(*rows[:2])
 
 
+@pytest.mark.sampled(6)
 @every_model
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning", "ignore::mercer.errors.ScaleWarning")
 @pytest.mark.parametrize("kernel", [Polynomial(3), Polynomial(5), "linear"], ids=str)
@@ -299,6 +309,7 @@ def test_numerical_errors_are_errors_of_the_library_and_of_values():
     assert issubclass(NumericalError, np.linalg.LinAlgError)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [KernelFisherClassifier, KernelRidgeRegressor])
 @pytest.mark.filterwarnings("ignore:the kernel matrix of Sigmoid:mercer.errors.NumericalWarning")
 def test_kernels_that_are_positive_nowhere_are_warned_of(rows, model):

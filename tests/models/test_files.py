@@ -184,6 +184,7 @@ def fitted(request, three_classes):
     return clone(request.param).fit(X, y > 0 if two else y)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("through", [through_pickle, through_joblib, through_skops])
 def test_model_from_a_file_is_equal_to_the_bit(fitted, three_classes, through):
     X, _ = three_classes
@@ -193,6 +194,7 @@ def test_model_from_a_file_is_equal_to_the_bit(fitted, three_classes, through):
         assert_array_equal(found, exact)
 
 
+@pytest.mark.sampled(1)
 def test_trusted_types_are_all_that_a_file_needs(fitted):
     untrusted = skops.io.get_untrusted_types(data=skops.io.dumps(fitted))
     assert set(untrusted) - set(TRUSTED_TYPES) == set()
@@ -284,6 +286,7 @@ HOLDERS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("through", [through_pickle, through_skops])
 @pytest.mark.parametrize("damage", [with_indices_out_of_bounds, with_rows_that_end_before_they_begin])
 @pytest.mark.parametrize(("model", "holder"), HOLDERS)
@@ -309,6 +312,7 @@ STORED = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("through", [through_pickle, through_skops])
 @pytest.mark.parametrize("model", STORED, ids=lambda model: type(model).__name__)
 def test_a_model_of_another_version_is_loaded_with_a_warning(model, through, three_classes, monkeypatch):
@@ -370,6 +374,7 @@ every_on_csr = pytest.mark.parametrize("model", ON_CSR, ids=lambda model: " ".jo
 
 
 # The sigmoid kernel is indefinite, and says so.
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
 @every_on_csr
@@ -385,6 +390,7 @@ def test_models_on_sparse_rows_come_back_by_the_trusted_types(model, kind, three
     assert_array_equal(getattr(loaded, answer)(kind(X)), getattr(fitted, answer)(kind(X)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kernel", "X"), OBJECT_KERNELS, ids=lambda case: str(case)[:40])
 @pytest.mark.parametrize("centers", ["all", 3])
 def test_models_on_objects_come_back_by_the_trusted_types(kernel, X, centers):

@@ -125,6 +125,7 @@ def test_truth_values_are_true_or_false(rows, model, name, value):
         model(**FIXED, **{name: value}).fit(*rows)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("value", [np.float32(0.5), np.array(0.5), np.float64(0.5)], ids=repr)
 @pytest.mark.parametrize("model", [KernelRidgeRegressor, SparseKernelRegressor, OnlineKernelRegressor])
 def test_numbers_may_be_of_any_numeric_type(rows, model, value):
@@ -199,6 +200,7 @@ def test_parameters_of_kernels_are_refused_by_name(rows, model, kernel, words):
         model(kernel, alpha=1.0).fit(*rows)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("centers", "words"),
     [
@@ -249,6 +251,7 @@ def test_groups_are_labels_of_one_type(rows, model):
             model.fit(*rows, groups=groups)
 
 
+@pytest.mark.sampled(3)
 @every_model
 def test_masked_entries_of_new_rows_are_not_read(rows, model):
     X, y = rows
@@ -259,6 +262,7 @@ def test_masked_entries_of_new_rows_are_not_read(rows, model):
                 list(getattr(model, call)(masked(X, (3, 1))))
 
 
+@pytest.mark.sampled(1)
 @every_model
 def test_masked_arrays_without_masked_entries_are_arrays(rows, model):
     X, y = rows
@@ -267,6 +271,7 @@ def test_masked_arrays_without_masked_entries_are_arrays(rows, model):
     assert_array_equal(model.fit(X, y, sample_weight=weight).predict(X), plain)
 
 
+@pytest.mark.sampled(3)
 @streaming
 @pytest.mark.parametrize("what", [0, 1, 2], ids=["X", "y", "weight"])
 @pytest.mark.parametrize("size", [8, N], ids=["joined", "one block"])
@@ -287,6 +292,7 @@ def test_masked_entries_in_blocks_are_not_read(rows, model, what, size):
             model.predict([block[:1] for block in blocks])
 
 
+@pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("what", ["X", "y", "sample_weight"])
 def test_missing_values_of_pandas_are_refused(rows, model, what):
@@ -303,6 +309,7 @@ def test_missing_values_of_pandas_are_refused(rows, model, what):
         model.fit(**given)
 
 
+@pytest.mark.sampled(3)
 @streaming
 @pytest.mark.parametrize("what", ["X", "y", "weight"])
 def test_missing_values_in_blocks_of_frames_are_refused(rows, model, what):
@@ -351,6 +358,7 @@ def test_dates_are_not_features(rows, model, frame):
             model.fit([(X, y)])
 
 
+@pytest.mark.sampled(4)
 @every_classifier
 def test_dates_may_be_labels_but_none_may_be_missing(rows, model):
     X, y = rows
@@ -412,6 +420,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("first", "second"), BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("name", ["fisher with centers", "online", "pairwise"])
 def test_labels_of_another_type_in_a_later_batch_are_refused(rows, name, first, second):
@@ -442,6 +451,7 @@ def test_labels_of_another_type_cannot_be_removed(rows):
         model.remove(X[:2], y[:2].astype(str))
 
 
+@pytest.mark.sampled(1)
 @every_classifier
 def test_whole_and_other_numbers_are_one_type_of_labels(rows, model):
     X, y = rows

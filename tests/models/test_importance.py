@@ -28,6 +28,7 @@ def test_balanced_row_weights_are_balanced_class_weights(rare):
     assert_allclose(by_row.loo_decision_, by_class.loo_decision_, rtol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("factor", [1e-6, 1 / 120, 2.5])
 def test_unit_of_weights_does_not_matter(rare, rng, factor, calibration):
@@ -51,6 +52,7 @@ def test_unit_of_weights_does_not_matter_to_uncertainty(factor):
     assert_allclose(scaled.predict_interval(far), once.predict_interval(far), rtol=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("exponent", [-10, -8, -6, -4, -2, 0, 3])
 def test_new_rows_are_predicted_for_every_alpha(exponent, dtype):
@@ -63,6 +65,7 @@ def test_new_rows_are_predicted_for_every_alpha(exponent, dtype):
     assert model.score(X_new, y_new) > 0.8
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian", "quadratic", "isotonic"])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_noise_is_not_taken_for_certainty(rng, n_classes, calibration):
@@ -72,6 +75,7 @@ def test_noise_is_not_taken_for_certainty(rng, n_classes, calibration):
     assert_allclose(P, 1 / n_classes, atol=0.1)
 
 
+@pytest.mark.slow
 def test_many_small_classes_keep_their_confidence(rng):
     y = np.repeat(np.arange(26), 10)
     means = rng.normal(size=(26, 8)) * 4

@@ -41,6 +41,7 @@ def folds_of(splitter, X, y):
     return fold
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("cv", "splitter"),
     [(4, StratifiedKFold(4)), (KFold(3), KFold(3)), (KFold(3, shuffle=True, random_state=0),) * 2],
@@ -59,6 +60,7 @@ def test_splits_may_be_listed(two_classes):
     assert_array_equal(listed.loo_outputs_, KernelFisherClassifier(cv=KFold(3), **FIXED).fit(X, y).loo_outputs_)
 
 
+@pytest.mark.slow
 def test_groups_leave_together(two_classes):
     X, y = two_classes
     groups = np.arange(60) // 6
@@ -68,6 +70,7 @@ def test_groups_leave_together(two_classes):
         assert_allclose(model.loo_outputs_[:, 0], outputs_without(X, y, groups), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_groups_of_copies_choose_another_model_than_single_rows(rng):
     x = np.repeat(rng.normal(size=(25, 2)), 4, axis=0)
     X, y = x + 1e-3 * rng.normal(size=x.shape), np.repeat(rng.permutation(np.arange(25) % 2), 4)
@@ -86,11 +89,13 @@ def test_regression_knows_groups(curve):
     assert_allclose(model.loo_prediction_, exact, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_cross_validation_scores_are_reasonable(classes, curve):
     assert cross_val_score(KernelFisherClassifier(), *classes, cv=3).mean() > 0.55
     assert cross_val_score(KernelRidgeRegressor(), *curve, cv=KFold(3, shuffle=True, random_state=0)).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_cross_validation_splits_kernel_values_on_both_sides(two_classes):
     X, y = two_classes
     K = RBF(gamma=0.5).block(X, X)
@@ -142,6 +147,7 @@ def small_search(monkeypatch):
     monkeypatch.setattr("mercer.tuning.memory.RUNGS", (Rung(25, 12), Rung(40, 20)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_search")
 def test_search_on_part_of_the_rows_depends_on_random_state_only(two_classes):
     X, y = two_classes
@@ -175,6 +181,7 @@ def test_search_on_part_of_the_rows_knows_copies_weights_and_groups(two_classes)
     assert model.loo_decision_.shape == (90,)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=str)
 def test_fitting_again_forgets_the_first_fit(model, two_classes, rng):
     X, y = two_classes
@@ -200,6 +207,7 @@ def test_regressor_knows_several_targets_as_well_as_a_wrapper_does(rng):
     assert_allclose(KernelRidgeRegressor(**FIXED).fit(X, Y).predict(X), wrapped.predict(X), rtol=1e-10)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("small_search")
 @pytest.mark.parametrize("seed", [0, None])
 def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, seed):
@@ -213,6 +221,7 @@ def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, s
     assert_array_equal(fitted().loo_path_.scores, fitted().loo_path_.scores)
 
 
+@pytest.mark.slow
 def test_a_kernel_and_its_parameter_are_searched_together(two_classes):
     X, y = two_classes
     grid = {"kernel": ["rbf", "laplacian"], "kernel__gamma": [0.1, 1.0]}

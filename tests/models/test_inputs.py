@@ -22,6 +22,7 @@ def shared_letters(a, b):
     return float(len(set(a) & set(b)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "names",
     [["no", "yes"], [False, True], [-7, -3], [2.0, 5.0], ["b", "a"]],
@@ -54,6 +55,7 @@ def test_data_frame_gives_names_to_features(two_classes):
         model.predict(frame[["height", "width"]])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [RBF(), Laplacian(), "linear"], ids=str)
 @pytest.mark.parametrize("csr", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
 def test_sparse_rows_give_the_same_model_as_dense(two_classes, kernel, csr):
@@ -118,6 +120,7 @@ def test_strings_are_rows_of_a_regression():
     assert model.predict_interval(["ab", "bcd"], coverage=0.5).shape == (2, 2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("criterion", ["brier", "squared"])
 def test_kernel_values_give_the_same_model_as_the_kernel(rng, classes, criterion):
     X, y = classes

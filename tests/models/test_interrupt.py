@@ -9,7 +9,11 @@ from subprocess import PIPE
 
 import pytest
 
-signals = pytest.mark.skipif(os.name == "nt", reason="no KeyboardInterrupt from other processes on Windows")
+# Each starts a program that fits many rows.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="no KeyboardInterrupt from other processes on Windows"),
+]
 
 # A program that announces a function when it is called for the first time, and then calls it.
 PROGRAM = """
@@ -51,9 +55,6 @@ PHASES = {
         'announce(LocalRows, "reduce", lambda *args, phase="", **kwargs: phase == "moments");'
         "KernelFisherClassifier(rbf, centers=1000).fit(*rows(100_000))"
     ),
-}
-# Those that take longer to begin.
-LATER = {
     "its inverse": 'lapack_call("dtrtri"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
     "singular values": (
         'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
@@ -106,16 +107,16 @@ def interrupted(source):
     return seconds / max(1.0, started), errors.rstrip(), program.returncode
 
 
-@signals
-@pytest.mark.parametrize("phase", [*PHASES, *(pytest.param(phase, marks=pytest.mark.slow) for phase in LATER)])
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", PHASES)
 def test_ctrl_c_ends_a_fit_within_two_seconds(phase):
-    seconds, errors, code = interrupted((PHASES | LATER)[phase])
+    seconds, errors, code = interrupted(PHASES[phase])
     assert errors.endswith("KeyboardInterrupt")
     assert code == -signal.SIGINT
     assert seconds < 2.0
 
 
-@signals
+@pytest.mark.slow
 def test_a_program_goes_on_after_ctrl_c_with_all_threads_and_ends_as_it_wants():
     """An abandoned call of LAPACK is still computing when the program ends, which waits for it."""
     _, errors, code = interrupted(GOING_ON)

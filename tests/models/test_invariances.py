@@ -68,6 +68,7 @@ def test_a_penalty_of_changes_is_part_of_the_normal_equations(data, intercept):
     assert_allclose(model.degrees_of_freedom_, trace, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [None, 0.5])
 def test_degrees_of_freedom_count_what_targets_move_their_own_outputs(data, mu):
     X, y = data
@@ -112,6 +113,7 @@ def test_a_large_penalty_makes_outputs_invariant(data):
     assert changes[2] < 0.1 * changes[1] < 0.1 * changes[0]
 
 
+@pytest.mark.slow
 def test_the_weight_of_changes_is_chosen_by_leave_one_out(data):
     X, y = data
     model = KernelFisherClassifier(RBF(gamma=0.5), invariances=MOVED, mu="loo", random_state=0).fit(X, y)
@@ -124,6 +126,7 @@ def test_the_weight_of_changes_is_chosen_by_leave_one_out(data):
     assert KernelFisherClassifier(RBF(gamma=0.5)).fit(X, y).mu_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mu", [None, 0.5])
 @pytest.mark.parametrize("estimator", [KernelFisherClassifier, KernelRidgeRegressor])
@@ -150,6 +153,7 @@ def test_weights_that_count_rows_equal_repeated_rows(data):
     assert_allclose(weighted.loo_outputs_, again.loo_outputs_[np.cumsum(count).astype(int) - 1], atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mu", [None, 0.5])
 def test_groups_leave_with_the_copies_of_all_their_rows(data, mu):
     X, y = data
@@ -160,6 +164,7 @@ def test_groups_leave_with_the_copies_of_all_their_rows(data, mu):
     assert_allclose(model.fit(X, y, groups=groups).loo_outputs_[out], outputs, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [None, 0.5])
 def test_rows_with_copies_are_added_and_removed(data, mu):
     X, y = data
@@ -185,6 +190,7 @@ def test_rows_outside_memory_have_copies_too(data):
     assert_allclose(clone(model).fit(blocks).dual_coef_, model.fit(X, y).dual_coef_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_default_fit_makes_rows_and_copies_centers_and_scores_rows_alone(data):
     X, y = data
     model = KernelFisherClassifier(invariances=MOVED, random_state=0).fit(X, y)
@@ -195,6 +201,7 @@ def test_a_default_fit_makes_rows_and_copies_centers_and_scores_rows_alone(data)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_small_shifts_help_with_digits():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

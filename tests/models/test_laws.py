@@ -21,6 +21,7 @@ def rows(seed, n=40, k=2):
     return rng, rng.normal(size=(n, 2)) + 2 * rng.normal(size=(k, 2))[label], label
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, k=st.integers(2, 4))
 @LAW
 def test_order_of_rows_does_not_matter(seed, k):
@@ -32,6 +33,7 @@ def test_order_of_rows_does_not_matter(seed, k):
     assert_allclose(shuffled.predict_proba(X), model.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @settings(LAW, max_examples=5)
 def test_order_of_rows_does_not_matter_to_what_is_chosen(seed):
@@ -45,6 +47,7 @@ def test_order_of_rows_does_not_matter_to_what_is_chosen(seed):
     assert_allclose(shuffled.loo_prediction_, model.loo_prediction_[order], atol=1e-6)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, calibration=st.sampled_from(["logistic", "gaussian", "quadratic", "isotonic"]))
 @LAW
 def test_names_of_classes_do_not_matter(seed, calibration):
@@ -57,6 +60,7 @@ def test_names_of_classes_do_not_matter(seed, calibration):
     assert_allclose(np.abs(renamed.transform(X)), np.abs(model.transform(X)), atol=1e-6)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @LAW
 def test_exchange_of_two_classes_mirrors_the_decision(seed):
@@ -66,6 +70,7 @@ def test_exchange_of_two_classes_mirrors_the_decision(seed):
     assert_allclose(mirrored.decision_function(X), -model.decision_function(X), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, shift=st.tuples(st.floats(-100, 100), st.floats(-100, 100)))
 @LAW
 def test_translation_does_not_matter_to_kernels_of_differences(seed, shift):
@@ -76,6 +81,7 @@ def test_translation_does_not_matter_to_kernels_of_differences(seed, shift):
         assert_allclose(there.predict_proba(X + shift), here.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, angle=st.floats(0, 6.3))
 @LAW
 def test_rotation_does_not_matter_to_kernels_of_distances_and_products(seed, angle):
@@ -86,6 +92,7 @@ def test_rotation_does_not_matter_to_kernels_of_distances_and_products(seed, ang
         assert_allclose(there.predict_proba(X @ Q), here.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, exponent=st.integers(-3, 3))
 @settings(LAW, max_examples=5)
 def test_unit_of_length_does_not_matter_where_gamma_is_chosen(seed, exponent):
@@ -96,6 +103,7 @@ def test_unit_of_length_does_not_matter_where_gamma_is_chosen(seed, exponent):
     assert_allclose(there.predict_proba(unit * X), here.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, scale=st.floats(0.01, 100), intercept=st.booleans(), penalty=st.sampled_from(["rkhs", "coef"]))
 @LAW
 def test_weights_and_alpha_count_in_the_same_unit(seed, scale, intercept, penalty):
@@ -119,6 +127,7 @@ def test_unit_and_origin_of_the_target_do_not_matter(seed, scale, shift):
     assert_allclose(there.noise_std_, abs(scale) * here.noise_std_, atol=1e-6 * size)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, scale=st.floats(0.01, 100))
 @LAW
 def test_scale_of_the_kernel_and_alpha_count_in_the_same_unit(seed, scale):
@@ -128,6 +137,7 @@ def test_scale_of_the_kernel_and_alpha_count_in_the_same_unit(seed, scale):
     assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, k=st.integers(2, 4))
 @LAW
 def test_prediction_of_rows_is_that_of_each_row(seed, k):

@@ -64,6 +64,7 @@ def test_epsilon_insensitive_loss_is_support_vector_regression(sinc):
     assert set(svr.support_) <= set(machine.support_)
 
 
+@pytest.mark.slow
 def test_absolute_penalty_is_the_lasso_on_kernel_values(sinc):
     X, y = sinc
     K = RBF(gamma=GAMMA).block(X, X)
@@ -72,6 +73,7 @@ def test_absolute_penalty_is_the_lasso_on_kernel_values(sinc):
     assert_allclose(machine.predict(X), lasso.predict(K), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_pinball_loss_with_an_absolute_penalty_is_the_quantile_regressor(sinc):
     X, y = sinc
     K = RBF(gamma=GAMMA).block(X, X)
@@ -88,6 +90,7 @@ def test_pinball_loss_with_an_absolute_penalty_is_the_quantile_regressor(sinc):
     assert_allclose(ours, theirs, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_logistic_loss_is_logistic_regression_in_the_feature_space(banana):
     X, y = banana
     values, vectors = np.linalg.eigh(RBF(gamma=GAMMA).block(X, X))
@@ -97,6 +100,7 @@ def test_logistic_loss_is_logistic_regression_in_the_feature_space(banana):
     assert_allclose(outputs(machine, X), other.decision_function(Phi), atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_every_loss_and_penalty_classifies_and_chooses_for_itself(loss, penalty):
@@ -112,6 +116,7 @@ def test_every_loss_and_penalty_classifies_and_chooses_for_itself(loss, penalty)
         assert len(model.support_) < 60
 
 
+@pytest.mark.slow
 def test_several_classes_are_told_apart():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 40)
@@ -125,6 +130,7 @@ def test_several_classes_are_told_apart():
     assert not hasattr(model, "transform")
 
 
+@pytest.mark.slow
 def test_robust_losses_ignore_outliers(sinc):
     X, y = make_sinc(100, random_state=0)
     y = y.copy()
@@ -137,6 +143,7 @@ def test_robust_losses_ignore_outliers(sinc):
         )
 
 
+@pytest.mark.slow
 def test_quantiles_cover_their_share_and_do_not_cross():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, size=(300, 1))
@@ -156,6 +163,7 @@ def test_quantiles_cover_their_share_and_do_not_cross():
     assert model.loo_prediction_.shape == (300, 3)
 
 
+@pytest.mark.slow
 def test_leave_one_out_quantiles_do_not_cross_either():
     X, y = make_sinc(60, random_state=0)
     levels = [0.55, 0.1, 0.5]
@@ -176,6 +184,7 @@ def test_left_out_outputs_are_those_of_refitting(banana):
         assert_allclose(model.loo_outputs_[i], without._outputs(X[i : i + 1])[0], atol=0.02)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge", "hinge", "absolute"])
 @pytest.mark.parametrize(("scale", "alpha", "weight"), [(1.0, 1e-9, 1.0), (1.0, 0.01, 1e8), (1e10, 1.0, 1.0)])
 def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, weight):
@@ -186,6 +195,7 @@ def test_noise_is_not_learned_however_little_is_penalized(loss, scale, alpha, we
     assert abs(score - 0.5) < 2.0 * 0.5 / np.sqrt(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["l1", "coef", "elastic_net"])
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive"])
 def test_losses_with_corners_do_not_lose_labels_at_a_given_alpha(loss, penalty):
@@ -219,6 +229,7 @@ DRAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "hinge"])
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_left_out_criterion_at_the_chosen_alpha_is_that_of_refitting(draw, loss):
@@ -232,6 +243,7 @@ def test_the_left_out_criterion_at_the_chosen_alpha_is_that_of_refitting(draw, l
     assert abs(step / exact - 1.0) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 def test_left_out_outputs_are_near_those_of_the_fit_where_labels_contradict_each_other(loss):
     rng = np.random.default_rng(1)
@@ -250,6 +262,7 @@ def noisy(seed, n=300):
     return X, (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0.0).astype(int), rng.integers(0, 3, n)
 
 
+@pytest.mark.slow
 def test_centers_selected_by_targets_do_not_make_leave_one_out_too_good():
     model = KernelMachineClassifier(RBF(gamma=0.3), centers=60, random_state=0)
     X_new, y_new, _ = noisy(100, 3000)
@@ -264,6 +277,7 @@ def test_centers_selected_by_targets_do_not_make_leave_one_out_too_good():
     assert np.mean(more) < 0.05
 
 
+@pytest.mark.slow
 def test_centers_selected_by_targets_predict_as_well_as_random_ones():
     X_new, y_new, _ = noisy(100, 3000)
     losses = {}
@@ -275,6 +289,7 @@ def test_centers_selected_by_targets_predict_as_well_as_random_ones():
     assert losses[int] < losses[Uniform] + 0.01
 
 
+@pytest.mark.slow
 def test_alphas_of_the_logistic_loss_are_compared_by_fits_to_the_end():
     # Fits without folds that ended early were those of a larger alpha: the smallest alpha seemed to be best.
     X, y = make_waveform(200, random_state=2)
@@ -310,6 +325,7 @@ def test_precomputed_values_give_the_same_machine(banana):
     assert_allclose(given.predict_proba(kernel.block(X, X)), rows.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_counts_are_repeated_rows_in_every_choice(banana):
     X, y = banana
     count = np.random.default_rng(0).integers(1, 3, 120)
@@ -320,6 +336,7 @@ def test_counts_are_repeated_rows_in_every_choice(banana):
         assert_allclose(again.predict_proba(X), weighted, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_weights_in_doubt_are_warned_of():
     X, y = make_banana(40, random_state=0)
     weight = np.where(np.arange(40) < 20, 9, 1)
@@ -351,6 +368,7 @@ def test_several_quantiles_are_those_of_one_target(sinc):
         model.fit(X, np.column_stack([y, y]))
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_solved(banana):
     text = str(
         KernelMachineClassifier(RBF(gamma=GAMMA), loss="huber", penalty="l1", random_state=0).fit(*banana).report_
@@ -364,6 +382,7 @@ def test_the_report_says_what_was_solved(banana):
     assert "duality gap" in text
 
 
+@pytest.mark.slow
 def test_a_function_as_kernel_has_a_novelty_and_an_indefinite_one_a_warning(banana):
     X, y = banana
     function = FromCallable(lambda A, B: RBF(gamma=GAMMA).block(np.asarray(A), np.asarray(B)))

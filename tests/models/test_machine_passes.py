@@ -36,6 +36,7 @@ def outputs(model, X):
     return model._outputs(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 @pytest.mark.parametrize(
     ("kind", "loss", "target"),
@@ -64,6 +65,7 @@ def test_passes_find_the_fit_in_memory(rows, monkeypatch, kind, loss, target, pe
     assert model.gap_ <= 1e-6
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_two_equal_rows(rows, in_passes):
     X, y, _, _, weight = rows
     model = KernelMachineClassifier(KERNEL, alpha=0.5, centers=X[:80], weights="counts")
@@ -72,6 +74,7 @@ def test_a_weight_of_two_is_two_equal_rows(rows, in_passes):
     assert_allclose(outputs(model.fit(X[again], y[again]), X), weighted, atol=1e-4 * np.ptp(weighted))
 
 
+@pytest.mark.slow
 def test_left_out_rows_are_those_of_refitting(rows, in_passes):
     X, y = rows[0], rows[1]
     model = KernelMachineClassifier(KERNEL, alpha=0.5, centers=X[:80], random_state=0).fit(X, y)
@@ -85,6 +88,7 @@ def test_left_out_rows_are_those_of_refitting(rows, in_passes):
         assert_allclose(model.loo_outputs_[place] - fitted[place], again[0] - fitted[place], rtol=0.2)
 
 
+@pytest.mark.slow
 def test_alpha_and_kernel_are_chosen(rows, in_passes):
     X, y = rows[0], rows[1]
     model = KernelMachineClassifier(random_state=0).fit(X, y)
@@ -104,6 +108,7 @@ def test_the_width_of_huber_follows_from_the_noise(rows, in_passes):
     assert np.mean((model.predict(X) - truth) ** 2) < 0.1 * np.var(truth)
 
 
+@pytest.mark.slow
 def test_parquet_blocks_and_memory_give_one_model(rows, in_passes, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -120,6 +125,7 @@ def test_parquet_blocks_and_memory_give_one_model(rows, in_passes, tmp_path):
     assert_allclose(model._expansion()(X), expected, atol=1e-6 * np.ptp(expected))
 
 
+@pytest.mark.slow
 def test_single_and_double_precision_agree(rows, in_passes):
     X, y = rows[0], rows[1]
     model = KernelMachineClassifier(KERNEL, alpha=0.5, centers=X[:80])
@@ -153,6 +159,7 @@ def test_rows_that_change_between_passes_raise(rows, in_passes):
         KernelMachineClassifier(KERNEL, centers=20).fit(stream)
 
 
+@pytest.mark.slow
 def test_logistic_losses_stay_in_memory_if_centers_are_not_far_fewer_than_rows(in_passes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 5))
@@ -167,6 +174,7 @@ def test_logistic_losses_stay_in_memory_if_centers_are_not_far_fewer_than_rows(i
     assert "passes" in blocks.report_.status
 
 
+@pytest.mark.slow
 def test_other_losses_of_many_rows_stay_in_memory(rows, in_passes):
     X, y = rows[0][:1200], rows[1][:1200]
     model = KernelMachineClassifier(KERNEL, loss="hinge", alpha=1.0, centers=X[:40]).fit(X, y)
@@ -174,6 +182,7 @@ def test_other_losses_of_many_rows_stay_in_memory(rows, in_passes):
     assert_array_equal(model.classes_, np.unique(y))
 
 
+@pytest.mark.slow
 def test_rows_in_single_precision_are_solved():
     """Centers that nearly depend on each other: products in float32 would end the steps too early."""
     rng = np.random.default_rng(0)
@@ -183,6 +192,7 @@ def test_rows_in_single_precision_are_solved():
     assert model.report_.status.startswith("solved")
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_not_solved_warns(rows, in_passes, monkeypatch):
     monkeypatch.setattr("mercer.tuning.machine_passes.MOST_STEPS", 1)
     monkeypatch.setattr("mercer.tuning.machine_passes.ENOUGH", 1e-30)

@@ -33,6 +33,7 @@ def assert_honest(model, X, y):
     assert abs(score - other) <= max(0.054, 2.0 * np.sqrt(other * (1.0 - other) / len(y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize(
     ("centers", "calibration"), [*(("all", c) for c in CALIBRATIONS), *((m, "gaussian") for m in (1, 2, 3))]
@@ -43,6 +44,7 @@ def test_left_out_score_is_that_of_cross_validation(petals, kernel, centers, cal
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_left_out_score_of_a_sparse_fit_is_that_of_cross_validation(petals, calibration):
     assert_honest(SparseFisherClassifier("linear", calibration=calibration, random_state=0), *petals)
@@ -58,6 +60,7 @@ MODELS = [
 each_model = pytest.mark.parametrize("model", MODELS, ids=str)
 
 
+@pytest.mark.sampled(1)
 @each_model
 def test_change_of_the_last_digits_changes_the_last_digits(petals, model):
     X, y = petals
@@ -66,6 +69,7 @@ def test_change_of_the_last_digits_changes_the_last_digits(petals, model):
     assert_allclose(moved, P, atol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_change_of_the_last_digits_is_harmless_where_alpha_is_chosen(petals, calibration):
     X, y = petals
@@ -75,6 +79,7 @@ def test_change_of_the_last_digits_is_harmless_where_alpha_is_chosen(petals, cal
     assert_allclose(moved, P, atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @each_model
 def test_order_of_rows_does_not_matter(petals, rng, model):
     X, y = petals
@@ -84,6 +89,7 @@ def test_order_of_rows_does_not_matter(petals, rng, model):
     assert_allclose(permuted, P, atol=1e-9)
 
 
+@pytest.mark.sampled(1)
 @each_model
 def test_names_of_classes_do_not_matter(petals, model):
     X, y = petals
@@ -99,6 +105,7 @@ def line_of_classes(rng, n, k):
     return rng.normal(size=(n, 2)) + np.outer(1.5 * y, [1.0, 0.0]), y
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian"])
 @pytest.mark.parametrize(("kernel", "alpha"), [("linear", 0.1), ("linear", 1e3), (RBF(gamma=0.01), 10.0)], ids=str)
 @pytest.mark.parametrize("k", [3, 4, 6])
@@ -112,6 +119,7 @@ def test_left_out_score_with_weak_directions_is_that_of_new_rows(rng, kernel, al
     assert np.mean(apart) <= 0.063
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["logistic", "gaussian"])
 @pytest.mark.parametrize("kernel", ["linear", RBF(gamma=0.01), RBF(gamma=1.0), RBF(gamma=30.0)], ids=str)
 @pytest.mark.parametrize("k", [3, 4, 5, 6])

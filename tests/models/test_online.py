@@ -22,22 +22,34 @@ from mercer.rows import StreamRows
 GAMMA = RBF(gamma=0.5)
 
 
-# The check of array API input skips itself unless scipy was told to dispatch.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-# Labels of some checks are noise: what weights mean then makes a difference, and a warning says so.
-@pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning")
-@parametrize_with_checks(
-    [
-        OnlineFisherClassifier(),
-        OnlineFisherClassifier("linear", when_full="refuse"),
-        OnlineFisherClassifier(calibration="isotonic", window=200),
-        OnlineFisherClassifier(GAMMA, max_centers=40),
-        OnlineKernelRegressor(),
-        OnlineKernelRegressor("laplacian", alpha=1.0),
-        OnlineKernelRegressor(Linear(), max_centers=40, when_full="refuse"),
-    ]
-)
+def scikit_learn_contract(*estimators):
+    """The checks of scikit-learn for each of the estimators."""
+
+    def decorate(test):
+        # The check of array API input skips itself unless scipy was told to dispatch.
+        test = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")(test)
+        # Labels of some checks are noise: what weights mean then makes a difference, and a warning says so.
+        test = pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning")(test)
+        return parametrize_with_checks(estimators)(test)
+
+    return decorate
+
+
+@scikit_learn_contract(OnlineFisherClassifier(GAMMA, max_centers=40))
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@scikit_learn_contract(
+    OnlineFisherClassifier(),
+    OnlineFisherClassifier("linear", when_full="refuse"),
+    OnlineFisherClassifier(calibration="isotonic", window=200),
+    OnlineKernelRegressor(),
+    OnlineKernelRegressor("laplacian", alpha=1.0),
+    OnlineKernelRegressor(Linear(), max_centers=40, when_full="refuse"),
+)
+def test_scikit_learn_contract_of_all_others(estimator, check):
     check(estimator)
 
 
@@ -47,6 +59,7 @@ def in_blocks(model, X, y, edges, **keywords):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [(), (1, 7, 100), range(1, 300)])
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_outputs_do_not_depend_on_how_a_stream_is_cut(rng, edges, name):
@@ -103,6 +116,7 @@ def test_the_prequential_error_is_that_of_rows_before_they_are_learned(curve):
     assert_allclose(whole.prequential_error_, model.prequential_error_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_prequential_error_of_labels_is_that_of_predict(rng):
     X, y = make_banana(120, random_state=1)
     model, wrong = OnlineFisherClassifier(GAMMA, window=30), []
@@ -114,6 +128,7 @@ def test_the_prequential_error_of_labels_is_that_of_predict(rng):
     assert_allclose(model.recent_error_, np.mean(wrong[-30:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_probabilities_of_a_stream_are_honest(method):
     X, y = make_waveform(2000, random_state=0)
@@ -127,6 +142,7 @@ def test_probabilities_of_a_stream_are_honest(method):
     assert np.mean(model.predict(X_new) != y_new) < 0.11
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_probabilities_of_a_rare_class_tell_rows_apart_although_centers_are_replaced(seed):
     rng = np.random.default_rng(seed)
@@ -137,6 +153,7 @@ def test_probabilities_of_a_rare_class_tell_rows_apart_although_centers_are_repl
     assert log_loss(y[3000:], model.predict_proba(X[3000:])) < 0.85 * log_loss(y[3000:], share)
 
 
+@pytest.mark.slow
 def test_a_moving_stream_is_followed_where_the_past_is_forgotten():
     X, y = make_ringnorm(6000, random_state=0)
     y = np.where(np.arange(6000) < 3000, y, -y)
@@ -253,6 +270,7 @@ def one_by_one(model, X, y, **choices):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 60, 99])
 def test_first_rows_one_by_one_are_one_call(n):
     X, y = make_banana(300, random_state=0)
@@ -265,6 +283,7 @@ def test_first_rows_one_by_one_are_one_call(n):
     assert_array_equal(regressor.predict(X), OnlineKernelRegressor().partial_fit(X[:n], y[:n]).predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [OnlineFisherClassifier(), OnlineKernelRegressor()], ids=repr)
 def test_kernel_stays_after_a_hundred_rows(estimator):
     X, y = make_banana(150, random_state=0)
@@ -278,6 +297,7 @@ def test_kernel_stays_after_a_hundred_rows(estimator):
     assert single.prequential_error_ == begun.prequential_error_
 
 
+@pytest.mark.slow
 def test_rows_one_by_one_are_predicted_better_and_better():
     X, y = make_banana(600, random_state=0)
     model = one_by_one(OnlineFisherClassifier(), X, y, classes=[-1, 1])

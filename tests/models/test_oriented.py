@@ -45,6 +45,7 @@ def centered_square(K, weight):
     return K.T @ (np.diag(weight) - np.outer(weight, weight)) @ K
 
 
+@pytest.mark.slow
 def test_directions_are_those_of_explicit_matrices(rows, noise):
     n, q, K = len(rows), len(noise), KERNEL.block(rows, rows)
     weight = np.arange(n) % 3 + 1.0

@@ -25,6 +25,7 @@ def flipped(y, row):
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_leave_one_out_output_does_not_depend_on_the_label(name):
     X, y = make_banana(120, random_state=0)
@@ -46,6 +47,7 @@ def test_leave_one_out_prediction_does_not_depend_on_the_target():
         assert_allclose(model.fit(X, other).loo_prediction_[row], before[row], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_outputs_of_a_held_out_group_do_not_depend_on_its_labels():
     X, y = make_banana(120, random_state=0)
     groups = np.arange(120) // 4
@@ -56,6 +58,7 @@ def test_outputs_of_a_held_out_group_do_not_depend_on_its_labels():
     assert_allclose(found[rows], outputs[rows], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_outputs_do_not_depend_on_labels_after_more_rows():
     X, y = make_banana(200, random_state=0)
     model = KernelFisherClassifier(RBF(gamma=1.0), alpha=0.1, centers=20, random_state=0)
@@ -74,6 +77,7 @@ def test_rows_of_a_small_sample_that_selected_centers_are_not_held_out():
     assert 0 < len(model.fit(X, y).loo_index_) <= 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", [10, 50])
 def test_centers_selected_by_noise_do_not_predict_it(centers):
     scores = []
@@ -85,6 +89,7 @@ def test_centers_selected_by_noise_do_not_predict_it(centers):
     assert np.mean(scores) < 0.58
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "huber", "hinge", "logistic"])
 def test_centers_of_machines_selected_by_noise_do_not_predict_it(loss):
     right = []
@@ -104,6 +109,7 @@ def test_values_of_machines_are_left_out_with_their_part_in_the_selection():
     assert np.corrcoef(y, model.loo_prediction_)[0, 1] < 2.0 / np.sqrt(120)
 
 
+@pytest.mark.slow
 def test_centers_of_machines_fitted_in_passes_do_not_predict_noise():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2100, 5)), rng.permutation(np.arange(2100) % 2)

@@ -88,6 +88,7 @@ def test_probabilities_are_honest_about_classes_that_overlap(rng, coupling):
     assert np.abs(found - truth).max() < 0.06
 
 
+@pytest.mark.slow
 def test_batches_equal_one_fit(three_classes):
     X, y = three_classes
     base = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0, centers=X[::5], loo_rows=None)
@@ -108,6 +109,7 @@ def test_a_pair_without_rows_has_no_opinion(three_classes):
         model.partial_fit(X[:2], [7, 7])
 
 
+@pytest.mark.slow
 def test_kernel_values_objects_and_frames_are_parted_by_pairs(three_classes):
     X, y = three_classes
     expected = PairwiseClassifier(FIXED).fit(X, y).predict_proba(X[:9])
@@ -170,6 +172,7 @@ def test_a_pair_whose_rows_with_weight_are_one_group_holds_out_rows(three_classe
     assert_allclose(one.predict_log_proba(X), alone.predict_log_proba(X))
 
 
+@pytest.mark.slow
 def test_parameters_of_the_default_classifier_can_be_set_and_searched(three_classes):
     X, y = three_classes
     model = PairwiseClassifier().set_params(estimator__kernel__gamma=0.5, estimator__alpha=1.0, coupling="odds")

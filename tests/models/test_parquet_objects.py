@@ -70,6 +70,7 @@ def test_a_file_that_is_missing_is_no_text(columns, tmp_path):
             predict(path)
 
 
+@pytest.mark.slow
 def test_centers_and_lengths_are_chosen_among_strings_of_files(columns, folder):
     rows = ParquetRows(folder, columns=["sequence"], target="label", form="list", block_rows=32)
     block = next(rows.blocks())
@@ -80,6 +81,7 @@ def test_centers_and_lengths_are_chosen_among_strings_of_files(columns, folder):
     assert model.score(columns["sequence"], columns["label"]) > 0.8
 
 
+@pytest.mark.slow
 def test_a_list_of_kernels_reads_files_like_one_of_them(columns, folder):
     kernels = [Normalized(KmerSpectrum(k=1)), Normalized(KmerSpectrum(k=2))]
     model = KernelFisherClassifier(kernels, centers=20, random_state=0).fit(
@@ -88,6 +90,7 @@ def test_a_list_of_kernels_reads_files_like_one_of_them(columns, folder):
     assert set(model.X_fit_) <= set(columns["sequence"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kernel",
     [

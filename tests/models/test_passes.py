@@ -127,6 +127,7 @@ def test_a_second_pass_for_the_sample_is_compared(rng):
         classifier(loo_rows=100).fit(Known(X, y))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [classifier, regressor])
 def test_rows_that_join_must_be_the_same_in_both_passes(banana, model):
     X, y = banana
@@ -158,6 +159,7 @@ def test_rows_that_leave_must_be_the_same_in_both_passes(banana, model):
     assert_array_equal(fitted.predict(X), before)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [[300], [1, 299], [100, 100, 100], [7] * 42 + [6]])
 def test_a_source_may_cut_the_same_rows_otherwise_in_every_pass(banana, rows):
     X, y = banana

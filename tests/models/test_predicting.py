@@ -133,6 +133,7 @@ def tolerance(source):
     return 1e-3 if source == "array of float32" else 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", estimators(None))
 def test_answers_do_not_depend_on_what_holds_the_rows(name, source, tmp_path):
@@ -154,6 +155,7 @@ def test_answers_do_not_depend_on_what_holds_the_rows(name, source, tmp_path):
             assert_array_equal(found, expected, err_msg=method)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", estimators(None))
 def test_blocks_with_other_columns_are_refused(name):
     _, Z, _ = rows()

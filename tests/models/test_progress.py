@@ -31,6 +31,7 @@ def phases(lines):
     return [line.split(":")[0] for line in lines]
 
 
+@pytest.mark.slow
 def test_a_fit_says_nothing_by_default(every_phase, rows, capsys):
     KernelFisherClassifier(random_state=0).fit(*rows)
     KernelRidgeRegressor(centers=20, random_state=0).fit(*rows)
@@ -59,6 +60,7 @@ def test_a_fit_with_centers_says_every_phase(every_phase, rows, capsys):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "last"),
     [

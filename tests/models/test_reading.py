@@ -49,6 +49,7 @@ def fresh(rng):
     return rng.normal(size=(1000, 3)), rng.integers(0, 2, 1000), rng.normal(size=1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=named)
 def test_large_whole_weights_leak_no_labels(noise, fresh, model):
     X, y, _, weight = noise
@@ -59,6 +60,7 @@ def test_large_whole_weights_leak_no_labels(noise, fresh, model):
     assert log_loss(fresh[1], model.predict_proba(fresh[0])) < 0.78
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", REGRESSORS, ids=named)
 def test_large_whole_weights_leak_no_targets(noise, fresh, model):
     X, _, t, weight = noise
@@ -70,6 +72,7 @@ def test_large_whole_weights_leak_no_targets(noise, fresh, model):
         assert 0.82 < np.mean((low <= fresh[2]) & (fresh[2] <= high)) < 0.98
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=named)
 def test_unit_of_large_whole_weights_does_not_matter(noise, fresh, model):
     X, y, _, weight = noise
@@ -79,6 +82,7 @@ def test_unit_of_large_whole_weights_does_not_matter(noise, fresh, model):
     assert_allclose(whole.predict_proba(fresh[0]), scaled.predict_proba(fresh[0]), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -110,6 +114,7 @@ def test_online_calibration_of_batches_knows_no_unit_of_weights(noise, fresh):
     assert_allclose(model.predict_proba(fresh[0]), scaled.predict_proba(fresh[0]), atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS], ids=named)
 def test_both_readings_are_at_hand_and_a_doubt_is_told(noise, model):
     X, y, t, _ = noise
@@ -182,6 +187,7 @@ def streams(noise, weight, batches, meaning="auto"):
     return model
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::mercer.errors.WeightWarning")
 @pytest.mark.parametrize("last", [1, 2, 11, 0.5])
 @pytest.mark.parametrize("batches", [2, 5])

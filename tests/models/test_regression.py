@@ -22,6 +22,7 @@ from mercer.scores import jackknife_plus
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [{}, {"fit_intercept": False}], ids=str)
 def test_left_out_predictions_are_those_of_refitting(curve, choice):
     X, y = curve
@@ -31,6 +32,7 @@ def test_left_out_predictions_are_those_of_refitting(curve, choice):
     assert_allclose(model.loo_best_score_, r2_score(y, exact), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_left_out_predictions_of_the_chosen_model_are_those_of_refitting(curve):
     X, y = curve
     model = KernelRidgeRegressor().fit(X, y)
@@ -140,6 +142,7 @@ def without(X, y, rest, away, new):
     return model.predict(new), y[away] - model.predict(X[away]), relative_std(model, X[away])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_interval_is_the_scaled_jackknife_plus_of_refitting(curve, coverage):
     X, y = curve[0][:25], curve[1][:25]
@@ -166,6 +169,7 @@ def test_interval_of_folds_is_the_scaled_cross_validation_plus_of_refitting(curv
     assert_allclose(model.predict_interval(new, coverage=0.8), exact, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, np.resize([1.0, 2.0, 1.0], 50)], ids=["ones", "counts"])
 def test_interval_with_centers_is_the_scaled_jackknife_of_refitting(curve, weight):
     X, y = curve
@@ -184,6 +188,7 @@ def test_interval_with_centers_is_the_scaled_jackknife_of_refitting(curve, weigh
     assert_allclose(model.predict_interval(new, coverage=0.8), expected, rtol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("centers", ["all", 30])
 def test_intervals_widen_away_from_the_data(rng, centers):
     X = rng.uniform(-3, 3, size=(200, 1))
@@ -210,6 +215,7 @@ def test_intervals_count_the_price_of_choosing(curve):
     assert_allclose(np.diff(model.predict_interval(X)), width, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 30])
 def test_intervals_are_wide_where_the_noise_is_large(rng, centers):
     X = rng.uniform(0, 3, size=(400, 1))
@@ -220,6 +226,7 @@ def test_intervals_are_wide_where_the_noise_is_large(rng, centers):
     assert 3.0 < large / small < 9.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_intervals_cover_about_what_they_say(coverage):
     X, y = make_sinc(1150, noise=0.2, random_state=1)
@@ -230,6 +237,7 @@ def test_intervals_cover_about_what_they_say(coverage):
     assert abs(covered - coverage) < 2 * np.sqrt(coverage * (1 - coverage) * (1 / 150 + 1 / 1000))
 
 
+@pytest.mark.slow
 def test_higher_coverage_contains_lower(curve):
     X, y = curve
     model = KernelRidgeRegressor().fit(X, y)
@@ -306,6 +314,7 @@ def test_small_weights_leave_the_noise_finite(rng):
     assert model.noise_std_ < 1.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("centers", ["all", 4])
 @pytest.mark.parametrize("parameters", [{"penalty": "coef"}, {"fit_intercept": False}], ids=repr)
 def test_uncertainty_is_that_of_the_fit_whatever_is_set_afterwards(curve, centers, parameters):
@@ -341,6 +350,7 @@ def test_a_lean_copy_that_has_no_intervals_makes_no_fits(monkeypatch):
     assert not model._anew.is_known
 
 
+@pytest.mark.slow
 def test_rows_in_a_regular_order_have_neighbors_of_every_kind(rng):
     """Every second row is noisy, and a feature says which: with 1200 rows some of them are neighbors of all."""
     noisy = np.arange(1200) % 2
@@ -351,6 +361,7 @@ def test_rows_in_a_regular_order_have_neighbors_of_every_kind(rng):
     assert loud > 5.0 * quiet
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("value", [0.1, 0.3, 1.0])
 @pytest.mark.parametrize("centers", ["auto", 8])
 def test_a_constant_target_is_predicted(curve, value, centers):

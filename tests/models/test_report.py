@@ -33,6 +33,7 @@ def checkerboard(rng):
     return X, (8 * X).astype(int).sum(axis=1) % 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
     model = KernelFisherClassifier(random_state=0).fit(*easy)
@@ -40,6 +41,7 @@ def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_the_limit_is_stated_where_there_is_one(easy):
     model = KernelFisherClassifier(random_state=0).fit([easy])
@@ -47,6 +49,7 @@ def test_the_limit_is_stated_where_there_is_one(easy):
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out, of at most 350")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_centers_at_the_limit_are_distinguished_from_centers_that_were_requested(checkerboard):
     auto = KernelFisherClassifier(random_state=0).fit([checkerboard]).report_

@@ -32,6 +32,7 @@ def three_classes():
     return np.column_stack([np.cos(angle), np.sin(angle)]) + 0.3 * rng.normal(size=(150, 2)), label
 
 
+@pytest.mark.slow
 def test_few_centers_do_as_well_as_all():
     share, loss = [], []
     for seed in range(5):
@@ -44,6 +45,7 @@ def test_few_centers_do_as_well_as_all():
     assert np.mean(loss) <= 0.003
 
 
+@pytest.mark.slow
 def test_left_out_accuracy_is_honest():
     X, y = make_twonorm(300, random_state=0)
     X_new, y_new = make_twonorm(4000, random_state=1)
@@ -66,6 +68,7 @@ def test_the_pseudodiscriminant_and_orthogonal_least_squares_do_as_well_as_all_r
     assert max(errors) < 0.02
 
 
+@pytest.mark.slow
 def test_held_out_rows_choose_the_alpha_of_orthogonal_least_squares(banana):
     X, y = banana
     model = SparseFisherClassifier(RBF(gamma=1.0), selection="residual", penalty="orthogonal").fit(X, y)
@@ -76,6 +79,7 @@ def test_held_out_rows_choose_the_alpha_of_orthogonal_least_squares(banana):
     assert estimated.fit(X, y).alpha_ not in compared.alphas
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"selection": "residual"}, {"penalty": "diagonal"}, {"prune": True}], ids=str
 )
@@ -90,18 +94,21 @@ def test_centers_chosen_by_labels_do_not_tell_them(options):
     assert abs(np.mean(right) - 0.5) < 2.0 * np.std(right, ddof=1) / np.sqrt(10)
 
 
+@pytest.mark.slow
 def test_labels_that_are_noise_are_not_believed():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), rng.integers(0, 2, 200)
     assert SparseFisherClassifier().fit(X, y).loo_score_ < 0.62
 
 
+@pytest.mark.slow
 def test_noise_is_not_fitted_by_the_regressor():
     rng = np.random.default_rng(0)
     model = SparseKernelRegressor().fit(rng.normal(size=(150, 4)), rng.normal(size=150))
     assert model.loo_score_ < 0.1
 
 
+@pytest.mark.slow
 def test_evidence_spares_the_regressor_wild_fits_of_few_rows():
     found = {"loo": [], "evidence": []}
     for seed in range(12):
@@ -114,6 +121,7 @@ def test_evidence_spares_the_regressor_wild_fits_of_few_rows():
     assert max(found["evidence"]) < 0.1
 
 
+@pytest.mark.slow
 def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (120, 2))
@@ -134,6 +142,7 @@ def small_comparison(monkeypatch):
         monkeypatch.setattr(f"mercer.tuning.{module}.COMPARED", (90, 60))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("small_comparison")
 @pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
 @pytest.mark.parametrize(
@@ -154,6 +163,7 @@ def test_sparse_fits_decide_between_few_kernels_until_no_neighbor_is_better(bana
     assert last.kernels == [then.kernels[then.best[0]]] == [fitted.kernel_]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_comparison")
 def test_the_report_says_how_kernels_were_compared(banana):
     model = SparseFisherClassifier(max_centers=20, random_state=0).fit(*banana)
@@ -167,6 +177,7 @@ def test_the_report_says_how_kernels_were_compared(banana):
     assert alone.report_.searched == "nothing: there is only one kernel"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"penalty": "diagonal"}, {"alpha": "gcv"}], ids=str)
 def test_kernels_compared_on_all_rows_need_no_other_comparison_for_alpha(banana, options):
     X, y = banana
@@ -177,6 +188,7 @@ def test_kernels_compared_on_all_rows_need_no_other_comparison_for_alpha(banana,
     assert_array_equal(alone.support_, model.support_)
 
 
+@pytest.mark.slow
 def test_evidence_of_sums_of_kernels_is_computed_along_axes():
     X, y = make_sinc(40, random_state=0)
     model = SparseKernelRegressor(RBF(gamma="loo") + RBF(gamma="loo")).fit(X, y)
@@ -187,6 +199,7 @@ def test_evidence_of_sums_of_kernels_is_computed_along_axes():
     assert "by evidence" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():
     X, y = make_sinc(620, random_state=0)
     loo, auto = (
@@ -197,12 +210,14 @@ def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():
         SparseKernelRegressor(alpha="evidence").fit(X, y)
 
 
+@pytest.mark.slow
 def test_up_to_600_rows_auto_is_evidence():
     X, y = make_sinc(80, random_state=0)
     evidence, auto = (SparseKernelRegressor(alpha=alpha).fit(X, y) for alpha in ("evidence", "auto"))
     assert (auto.gamma_, auto.alpha_) == (evidence.gamma_, evidence.alpha_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
 @pytest.mark.parametrize("prune", [False, True])
 def test_the_last_stage_is_the_model(banana, selection, prune):
@@ -231,6 +246,7 @@ def test_centers_are_training_rows(banana):
     assert len(np.unique(model.support_)) == len(model.support_) == len(model.dual_coef_)
 
 
+@pytest.mark.slow
 def test_classes_share_their_centers_or_have_their_own(three_classes):
     X, y = three_classes
     shared = SparseFisherClassifier(NARROW, max_centers=10).fit(X, y)
@@ -265,6 +281,7 @@ def test_a_precomputed_kernel_gives_the_same_model(banana):
     assert isinstance(given.kernel_, Precomputed)
 
 
+@pytest.mark.slow
 def test_two_spirals_are_parted_by_ninety_centers():
     X, y = make_two_spirals(194, random_state=0)
     model = SparseFisherClassifier(max_centers=90, stop=None, random_state=0).fit(X, y)
@@ -283,6 +300,7 @@ def test_report_says_why_a_path_ends():
     assert "all of a path of 1: no other row would improve it" in str(exhausted.report_)
 
 
+@pytest.mark.slow
 def test_centers_whose_use_can_not_be_told_are_not_kept():
     """Classes that hardly overlap: one per cent of their small loss is less than its standard error."""
     X, y = make_twonorm(250, random_state=0)
@@ -294,6 +312,7 @@ def test_centers_whose_use_can_not_be_told_are_not_kept():
     assert model.score(X_new, y_new) >= longest.score(X_new, y_new) - 0.01
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stop", ["loo", "gcv", "bic", "improvement"])
 def test_every_rule_stops_before_the_end(stop):
     X, y = make_ringnorm(200, random_state=0)
@@ -309,6 +328,7 @@ def test_the_residual_rule_keeps_all_residuals_below_its_tolerance():
     assert len(model.support_) < 40
 
 
+@pytest.mark.slow
 def test_pruning_takes_no_more_centers(banana):
     X, y = banana
     plain, pruned = (SparseFisherClassifier(NARROW, prune=prune).fit(X, y) for prune in (False, True))
@@ -376,6 +396,7 @@ def test_columns_that_are_constant_leave_the_intercept():
     assert_allclose(model.predict(X), 4.5)
 
 
+@pytest.mark.slow
 def test_rows_without_weight_do_not_decide_how_alpha_is_chosen():
     """The evidence is for at most 600 distinct rows; here 590 have weight."""
     X, y = make_sinc(620, random_state=0)

@@ -84,6 +84,7 @@ def assert_unchanged(model, before, X):
         assert_array_equal(found, exact)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", MODELS, ids=name)
 @pytest.mark.parametrize("bad", ["values", "targets"])
 def test_a_refused_fit_leaves_the_model_as_it_was(model, bad, halves):
@@ -97,6 +98,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was(model, bad, halves):
     assert vars(model).keys() == rows.keys()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_refused_batch_leaves_the_model_as_it_was(model, halves):
     (X, y), (Z, z) = halves
@@ -118,6 +120,7 @@ def test_after_a_failed_first_call_a_model_is_not_fitted(model, halves):
             model.predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=name)
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_an_interrupted_call_leaves_the_model_as_it_was(model, at, halves):
@@ -190,6 +193,7 @@ def test_hasattr_does_not_raise_where_there_is_no_solution(halves):
         model.predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
     (X, y), (Z, z) = halves
@@ -204,6 +208,7 @@ def test_many_threads_solve_a_model_once(model, halves, monkeypatch):
         assert_array_equal(prediction, predictions[0])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_batches_of_many_threads_are_all_learned(model, halves):
     X, y = halves[0]
@@ -215,6 +220,7 @@ def test_batches_of_many_threads_are_all_learned(model, halves):
     assert sum(rows) == 9 * len(y) * (2 if isinstance(model, PairwiseClassifier) else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", GOING_ON, ids=name)
 def test_a_prediction_keeps_the_state_it_began_with(model, halves):
     """The kernel of the rows to be predicted waits until the model has learned more."""
@@ -238,6 +244,7 @@ def test_a_prediction_keeps_the_state_it_began_with(model, halves):
     assert_array_equal(found[0], before[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 @pytest.mark.parametrize("solved", [False, True])
 def test_a_model_that_goes_on_comes_back_from_a_file(model, solved, halves):
@@ -250,6 +257,7 @@ def test_a_model_that_goes_on_comes_back_from_a_file(model, solved, halves):
     assert_array_equal(twin.partial_fit(X, y).predict(Z), model.partial_fit(X, y).predict(Z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=name)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_that_made_every_row_a_center_goes_on_with_its_rows(model, weighted, halves):
@@ -284,6 +292,7 @@ def test_kernel_values_are_not_forgotten_in_silence(halves):
         model.partial_fit(X @ X.T, y)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", STREAMED, ids=name)
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), lambda model: model.lean()]
@@ -303,6 +312,7 @@ def test_hasattr_does_not_raise_where_memory_is_too_small(halves, monkeypatch):
     assert not hasattr(model, "loo_score_")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", MODELS, ids=name)
 def test_answers_of_a_model_do_not_change_it(model, halves):
     X, y = halves[0]

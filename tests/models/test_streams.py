@@ -38,6 +38,7 @@ def regressor(**choices):
     return KernelRidgeRegressor(RBF(gamma=0.3), **{"alpha": 0.1, "centers": LINE, "random_state": 0, **choices})
 
 
+@pytest.mark.slow
 def test_the_sample_follows_what_decay_leaves(rng):
     """Labels turn around after half of the stream; what is left of the first half is 0.8 ** 20."""
     model = classifier(loo_rows=200)
@@ -66,6 +67,7 @@ def test_a_sample_that_fades_judges_like_all_rows(sinc):
     assert_allclose(some.noise_std_, every.noise_std_, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_noise_after_decay_is_that_of_the_rows_that_count():
     """With decay 0.5 and batches of 30 rows it is as if there were 90 rows, of which 13 centers take a sixth."""
     found = []
@@ -79,6 +81,7 @@ def test_noise_after_decay_is_that_of_the_rows_that_count():
     assert abs(np.mean(found) - 1.0) < 0.07
 
 
+@pytest.mark.slow
 def test_intervals_after_decay_are_as_wide_as_recent_residuals(rng):
     model = regressor(loo_rows=500)
     for k in range(30):
@@ -93,6 +96,7 @@ def test_intervals_after_decay_are_as_wide_as_recent_residuals(rng):
     assert model.noise_std_ < std.min() < std.max() < 1.25 * model.noise_std_
 
 
+@pytest.mark.slow
 def test_a_window_that_slides_judges_by_its_rows(rng):
     X = rng.normal(size=(4000, 2))
     y = (X[:, 0] > 0) != (np.arange(4000) < 2000)
@@ -113,6 +117,7 @@ def test_rows_that_repeat_do_not_empty_the_sample(rng):
     assert abs(model.loo_score_ - model.score(X[2500:], y[2500:])) < 0.08
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
@@ -147,6 +152,7 @@ def test_rows_leave_in_another_precision(banana):
     assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("begun", "change", "words"),
     [
@@ -173,6 +179,7 @@ def test_what_sums_depend_on_does_not_change_between_rows(banana, begun, change,
         getattr(model, call)(X[:100], y[:100])
 
 
+@pytest.mark.slow
 def test_parameters_of_the_solution_may_change_between_rows(banana):
     X, y = banana
     model = classifier().partial_fit(X[:300], y[:300])
@@ -217,6 +224,7 @@ def test_rows_of_which_a_part_leaves_are_still_there(sinc):
     assert_allclose(model.predict(X), regressor().fit(X[300:], y[300:], np.full(300, 0.5)).predict(X), atol=1e-8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("decay", [1.0, 0.9])
 @pytest.mark.parametrize("parts", [1, 4])
 def test_of_equal_rows_those_of_the_removed_weight_leave(sinc, rng, decay, parts):
@@ -244,6 +252,7 @@ def test_sums_of_the_weights_of_equal_rows_leave_nothing(sinc):
     assert len(model.loo_index_) == 180
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_function", [False, True])
 def test_blocks_with_other_columns_are_refused(banana, as_function):
     pd = pytest.importorskip("pandas")
@@ -270,6 +279,7 @@ def test_blocks_with_other_columns_are_refused(banana, as_function):
         assert model.predict(stream(one)).shape == (600,)
 
 
+@pytest.mark.slow
 def test_labels_in_a_column_and_rows_in_lists_are_taken(banana):
     X, y = banana
     expected = classifier().fit(X, y).predict_proba(X)
@@ -283,6 +293,7 @@ def test_labels_in_a_column_and_rows_in_lists_are_taken(banana):
         classifier().fit([(X, np.column_stack([y, y]))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [(np.asarray, sparse.csr_matrix), (sparse.csr_matrix, np.asarray)])
 def test_sparse_and_dense_rows_go_together(banana, kinds):
     X, y = banana
@@ -330,6 +341,7 @@ def test_truth_is_no_number_of_rows(banana):
         classifier(loo_rows=True).fit(*banana)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "value"),
     [("priors", [0.8, 0.2]), ("threshold", "equal_error"), ("calibration", "isotonic"), ("alpha", 3.0)],

@@ -67,6 +67,7 @@ def grown(k, X, y):
 
 
 # Threads meet where a model is solved, in their first calls: more models show more than more calls.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "method"), CALLS, ids=[f"{type(models('rbf')[k]).__name__}.{method}" for k, method in CALLS]
 )

@@ -30,6 +30,7 @@ def assert_same_fit(found, exact, X):
             assert_allclose(getattr(found, method)(X), getattr(exact, method)(X), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)
 def test_weight_two_is_a_row_twice(two_classes, choice):
     X, y = two_classes
@@ -41,6 +42,7 @@ def test_weight_two_is_a_row_twice(two_classes, choice):
     assert_allclose(repeated.loo_score_, weighted.loo_score_)
 
 
+@pytest.mark.slow
 def test_weight_two_is_a_row_twice_for_three_classes(three_classes):
     X, y = three_classes
     twice = np.r_[np.arange(75), 3, 40, 40, 70]
@@ -51,6 +53,7 @@ def test_weight_two_is_a_row_twice_for_three_classes(three_classes):
     assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [{}, {"penalty": "coef"}, {"fit_intercept": False}], ids=str)
 def test_weight_two_is_a_row_twice_in_regression(curve, choice):
     X, y = curve
@@ -64,6 +67,7 @@ def test_weight_two_is_a_row_twice_in_regression(curve, choice):
     assert_allclose(weighted.predict_std(X), repeated.predict_std(X), rtol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", CLASSIFIERS, ids=str)
 def test_weight_zero_is_a_row_absent(two_classes, choice):
     X, y = two_classes
@@ -77,6 +81,7 @@ def test_weight_zero_is_a_row_absent(two_classes, choice):
     assert_allclose(weighted.loo_decision_[~used], weighted.decision_function(X[~used]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_weight_zero_is_a_row_absent_in_regression(curve):
     X, y = curve
     weight = np.where(np.arange(50) % 5 == 2, 0.0, 1.0)
@@ -113,6 +118,7 @@ def test_balanced_gives_all_classes_the_same_weight(three_classes):
     assert_allclose(balanced.priors_, 1 / 3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("choice", [{}, {"penalty": "coef"}, {"centers": np.linspace(-2, 2, 9)[:, None]}], ids=str)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_row_of_weight_zero_leaves_with_its_group(rng, choice, intercept):

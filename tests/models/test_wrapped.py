@@ -32,6 +32,7 @@ def scaled(curve):
     return Z, searched(KernelRidgeRegressor(KERNEL)).fit(Z, y).best_estimator_
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -50,6 +51,7 @@ def test_a_regressor_inside_answers_as_by_itself(wrap, curve, scaled):
     assert_array_equal(mercer.predict_interval(own, Z), own.predict_interval(Z))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("there", "back"), [(np.exp, np.log), (lambda y: -2.0 * y, lambda y: -0.5 * y)])
 def test_ends_of_intervals_are_transformed_back(curve, there, back):
     X, y = curve

@@ -91,6 +91,7 @@ def drawn(display, model, X, y):
     return display.from_estimator(model, *rows)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("display", TAKEN)
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(StandardScaler(), m)])
 @pytest.mark.parametrize("fitted", [True, False])
@@ -104,6 +105,7 @@ def test_models_that_a_display_does_not_apply_to_are_not_called_unfitted(display
     assert named in str(error.value)
 
 
+@pytest.mark.slow
 def test_models_of_sequences_and_components_have_none_of_these_pictures(two):
     pytest.importorskip("hmmlearn")
     from mercer.datasets import make_words
@@ -126,6 +128,7 @@ def test_only_models_that_a_display_applies_to_are_called_unfitted(display, two)
             drawn(display, model, X, y)
 
 
+@pytest.mark.slow
 def test_models_are_found_however_they_are_wrapped(two):
     model, X, y = two
     search = GridSearchCV(KernelFisherClassifier(alpha=1.0), {"kernel": ["rbf"]}).fit(X, y)

@@ -45,6 +45,7 @@ def test_the_legend_says_the_leave_one_out_accuracy_of_the_model(two):
     assert title == f"accuracy: training {model.score(X, y):.1%}, leave-one-out {model.loo_best_score_:.1%}"
 
 
+@pytest.mark.slow
 def test_margins_of_more_classes_are_positive_where_labels_are_right(three):
     model, X, y = three
     display = LeaveOneOutDisplay.from_estimator(*three)

@@ -70,6 +70,7 @@ def test_a_part_of_a_sum_keeps_its_name(two):
     assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "rbf__gamma"
 
 
+@pytest.mark.slow
 def test_kernels_that_differ_in_two_numbers_are_counted(two):
     _, X, y = two
     model = KernelFisherClassifier(RBF() + Laplacian()).fit(X[:40], y[:40])
@@ -83,6 +84,7 @@ def test_a_regressor_shows_its_squared_error(regressor):
     assert display.colorbar_.ax.get_ylabel() == "Leave-one-out squared error / variance"
 
 
+@pytest.mark.slow
 def test_the_model_is_found_inside_a_pipeline_and_a_search(two):
     _, X, y = two
     pipeline = make_pipeline(StandardScaler(), KernelFisherClassifier())

@@ -72,6 +72,7 @@ def test_names_of_classes_hide_no_points(three):
     assert sum(box.count_contains(pixels) for box in named) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [3, 10, 15, 20])
 def test_names_of_classes_stay_inside_and_do_not_meet(n_classes):
     variates, y = crowded(n_classes)
@@ -84,6 +85,7 @@ def test_names_of_classes_stay_inside_and_do_not_meet(n_classes):
         assert ax.bbox.padded(1).contains(box.x1, box.y1)
 
 
+@pytest.mark.slow
 def test_one_variate_of_three_classes_is_three_densities(three):
     _, X, y = three
     model = KernelFisherClassifier(n_components=1).fit(X, y)

@@ -21,6 +21,7 @@ def words(display):
     return [label.get_text() for label in display.ax_.get_yticklabels()]
 
 
+@pytest.mark.slow
 def test_bars_are_the_relevances_in_order(rows):
     model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(*rows)
     display = RelevanceDisplay.from_estimator(model)
@@ -36,6 +37,7 @@ def test_other_features_share_a_bar():
     assert words(RelevanceDisplay(relevance=[0.1, 0.5, 0.4]).plot(most=2))[-1] == "the other one"
 
 
+@pytest.mark.slow
 def test_a_pipeline_knows_the_names(rows):
     model = KernelRidgeRegressor(relevance="diagonal", random_state=0)
     display = RelevanceDisplay.from_estimator(make_pipeline(StandardScaler(), model).fit(*rows))

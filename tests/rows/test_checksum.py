@@ -63,6 +63,7 @@ def some(values, rows):
     return values[rows] if hasattr(values, "shape") else [values[i] for i in rows]
 
 
+@pytest.mark.sampled(19)
 def test_checksums_of_blocks_add_up_to_that_of_all_rows(values):
     whole = checksum(values, 5)
     for cuts in ([7, 30], [1, 2, 3, 39], range(1, N)):
@@ -70,6 +71,7 @@ def test_checksums_of_blocks_add_up_to_that_of_all_rows(values):
         assert sum(checksum(some(values, part), 5 + part[0]) for part in parts) % 2**64 == whole
 
 
+@pytest.mark.sampled(4)
 def test_every_order_has_its_own_checksum(values):
     found = {checksum(values, 0), checksum(values, 1)}
     for k in range(1, N):
@@ -147,6 +149,7 @@ def test_every_source_of_the_same_rows_has_the_same_passage(rows, table):
     assert (found.n_rows, found.y, found.weight) == (len(table.X), reference.y, reference.weight)
 
 
+@pytest.mark.sampled(5)
 def test_repeated_rows_have_the_same_sums(rows):
     repeated = RepeatedRows(rows)
     for _ in range(2):

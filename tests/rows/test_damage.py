@@ -63,6 +63,7 @@ def answer_of(path):
     return model.dual_coef_.tobytes() + model.intercept_.tobytes() + model.loo_proba_.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", WRITTEN)
 def test_a_file_with_a_wrong_byte_is_refused_or_gives_the_same_bits(tmp_path, content, options):
     """Twenty places all over the file: pages, their headers, and the footer."""

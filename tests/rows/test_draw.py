@@ -69,6 +69,7 @@ def test_below_its_bound_every_row_of_a_label_is_held(rng):
     assert drawn.labels.bound[1] > drawn.labels.bound[0]
 
 
+@pytest.mark.slow
 def test_faded_rows_are_drawn_by_what_is_left_of_them():
     batch = np.concatenate(
         [faded_stream(seed, batches=25, n=50, decay=0.8, size=25).index // 50 for seed in SEEDS]
@@ -80,6 +81,7 @@ def test_faded_rows_are_drawn_by_what_is_left_of_them():
     assert_allclose(share, left / left.sum(), atol=0.025)
 
 
+@pytest.mark.slow
 def test_rows_drawn_stand_for_all_rows_without_bias():
     total = np.zeros(12)
     for seed in SEEDS:
@@ -96,12 +98,14 @@ def test_decay_of_one_part_changes_no_sample_of_rows_that_all_fade_alike():
     assert_allclose(drawn.scaled(0.3).probability(), drawn.probability(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_forgotten_rows_are_let_go_before_keys_overflow():
     drawn = faded_stream(0, batches=500, n=2, decay=0.25, size=2000)
     assert np.isfinite(drawn.key).all()
     assert 300 < len(drawn.key) < 400
 
 
+@pytest.mark.slow
 def test_rows_that_come_after_others_left_are_drawn_alike():
     old = new = 0
     for seed in SEEDS:
@@ -121,6 +125,7 @@ def test_twins_that_are_not_held_leave_in_their_share(rng):
     assert 260 < len(left.index) < 340
 
 
+@pytest.mark.slow
 def test_rows_taken_out_one_by_one_leave_in_their_share(rng):
     y = rng.integers(0, 4, 2000).astype(float)
     drawn = Draw(200, 3)(block(y, y)).least()

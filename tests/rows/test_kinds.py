@@ -62,6 +62,7 @@ def test_a_sample_of_objects_is_a_list(rng):
     assert [words[i] for i in found.index] == found.X
 
 
+@pytest.mark.slow
 def test_every_row_is_drawn_equally_often(rng):
     rows = MemoryRows(np.zeros((12, 1)), block_rows=5)
     counts = sum(np.bincount(sample(rows, 4, rng).index, minlength=12) for _ in range(3000))

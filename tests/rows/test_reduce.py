@@ -118,6 +118,7 @@ def test_after_an_error_or_an_interrupt_no_block_is_started(error):
     assert len(begun) <= 5 + 2 * WORKERS + 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signal to send to one process")
 def test_control_c_returns_within_a_second_though_blocks_run_longer():
     assert interrupted() < 1.0

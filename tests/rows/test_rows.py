@@ -21,6 +21,7 @@ def first_equal(rows):
     return [next(j for j, other in enumerate(rows) if list(other) == list(row)) for row in rows]
 
 
+@pytest.mark.slow
 @given(TABLES)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_distinct_rows_are_the_first_of_equals(table):

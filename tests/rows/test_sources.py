@@ -76,6 +76,7 @@ def test_reduce_adds_from_left_to_right(rows):
     assert rows.reduce(lambda block: [block.first]) == [block.first for block in rows.blocks()]
 
 
+@pytest.mark.sampled(3)
 def test_the_bits_of_a_sum_do_not_depend_on_the_number_of_threads(rows, table):
     sums = []
     for n_threads in (1, 2, 4):
@@ -94,6 +95,7 @@ def test_all_sources_have_the_same_moments(rows, table):
         assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("n", [1, 50, 1002, 1003, 5000])
 def test_a_sample_has_rows_of_the_table_none_of_them_twice(rows, table, rng, n):
     found = sample(rows, n, rng)
@@ -104,6 +106,7 @@ def test_a_sample_has_rows_of_the_table_none_of_them_twice(rows, table, rng, n):
     assert_array_equal(found.weight, table.weight[found.index])
 
 
+@pytest.mark.sampled(6)
 def test_a_sample_depends_on_the_seed_only(rows, table):
     one, two = (sample(rows, 40, np.random.default_rng(seed)).index for seed in (3, 4))
     coarse = StreamRows([(table.X, table.y)], block_rows=500)

@@ -47,6 +47,7 @@ def left_out_error(K, y, C, alpha):
     return wrong / len(y)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(20))
 def test_leave_one_out_error_is_below_its_bound_and_that_below_the_share_of_support_vectors(seed):
     rng = np.random.default_rng(seed)
@@ -215,6 +216,7 @@ def test_eigenvalues_change_by_less_than_the_bound_when_a_row_is_exchanged(rng):
             assert change <= 8.0 / 38.0
 
 
+@pytest.mark.slow
 def test_eigenvalues_deviate_from_their_mean_by_less_than_the_bound(rng):
     sums = [leading_eigenvalues(X @ X.T, 1) for X in (on_the_sphere(rng, 200) for _ in range(60))]
     assert np.abs(sums - np.mean(sums)).max() < eigenvalue_deviation(200, 1.0, 0.1)

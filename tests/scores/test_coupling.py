@@ -135,6 +135,7 @@ def log_least_squares(S):
         return [float((row[k] / sum(each[k] for each in A)).ln()) for row in A]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spread", [0.0, 5.0, 40.0, 150.0])
 @pytest.mark.parametrize("noise", [0.01, 0.5, 5.0, 50.0])
 def test_small_probabilities_of_pairs_that_disagree_have_their_digits(rng, spread, noise):

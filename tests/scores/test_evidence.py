@@ -53,6 +53,7 @@ def test_counts_are_repeated_rows():
         assert_allclose(weighted, np.bincount(np.repeat(np.arange(40), count), repeated))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("as_counts", [False, True])
 def test_equal_rows_of_a_group_are_the_row_alone(k, as_counts):
@@ -73,6 +74,7 @@ def test_equal_rows_of_a_group_are_the_row_alone(k, as_counts):
     assert_allclose(model.novelty(new), alone.novelty(new), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_near_copies_of_noise_are_no_surer_than_the_points_alone():
     copies, points, seen = [], [], []
     for seed in range(8):

@@ -90,6 +90,7 @@ def test_rows_in_float32_are_known_alike(rng):
     assert_allclose(single, double, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_probabilities_tend_to_the_shares_far_from_all_rows():
     X, y = load_iris(return_X_y=True)
     model = KernelFisherClassifier(random_state=0).fit(X[:, 2:], y)
@@ -105,6 +106,7 @@ def test_probabilities_tend_to_given_priors_far_from_all_rows(rng):
     assert_allclose(model.predict_proba(far(X, rng)).mean(axis=0), [0.2, 0.8], atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_banana, make_twonorm])
 def test_predictions_are_the_most_probable_classes_near_and_far(make, rng):
     X, y = make(200, random_state=0)
@@ -116,6 +118,7 @@ def test_predictions_are_the_most_probable_classes_near_and_far(make, rng):
     assert_allclose(np.exp(model.predict_log_proba(new)), P)
 
 
+@pytest.mark.slow
 def test_where_isolated_rows_are_usual_they_are_trusted(rng):
     """Rows of the wide class of ringnorm have no neighbors, and that shows their class."""
     X, y = make_ringnorm(300, random_state=0)
@@ -147,6 +150,7 @@ def test_indefinite_kernels_have_no_novelty(rng):
         model.novelty(X)
 
 
+@pytest.mark.slow
 def test_a_fit_in_passes_knows_its_rows_too(rng):
     X, y = make_banana(3000, random_state=0)
     model = KernelFisherClassifier(RBF(gamma=1.0), centers=50, random_state=0).fit(X, y)
@@ -157,6 +161,7 @@ def test_a_fit_in_passes_knows_its_rows_too(rng):
     assert (more.novelty(X[:200] + 30.0) > 0.0).mean() < 0.2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 def test_noisy_rows_know_nothing_of_rows_infinitely_far_away(seed, penalty):
@@ -169,6 +174,7 @@ def test_noisy_rows_know_nothing_of_rows_infinitely_far_away(seed, penalty):
     assert (model.novelty(rng.normal(size=(1000, 2))) > 0.0).mean() < 0.05
 
 
+@pytest.mark.slow
 def test_rows_of_a_group_know_nothing_of_each_other_when_it_is_left_out(rng):
     """Groups of five nearly equal rows: a new row has no such twins."""
     group = np.repeat(np.arange(40), 5)

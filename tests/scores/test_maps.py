@@ -171,6 +171,7 @@ def test_scores_of_a_model_without_signal_are_not_turned_around(rng):
     assert_allclose(P, 0.25, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-8, 1e6, 1e8])
 def test_maps_do_not_depend_on_the_unit_of_scores(rng, unit):
     label = np.arange(600) % 3
@@ -199,6 +200,7 @@ def test_matrix_tells_noisy_scores_from_others(rng):
     assert log_loss(found.logits(new), truth) < 0.9 * log_loss(simple.logits(new), truth)
 
 
+@pytest.mark.slow
 def test_scores_that_fit_one_slope_keep_it(rng):
     """Draws of softmax labels at logits of four times the scores: no map is truly better."""
     kept = 0
@@ -215,6 +217,7 @@ def test_scores_that_fit_one_slope_keep_it(rng):
     assert kept >= 18
 
 
+@pytest.mark.slow
 def test_chosen_map_does_not_depend_on_copies_or_on_the_order_of_classes(rng):
     R, label = uneven(rng, 200)
     twice = np.r_[np.arange(200), 3, 8, 8]

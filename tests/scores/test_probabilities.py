@@ -17,6 +17,7 @@ def scored(rng, n, k):
     return scores[:, 1:] - scores[:, :1], label
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("method", CALIBRATIONS)
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_probabilities_sum_to_one_and_follow_the_logits(rng, method, k):
@@ -70,6 +71,7 @@ def test_shift_is_added_to_the_logits(rng, method):
     assert_allclose(posterior.shifted(shift).logits(R), posterior.logits(R) + shift, rtol=1e-14)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", CALIBRATIONS)
 @pytest.mark.parametrize("k", [2, 3])
 def test_weight_two_is_a_row_twice(rng, method, k):

@@ -24,6 +24,7 @@ def test_weight_zero_is_a_row_absent_under_every_threshold(rule):
     assert_allclose(cut(slice(None)), cut(slice(4)), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_probabilities_of_held_out_rows_are_as_sure_as_those_of_new_rows():
     # A map of seven classes has 48 parameters: on the rows it is fitted to, its log-loss is far too low.
     def drawn(rng, n):

@@ -38,6 +38,7 @@ def rate_gap(cut, r, y, weight):
     return abs(positive / weight[y > 0].sum() - negative / weight[y < 0].sum())
 
 
+@pytest.mark.slow
 @given(SCORES)
 @LAW
 def test_equal_error_has_the_least_difference_of_miss_rates(rows):
@@ -46,6 +47,7 @@ def test_equal_error_has_the_least_difference_of_miss_rates(rows):
     assert_allclose(rate_gap(threshold_at("equal_error", r, y, weight), r, y, weight), least, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(SCORES)
 @LAW
 def test_error_has_the_least_error_in_the_widest_gap(rows):

@@ -64,6 +64,7 @@ def test_scaled_likelihoods_have_a_floor_and_shapes():
         scaled_likelihoods(log_p, np.ones(3))
 
 
+@pytest.mark.slow
 def test_many_frames_and_states_take_seconds(rng):
     k = 50
     chain = counted([], Chain(np.ones(k), np.ones((k, k)), np.ones(k)))

@@ -17,12 +17,14 @@ def sound(rng):
     return np.sin(2 * np.pi * (200 + 600 * t) * t) + 0.1 * rng.normal(size=4000)
 
 
+@pytest.mark.slow
 def test_filters_are_those_of_librosa():
     librosa = pytest.importorskip("librosa")
     expected = librosa.filters.mel(sr=RATE, n_fft=200, n_mels=23, htk=True, norm=None)
     assert_allclose(mel_filters(23, 200, RATE), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_spectra_and_cepstra_are_those_of_librosa(sound):
     librosa = pytest.importorskip("librosa")
     louder = np.append(sound[0], sound[1:] - PREEMPHASIS * sound[:-1])
@@ -42,6 +44,7 @@ def test_spectra_and_cepstra_are_those_of_librosa(sound):
     assert_allclose(mel_cepstra(sound, RATE)[:, 1:], cepstra[:, 1:], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_librosa_away_from_the_ends(rng):
     librosa = pytest.importorskip("librosa")
     X = rng.normal(size=(30, 4))

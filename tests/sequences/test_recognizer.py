@@ -63,6 +63,7 @@ def fitted(words):
 KERNEL = KernelFisherClassifier(RBF(gamma=1.0), alpha=0.1, centers=30, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     ["mixtures", LogisticRegression(), QuadraticDiscriminantAnalysis(), make_pipeline(StandardScaler(), KERNEL)],
@@ -76,6 +77,7 @@ def test_any_classifier_with_probabilities_learns_words(estimator, words, new_wo
     assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(new_words[0]))
 
 
+@pytest.mark.slow
 def test_pairs_of_states_learn_words(words, new_words):
     pairs = PairwiseClassifier(SparseFisherClassifier(RBF(gamma=1.0), alpha=0.1, max_centers=5), coupling="odds")
     model = model_of(pairs, n_states=2, n_rounds=0, held_out=0).fit(words[0][:20], words[1][:20])
@@ -83,6 +85,7 @@ def test_pairs_of_states_learn_words(words, new_words):
     assert model.score(*new_words) > 0.6
 
 
+@pytest.mark.slow
 def test_paths_visit_the_states_in_order(fitted, new_words):
     path = fitted.align(new_words[0][0], new_words[1][0])
     assert_array_equal(np.unique(path), [0, 1, 2])
@@ -101,6 +104,7 @@ def test_words_may_have_their_own_numbers_of_states(words):
         model_of(n_states=[3, 3, 3]).fit(*words)
 
 
+@pytest.mark.slow
 def test_paths_find_the_sounds():
     # Without noise and overlap the sounds of "up" are told apart by their rings.
     X, y = make_words(60, noise=0.01, random_state=2)
@@ -138,6 +142,7 @@ def test_impossible_sentences_are_refused(fitted):
         fitted.decode(np.zeros((3, 2)), {None: ["up"], "up": ["down"], "down": [None]})
 
 
+@pytest.mark.slow
 def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
     model = model_of(n_rounds=3).fit(*words)
     assert 1 <= len(model.held_out_losses_) <= 4
@@ -148,6 +153,7 @@ def test_held_out_sequences_choose_the_rounds_and_the_slope(words):
     assert without.held_out_losses_ == ()
 
 
+@pytest.mark.slow
 def test_the_default_chooses_its_kernel_once(words, monkeypatch):
     asked = []
 
@@ -182,6 +188,7 @@ def test_held_out_groups_stay_whole_and_words_keep_sequences(rng):
     assert len(drawn(word, np.arange(200) % 2 + word, 0.2, rng)) == 0
 
 
+@pytest.mark.slow
 def test_slopes_of_overconfident_likelihoods_are_small(rng):
     word = rng.integers(2, size=500)
     logs = np.column_stack([np.zeros(500), rng.normal(2.0 * word - 1.0)])
@@ -207,6 +214,7 @@ def test_slopes_grow_with_the_number_of_sequences_without_errors():
     assert best_slope(wide, np.zeros(20, dtype=int), equal)[0] > 0.05
 
 
+@pytest.mark.slow
 def test_probabilities_are_as_sure_as_the_words_are_right():
     X, y = make_words(340, random_state=0)
     model = model_of(n_rounds=0).fit(X[:40], y[:40])
@@ -215,6 +223,7 @@ def test_probabilities_are_as_sure_as_the_words_are_right():
     assert P.max(axis=1).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_rare_words_are_recognized(seed):
     X, y = make_words(640, random_state=seed)
@@ -225,6 +234,7 @@ def test_rare_words_are_recognized(seed):
     assert (model.predict(new) == "down").mean() > 0.9
 
 
+@pytest.mark.slow
 def test_constant_features_change_nothing(rng, new_words):
     """A constant has no variance, in any unit."""
     X, y = [x + rng.normal(size=x.shape) for x in new_words[0]], new_words[1]
@@ -236,6 +246,7 @@ def test_constant_features_change_nothing(rng, new_words):
     assert_allclose(more.predict_proba(longer), plain.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 1e20, 1e90])
 def test_rounding_of_constants_is_no_feature(value, new_words):
     X, y = new_words
@@ -251,6 +262,7 @@ def test_a_word_far_away_does_not_blind_others(rng):
     assert model_of("mixtures", n_states=2).fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
 def test_features_that_are_constant_in_each_word_tell_words_apart_in_any_unit(scale, rng):
     y = np.repeat([0, 1], 10)
@@ -263,6 +275,7 @@ def test_frames_that_never_change_are_words_without_information():
     assert_allclose(model.predict_proba([np.ones((6, 2))]), [[0.75, 0.25]], atol=0.02)
 
 
+@pytest.mark.slow
 def test_columns_of_frames_keep_their_names(words):
     named = [pd.DataFrame(x, columns=["a", "b"]) for x in words[0]]
     model = model_of(n_rounds=0).fit(named, words[1])
@@ -287,6 +300,7 @@ def test_parameters_of_the_default_estimator_can_be_set():
     assert model.estimator is None
 
 
+@pytest.mark.slow
 def test_the_default_is_the_same_if_its_parameters_are_named(words):
     X, y = words[0][:30], words[1][:30]
     plain = model_of(None, n_rounds=1).fit(X, y)
@@ -325,6 +339,7 @@ def by_word(words):
     return [words[0][i] for i in order], words[1][order]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wrap", [lambda own: own, lambda own: make_pipeline(own)], ids=["alone", "pipeline"])
 def test_classifiers_that_learn_row_by_row_get_frames_in_a_random_order(words, wrap):
     X, y = by_word(words)
@@ -343,6 +358,7 @@ def test_classifiers_that_learn_row_by_row_get_frames_in_a_random_order(words, w
     assert all(len(np.unique(part)) == 9 for part in np.array_split(shuffled, 5))
 
 
+@pytest.mark.slow
 def test_online_discriminants_learn_words_that_come_sorted(words, new_words):
     stream = OnlineFisherClassifier(RBF(gamma=1.0), max_centers=60, window=300)
     model = model_of(OneVsRestClassifier(stream), held_out=0, n_rounds=0).fit(*by_word(words))
@@ -368,6 +384,7 @@ def test_folds_do_not_follow_the_order_of_words():
     assert all(len(set(word[fold == f])) == 4 for f in range(20))
 
 
+@pytest.mark.slow
 def test_predictions_are_the_most_probable_words(rng):
     X = [rng.normal(0.3 * (i % 5 == 0), 1.0, size=(8, 2)) for i in range(60)]
     y = np.where(np.arange(60) % 5 == 0, "rare", "often")
@@ -375,6 +392,7 @@ def test_predictions_are_the_most_probable_words(rng):
     assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
 
+@pytest.mark.slow
 def test_frames_far_from_the_origin_have_the_same_mixtures(words):
     X, y = words[0][:20], words[1][:20]
     near, far = (model_of("mixtures").fit([x + shift for x in X], y) for shift in (0.0, 1e6))
@@ -397,6 +415,7 @@ def test_pairs_pass_groups_on(words):
     assert_array_equal(model.estimators_[0].groups_, groups)
 
 
+@pytest.mark.slow
 def test_cloning_refitting_and_pickling_change_nothing(fitted, words, new_words):
     expected = fitted.decision_function(new_words[0])
     assert_array_equal(clone(fitted).fit(*words).decision_function(new_words[0]), expected)
@@ -404,6 +423,7 @@ def test_cloning_refitting_and_pickling_change_nothing(fitted, words, new_words)
     assert_array_equal(pickle.loads(pickle.dumps(fitted)).decision_function(new_words[0]), expected)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("estimator", ["mixtures", KERNEL], ids=["mixtures", "kernel"])
 def test_skops_loads_what_it_saved(estimator, words, new_words):
     model = model_of(estimator, held_out=0, n_rounds=0).fit(words[0][:20], words[1][:20])
@@ -572,6 +592,7 @@ def test_frames_in_files_become_the_same_sequences(words, tmp_path):
         assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_frames_are_mapped_to_memory_in_their_own_type(words, tmp_path):
     table = as_table(words)
     single = {name: table[name].astype(np.float32) for name in ("a", "b")}
@@ -587,6 +608,7 @@ def test_frames_are_mapped_to_memory_in_their_own_type(words, tmp_path):
     assert_allclose(model.predict_proba(X), double.predict_proba(words[0]), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [0, 2])
 @pytest.mark.parametrize("groups", [None, np.arange(60) % 7])
 def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups):
@@ -601,6 +623,7 @@ def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups
     assert_allclose(found.decision_function(words[0]), expected.decision_function(words[0]), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [{"cv": GroupKFold(3)}, {"centers": "all"}])
 def test_a_classifier_that_needs_all_frames_gets_them(words, monkeypatch, choices):
     monkeypatch.setattr(emissions, "MANY", 10)

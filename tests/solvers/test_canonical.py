@@ -137,6 +137,7 @@ def test_moments_of_coordinates_give_what_kernel_matrices_do(grams, rng):
     assert_allclose(canonical_directions(matched, 0.01, 3).objective, found.objective, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_few_values_of_large_blocks_are_those_of_a_whole_decomposition(rng):
     z = rng.normal(size=(400, 2))
     views = [np.hstack([z + rng.normal(size=(400, 2)), rng.normal(size=(400, 4))]) for _ in range(2)]

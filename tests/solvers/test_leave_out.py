@@ -88,6 +88,7 @@ def observed(rng, u, n, *, conflicting=True, q=2):
     return Observations(Y if conflicting else Y[point], weight, np.minimum(weight, 1.0), rows)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("matrix", [narrow_rbf, random_features])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("n", [3, 5, 12, 30])
@@ -97,6 +98,7 @@ def test_leave_one_out_equals_refitting(rng, n, intercept, matrix):
     assert_close(found, refit_without(K, observations, ALPHAS, intercept=intercept), 1e-8)
 
 
+@pytest.mark.slow
 def test_leave_one_out_equals_refitting_for_sixty_rows(rng):
     K, observations = narrow_rbf(rng, 60), observed(rng, 60, 60)
     alphas = ALPHAS[[0, 4, 8]]
@@ -227,6 +229,7 @@ def test_unmerged_copies_give_the_same_as_merged_ones(rng):
     assert_close(found, exact, 1e-10 + 500 * EPS / ALPHAS[2:])
 
 
+@pytest.mark.slow
 @given(
     u=st.integers(2, 10),
     copies=st.integers(0, 6),
@@ -250,6 +253,7 @@ def test_leaving_out_equals_refitting_for_any_shape(u, copies, q, seed, exponent
     assert_close(found, refit_without(K, observations, alphas, intercept=intercept, fold=fold), 1e-8)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("matrix", [narrow_rbf, random_features])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("in_folds", [True, False])

@@ -35,6 +35,7 @@ def problem(rng, frozen):
     return frozen(rng.normal(size=(40, 3))), frozen(rng.normal(size=(40, 2))), frozen(rng.uniform(0.3, 2.0, 40))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("counts", [True, False])
 def test_rows_left_out_are_those_of_refitting(problem, rng, counts, intercept):
@@ -90,6 +91,7 @@ def test_adding_appends_rows_and_changes_no_operand():
     assert [len(part.parts) for part in parts] == [1, 1, 1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("gamma", [0.02, 0.1, 1.0])
 def test_float32_rows_leave_as_float64_rows_do(rng, gamma):
     X = rng.normal(size=(3000, 3)).astype(np.float32)

@@ -45,6 +45,7 @@ def refitted(K, R, Y, w, alpha, *, intercept):
     return K @ np.linalg.solve(K.T @ (w[:, None] * K) + alpha * R, K.T @ (w[:, None] * Y))
 
 
+@pytest.mark.sampled(4)
 @penalties
 @intercepts
 @pytest.mark.parametrize("m", [1, 5, M])
@@ -139,6 +140,7 @@ FOLDS = {
 }
 
 
+@pytest.mark.sampled(12)
 @penalties
 @intercepts
 @pytest.mark.parametrize("n", [N, N + 25, 4 * N])

@@ -160,6 +160,7 @@ def naive_gain_order(candidates, observations, penalty, most):
     return chosen
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
 @pytest.mark.parametrize("n_candidates", [None, 1000])
 def test_gain_is_the_largest_decrease_of_the_objective(problem, penalty, n_candidates, rng):
@@ -288,6 +289,7 @@ def test_coefficients_are_those_of_dense_least_squares_at_every_condition(condit
     assert np.linalg.norm(target - full @ ours) <= np.linalg.norm(target - full @ expected) * (1.0 + 1e-8)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("selection", ["gain", "residual", "orthogonal"])
 @pytest.mark.parametrize(
     ("gamma", "dtype"),
@@ -401,6 +403,7 @@ def test_centers_have_the_left_out_outputs_and_the_gcv_of_every_alpha(problem, p
     assert fits.unit > 0.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("penalty", ["rkhs", "coef", "diagonal"])
 @pytest.mark.parametrize("n_folds", [3, 100])
 def test_held_out_rows_are_predicted_by_refits_with_centers_selected_without_their_fold(problem, penalty, n_folds):

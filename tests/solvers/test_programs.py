@@ -83,6 +83,7 @@ def by_cvxpy(program, name):
     return cp.Problem(cp.Minimize(program.weight @ loss + penalty)).solve(solver=cp.CLARABEL)
 
 
+@pytest.mark.slow
 @every_loss
 @every_penalty
 @pytest.mark.parametrize("has_intercept", [True, False])
@@ -95,6 +96,7 @@ def test_every_loss_with_every_penalty_agrees_with_a_conic_solver(rows, name, pe
         assert found.intercept == 0.0
 
 
+@pytest.mark.sampled(2)
 @every_loss
 @every_penalty
 def test_the_gap_is_that_of_the_solution_returned(rows, name, penalty):
@@ -224,6 +226,7 @@ def test_the_hinge_loss_is_a_support_vector_machine(rows):
     assert_allclose(found.beta[svc.support_] / 0.5, svc.dual_coef_[0], atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_huber_lies_between_the_absolute_and_the_squared_loss(rows, penalty):
     near = solve(_with(rows, Huber(1e-4), penalty))
@@ -241,6 +244,7 @@ def _with(rows, loss, penalty):
     return Program(loss, K, y, weight, *PENALTIES[penalty])
 
 
+@pytest.mark.slow
 def test_rows_without_weight_do_not_matter(rows):
     K, _, y, _, weight = rows
     some = weight.copy()
@@ -262,6 +266,7 @@ def test_a_solution_for_all_rows_of_a_class_is_constant(rows):
         assert found.intercept >= 1.0 - 1e-3
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_lasso_of_random_quadratics_is_optimal(seed):
     rng = np.random.default_rng(seed)
@@ -276,6 +281,7 @@ def test_a_lasso_of_random_quadratics_is_optimal(seed):
     assert_allclose(slope[v != 0.0], 0.3 * np.sign(v[v != 0.0]), atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, CornerLoss)])
 def test_the_interior_point_method_solves_linear_programs_too(rows, name):
     program = program_of(rows, name, "lasso")
@@ -303,6 +309,7 @@ def refitted(program, *, columns=False, every=1):
     return np.array(outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [False, True])
 def test_squared_loss_is_exact(rows, columns):
     program = program_of(rows, "squared", "ridge")
@@ -334,6 +341,7 @@ def ridge_without_each(program):
     return np.array(outputs)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("weight", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("ridge", [1e-12, 1e-9, 1e-3, 1e6])
@@ -353,6 +361,7 @@ def test_squared_loss_is_exact_however_small_the_ridge_is(dims, ridge, weight, h
         assert np.abs(left).max() < 0.5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["squared", "huber", "squared_hinge", "hinge", "absolute"])
 def test_rows_leave_programs_without_intercept(rows, name):
     program = program_of(rows, name, "ridge", Phi=rows[1], has_intercept=False)
@@ -364,6 +373,7 @@ def test_rows_leave_programs_without_intercept(rows, name):
         assert_allclose(left[i], program.Phi[i] @ without.coef, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinge", "absolute", "epsilon"])
 def test_of_many_best_intercepts_the_middle_one_counts(rows, name):
     # With a large ridge nearly all rows are beyond their corners, and none determines the intercept.
@@ -389,6 +399,7 @@ def test_the_middle_of_an_interval_and_the_end_of_a_ray():
     assert to_middle(one_class, np.ones(4), np.full(4, 2.0)) == 0.0
 
 
+@pytest.mark.slow
 @every_loss
 @every_penalty
 def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
@@ -399,6 +410,7 @@ def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
     assert (np.abs(left) <= steps.largest_outputs).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["ridge", "lasso"])
 def test_rows_and_their_columns_are_refitted_alone_or_in_folds(rows, penalty, monkeypatch):
     program = program_of(rows, "squared", penalty)
@@ -433,6 +445,7 @@ SMOOTH = {
 
 
 # The parabola of the logistic loss is nearly the loss; where curvatures jump, steps go on until they are exact.
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "share"), [(name, 0.01 if name != "logistic" else 0.02) for name in SMOOTH])
 def test_steps_find_the_optimism(rows, name, share):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), loss=SMOOTH[name])
@@ -441,6 +454,7 @@ def test_steps_find_the_optimism(rows, name, share):
     assert abs(error) < share * more
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-4])
 def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
     _, L, y, label, _ = rows
@@ -453,6 +467,7 @@ def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
         assert_allclose(program.outputs(found.coef, found.intercept), expected, atol=1e-4 * np.ptp(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-3])
 def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, columns, monkeypatch):
@@ -472,6 +487,7 @@ def test_some_rows_are_left_out_as_all_are(rows):
     assert_allclose(part, every[some], atol=2e-3 * every.std())
 
 
+@pytest.mark.slow
 def test_further_steps_are_refitting_where_curvatures_jump(rows):
     for name in ("huber", "squared_hinge"):
         program = program_of(rows, name, "ridge", Phi=rows[1])
@@ -479,6 +495,7 @@ def test_further_steps_are_refitting_where_curvatures_jump(rows):
         assert_allclose(left.outputs, refitted(program), atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-4])
 @pytest.mark.parametrize("name", ["hinge", "absolute", "pinball", "epsilon"])
 def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
@@ -489,6 +506,7 @@ def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
     assert_allclose(left, refitted(program), atol=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "absolute", "huber"])
 def test_part_of_a_weight_leaves_along_a_path(rows, name):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=0.1)
@@ -533,6 +551,7 @@ def test_arcs_are_below_the_corners_they_replace(rows):
         assert (less <= 0.5 * 0.2 + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["squared", "huber", "logistic", "squared_hinge"])
 def test_columns_that_were_selected_leave_with_their_rows(rows, name):
     program = program_of(rows, name, "lasso")

@@ -96,6 +96,7 @@ def test_every_row_a_center_is_kernel_ridge_regression(rng, alpha):
     assert_allclose(evaluate(recursion, state, X), K @ exact[:-1] + exact[-1], atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kernel", [RBF(gamma=0.5), Polynomial(degree=3, gamma=1.0, coef0=1.0), Linear()], ids=repr
 )
@@ -113,6 +114,7 @@ def test_centers_that_came_first_give_the_fit_of_all_rows(rng, kernel):
     assert_allclose(evaluate(full, state, X), exact, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [1.0, 0.99])
 @pytest.mark.parametrize(("nu", "max_centers"), [(1e-2, 1000), (1e-4, 20)])
 def test_earlier_rows_have_no_part_of_later_centers_and_all_else_is_exact(rng, nu, max_centers, decay):
@@ -129,6 +131,7 @@ def test_earlier_rows_have_no_part_of_later_centers_and_all_else_is_exact(rng, n
     )
 
 
+@pytest.mark.slow
 def test_what_is_approximated_vanishes_with_the_tolerance(rng):
     X, Y = problem(rng, 400)
     kernel, errors = RBF(gamma=0.5), []
@@ -141,6 +144,7 @@ def test_what_is_approximated_vanishes_with_the_tolerance(rng):
     assert errors[2] < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when_full", ["refuse", "replace"])
 @pytest.mark.parametrize(("decay", "max_centers"), [(1.0, 1000), (1.0, 20), (0.995, 20), (0.9, 20)])
 def test_blocks_are_rows_one_by_one(rng, decay, max_centers, when_full):
@@ -159,6 +163,7 @@ def test_blocks_are_rows_one_by_one(rng, decay, max_centers, when_full):
         assert_allclose(outputs, before, atol=1e-8)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("decay", [1.0, 0.97])
 def test_outputs_are_those_of_the_model_before_the_row(rng, decay):
     X, Y = problem(rng, 60)
@@ -252,6 +257,7 @@ def test_gains_are_what_the_best_coordinate_takes_off_the_objective(rng):
     assert len(few) == 0
 
 
+@pytest.mark.slow
 def test_left_out_outputs_are_those_of_refitting(rng):
     X, Y = problem(rng, 30)
     weight = rng.integers(1, 4, size=30).astype(float)
@@ -274,6 +280,7 @@ def recorded(choose, made):
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [1.0, 0.999])
 def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replaced(rng, monkeypatch, decay):
     n, kept = 3 * CHUNK + 40, 400
@@ -296,6 +303,7 @@ def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replac
         assert_allclose(loo[i - n], evaluate(recursion, model, X[i : i + 1])[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_printed_start_gives_half_of_the_solution(rng):
     """Andelić (2007), Algorithm 4 from P_0 = P_m; the same rows here come out whole."""
     X = rng.uniform(-5, 5, size=(400, 1))
@@ -318,6 +326,7 @@ def test_the_printed_start_gives_half_of_the_solution(rng):
     assert_allclose((ours.T @ best / (best.T @ best)).item(), 1.0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_digits_survive_where_the_explicit_inverse_has_lost_them(rng):
     X, Y = problem(rng, 400)
     kernel, alpha, nu = RBF(gamma=0.5), 1e-6, 1e-9
@@ -355,6 +364,7 @@ def test_a_full_dictionary_and_its_memory_do_not_grow(rng, when_full):
     assert state.m == 30
 
 
+@pytest.mark.slow
 def test_centers_follow_rows_that_move_where_they_may_be_replaced(rng):
     n = 4000
     X = rng.uniform(-1, 1, size=(n, 1)) + np.linspace(0, 10, n)[:, None]
@@ -367,6 +377,7 @@ def test_centers_follow_rows_that_move_where_they_may_be_replaced(rng):
     assert errors["replace"] < 0.3 * errors["refuse"]
 
 
+@pytest.mark.slow
 def test_the_penalty_is_kept_while_rows_are_forgotten(rng):
     # Rows that no longer say anything of most centers: without a penalty their coefficients would drift away.
     X, Y = problem(rng, 300)

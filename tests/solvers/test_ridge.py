@@ -65,6 +65,7 @@ def test_repeated_centers_are_dropped(problem):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("d", "gamma"), [(1, 1.0), (2, 0.3), (3, 0.1)])
 def test_no_alpha_is_too_small(rng, d, gamma, dtype):

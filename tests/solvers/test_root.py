@@ -68,6 +68,7 @@ def share_lost(K, observations, alphas):
     return 30 * EPS * (1.0 + np.linalg.norm(K * s * s[:, None], 2) / alphas)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("meaning", [counted, important])
 @pytest.mark.parametrize("intercept", [True, False])

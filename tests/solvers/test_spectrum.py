@@ -176,6 +176,7 @@ def test_rounding_of_a_semidefinite_matrix_is_no_negative_part(rng):
         assert spectrum.rank == 3
 
 
+@pytest.mark.slow
 def test_rounding_errors_that_conspire_are_no_negative_part(rng):
     # An error of |x|² is one of a whole row and column: with n of them the norm grows with n, not with its root.
     X = rng.normal(size=(1600, 3))

@@ -61,6 +61,7 @@ def of(problem, kernel=WORDS, **options):
     return compare(kernel, problem, np.random.default_rng(3), **options)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n", [30, 200, 700])
 def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short, rng, n):
     problem = smooth(rng, n)
@@ -75,6 +76,7 @@ def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short,
             assert_array_equal(a.alphas, b.alphas)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -132,6 +134,7 @@ def naive_enough(setting, trial):
     return fine if fine <= (m + 1) // 2 else None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", [smooth, checkerboard])
 @pytest.mark.parametrize("gamma", [0.1, 3.0, 100.0])
 def test_enough_centers_are_the_least_that_are_not_worse_by_one_standard_error(rng, make, gamma):
@@ -217,6 +220,7 @@ def test_a_single_kernel_is_tried_only_for_its_alpha(short, rng):
     assert found.paths == ()
 
 
+@pytest.mark.slow
 def test_parameters_of_a_sum_are_compared_one_after_the_other(short, rng):
     found = of(smooth(rng, 150), RBF(gamma="loo") + Laplacian(gamma="loo") + Linear())
     assert 15 + 15 - 1 <= len(found.paths[0].kernels) < 15 * 15 / 2

@@ -60,6 +60,7 @@ OPTIONS = {
 options = pytest.mark.parametrize(("parameters", "given"), OPTIONS.values(), ids=OPTIONS)
 
 
+@pytest.mark.sampled(7)
 @options
 def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used, rows, parameters, given):
     model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=0.1, random_state=0, **parameters)
@@ -73,6 +74,7 @@ def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used,
     assert found["loo_best_score_"] == pytest.approx(expected.loo_best_score_, rel=1e-11)
 
 
+@pytest.mark.sampled(4)
 @options
 def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, rows, parameters, given):
     model = KernelRidgeRegressor(RBF(gamma=0.3), random_state=0, **parameters)
@@ -124,6 +126,7 @@ class Indefinite(Laplacian):
 
 
 # A kernel that claims to be positive semidefinite has rounding errors as large as its negative eigenvalues.
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore:rounding errors:mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("alpha", [0.01, "loo"])
 @pytest.mark.parametrize("gamma", [0.3, "loo"])
@@ -136,6 +139,7 @@ def test_a_kernel_that_is_not_what_it_says_is_fitted_by_the_spectrum(monkeypatch
     assert_array_equal(coef, expected.dual_coef_)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kernel", [Sigmoid(gamma=0.5, coef0=-1.0), Sigmoid(gamma=0.5) + RBF(gamma="loo")], ids=str
 )
@@ -199,6 +203,7 @@ def checkerboard(rng, n, side):
     return X, (side * X).astype(int).sum(axis=1) % 2
 
 
+@pytest.mark.slow
 def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matter(used, rng, monkeypatch):
     X, y = checkerboard(rng, 500, 8)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
@@ -206,6 +211,7 @@ def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matte
     assert model.loo_best_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_best_score_ * 1.01
 
 
+@pytest.mark.slow
 def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatch):
     factored, computed = [], RootFit._computed
     monkeypatch.setattr(
@@ -222,6 +228,7 @@ def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatc
     assert len(alphas) <= 4
 
 
+@pytest.mark.slow
 def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_with_few():
     """Its penalties are below what a Cholesky factor of float32 values can have: the spectrum decides."""
     rng = np.random.default_rng(0)
@@ -235,6 +242,7 @@ def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_w
     assert single.loo_best_score_ == pytest.approx(double.loo_best_score_, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_kernels_are_chosen_alike_in_single_and_double_precision():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(700, 2)).astype(np.float32)
@@ -246,6 +254,7 @@ def test_kernels_are_chosen_alike_in_single_and_double_precision():
     assert "by fits to 700 rows" in single.report_.searched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("penalty", "once"), [("rkhs", True), ("coef", False)])
 def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_follow(monkeypatch, penalty, once):
     asked = []

@@ -28,6 +28,7 @@ def learned(X, y, seed=0, *, scale=None, **choices):
 
 
 # Means of three fits to two thirds of the rows each; the rough kernel, with the most noise, leaves most to others.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "least"),
     [(RBF(), 0.9), (Matern(nu=1.5), 0.9), (Laplacian(), 0.89)],
@@ -45,6 +46,7 @@ def test_features_that_matter_are_found(kernel, least):
     assert 1.0 - model.score(new, truth) < 0.6 * (1.0 - plain.score(new, truth))
 
 
+@pytest.mark.slow
 def test_a_classifier_finds_them_too(rng):
     X = rng.normal(size=(250, 12))
     y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
@@ -53,6 +55,7 @@ def test_a_classifier_finds_them_too(rng):
     assert "2 of 12 features" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_three_classes_share_their_relevances(rng):
     X = rng.normal(size=(200, 10))
     y = np.digitize(X[:, 3], [-0.5, 0.5])
@@ -60,6 +63,7 @@ def test_three_classes_share_their_relevances(rng):
     assert model.relevance_.argmax() == 3
 
 
+@pytest.mark.slow
 def test_noise_has_no_relevances():
     rounds = []
     for seed in range(24):
@@ -69,6 +73,7 @@ def test_noise_has_no_relevances():
     assert np.count_nonzero(rounds) <= 2
 
 
+@pytest.mark.slow
 def test_all_alike_is_the_fit_without_relevances(rng):
     X, y = rng.normal(size=(60, 5)), rng.choice([0, 1], 60)
     plain = KernelFisherClassifier(random_state=0).fit(X, y)
@@ -79,6 +84,7 @@ def test_all_alike_is_the_fit_without_relevances(rng):
     assert plain.relevance_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 200])
 def test_what_is_not_learned_changes_nothing_of_the_choice_of_kernels(rng, centers):
     # More rows than centers of the comparison, which are drawn at random.
@@ -90,6 +96,7 @@ def test_what_is_not_learned_changes_nothing_of_the_choice_of_kernels(rng, cente
     assert_allclose(model.predict(X), plain.predict(X))
 
 
+@pytest.mark.slow
 def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     honest, seen = 0.0, 0.0
     for seed in range(3):
@@ -103,6 +110,7 @@ def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     assert honest > seen
 
 
+@pytest.mark.slow
 def test_with_centers_rows_that_taught_relevances_are_not_evaluated():
     X, y = two_of(6, 1200, 0)
     model = KernelRidgeRegressor(relevance="diagonal", centers=50, random_state=0).fit(X, y)
@@ -110,6 +118,7 @@ def test_with_centers_rows_that_taught_relevances_are_not_evaluated():
     assert len(model.loo_index_) == 600
 
 
+@pytest.mark.slow
 def test_rows_can_be_added_and_removed():
     X, y = two_of(6, 1000, 0)
     model = KernelRidgeRegressor(relevance="diagonal", centers=40, random_state=0)
@@ -128,6 +137,7 @@ def test_folds_are_not_split():
     assert set(part) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_groups_are_held_out_together():
     X, y = two_of(6, 150, 0)
     groups = np.arange(150) // 3
@@ -135,6 +145,7 @@ def test_groups_are_held_out_together():
     assert model.relevance_[:2].sum() > 0.8
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choices", [{}, {"groups": np.arange(60) % 2}])
 def test_few_rows_or_groups_say_nothing(choices):
     n = 60 if choices else 6
@@ -144,6 +155,7 @@ def test_few_rows_or_groups_say_nothing(choices):
     assert "too few rows" in str(model.report_)
 
 
+@pytest.mark.slow
 def test_weights_count():
     X, y = two_of(6, 150, 0)
     noise = np.random.default_rng(1).normal(size=150)
@@ -182,12 +194,14 @@ def test_sparse_rows_are_refused(rng):
         KernelFisherClassifier(relevance="diagonal").fit(X, y)
 
 
+@pytest.mark.slow
 def test_single_precision_finds_the_same_features():
     X, y = two_of(8, 150, 0)
     model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X.astype(np.float32), y)
     assert model.relevance_[:2].sum() > 0.9
 
 
+@pytest.mark.slow
 def test_features_of_a_group_share_a_relevance(rng):
     values = rng.integers(4, size=(300, 5))
     X = np.eye(4)[values].reshape(300, 20)
@@ -200,6 +214,7 @@ def test_features_of_a_group_share_a_relevance(rng):
     assert_allclose(shares.sum(), 1.0)
 
 
+@pytest.mark.slow
 def test_a_group_of_each_feature_is_the_diagonal():
     X, y = two_of(6, 120, 0)
     diagonal = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
@@ -223,6 +238,7 @@ def steps_of(n, seed):
     return X, np.sign(X[:, 0]) + 0.5 * np.sign(X[:, 1] - 0.5) + 0.1 * rng.normal(size=n)
 
 
+@pytest.mark.slow
 def test_other_rows_choose_the_kernel_too():
     (X, y), (new, truth) = steps_of(250, 0), steps_of(2000, 1)
     model = KernelRidgeRegressor([RBF(), Laplacian()], relevance="diagonal", random_state=0).fit(X, y)
@@ -235,6 +251,7 @@ def test_other_rows_choose_the_kernel_too():
     assert abs(promised - model.score(new, truth)) < 0.06
 
 
+@pytest.mark.slow
 def test_a_choice_stays_one_if_all_features_are_alike(rng):
     X, y = rng.normal(size=(60, 5)), rng.choice([0, 1], 60)
     choice = [RBF(), Laplacian()]
@@ -250,6 +267,7 @@ def test_every_kernel_of_a_choice_must_have_relevances(rng):
         KernelFisherClassifier([RBF(), Polynomial()], relevance="diagonal").fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.1, 1.0, 3.7])
 def test_a_constant_has_no_relevances(rng, level):
     X = rng.normal(size=(200, 6))
@@ -257,6 +275,7 @@ def test_a_constant_has_no_relevances(rng, level):
         assert learned(X, np.full(200, level), seed, scale=1.0).rounds == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mercer.errors.ScaleWarning", "ignore::mercer.errors.NumericalWarning")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_column_with_few_huge_values_is_no_obstacle(seed):

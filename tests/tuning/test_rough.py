@@ -24,6 +24,7 @@ def problem_of(evidence):
     return squared_problem(RBF(), evidence, evidence.Y, BUDGET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [120, 2 * CENTERS])
 def test_left_out_outputs_are_those_of_fits_without_the_row(n):
     evidence = drawn(n)
@@ -45,6 +46,7 @@ def test_left_out_outputs_are_those_of_fits_without_the_row(n):
         assert_allclose(K[row] @ solution[:-1] + solution[-1], fit.loo[row], rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_width_is_found_from_anywhere():
     evidence = drawn(400)
     kernels = RBF().candidates(evidence.X)
@@ -55,6 +57,7 @@ def test_the_width_is_found_from_anywhere():
     assert 0 < every.position < len(kernels) - 1
 
 
+@pytest.mark.slow
 def test_few_centers_are_not_all_rows():
     evidence = drawn(2 * CENTERS)
     problem = problem_of(evidence)
@@ -64,6 +67,7 @@ def test_few_centers_are_not_all_rows():
     assert new.losses(fit.expansion).mean() < 0.1 * np.var(new.Y)
 
 
+@pytest.mark.slow
 def test_there_are_more_centers_where_they_matter():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, size=(700, 3))

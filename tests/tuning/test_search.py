@@ -59,6 +59,7 @@ def test_several_parameters_are_varied_one_after_the_other(shape):
     assert len(tried) == len(set(tried)) <= 3 * sum(shape) < prod(shape)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kernel", "shape"),
     [

@@ -81,6 +81,7 @@ def refitted_without(X, Y, weight, alpha, leaving):
 
 
 # Sums of products know half of the digits of a kernel matrix, here of condition 1e4: 1e-8 / 1e-3.
+@pytest.mark.sampled(1)
 @every_solver
 def test_a_factored_problem_leaves_out_as_if_refitted(rows, factor):
     X, Y, weight = rows
@@ -92,6 +93,7 @@ def test_a_factored_problem_leaves_out_as_if_refitted(rows, factor):
     assert fits.doubted.doubted is None
 
 
+@pytest.mark.sampled(1)
 @every_solver
 def test_a_factored_problem_leaves_out_folds_as_if_refitted(rows, factor):
     X, Y, weight = rows

@@ -71,6 +71,7 @@ def held_out_scores(problem, kernel, alpha, numbers):
     return problem.judge(held_out(fits, [observations], np.asarray(numbers))[0])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("penalty", ["rkhs", "coef"])
 def test_alphas_are_compared_at_the_end_of_paths_selected_without_each_fold(problem, penalty, rng):
     problem = having(problem, rule=SelectionRule(penalty=penalty))
@@ -82,6 +83,7 @@ def test_alphas_are_compared_at_the_end_of_paths_selected_without_each_fold(prob
         assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, [30]), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("penalty", "n_alphas"), [("diagonal", 7), ("orthogonal", 8)])
 @pytest.mark.parametrize("selection", ["gain", "residual"])
 def test_alphas_on_which_the_selection_depends_select_their_own_centers(
@@ -94,6 +96,7 @@ def test_alphas_on_which_the_selection_depends_select_their_own_centers(
         assert_allclose(score, held_out_scores(problem, KERNELS[1], alpha, [30]), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_penalty_that_is_re_estimated_is_compared_at_the_end(problem, rng):
     problem = having(problem, rule=SelectionRule("residual", penalty="orthogonal"), chosen_by="gcv")
     path = compared(problem, KERNELS, rng)
@@ -106,6 +109,7 @@ def test_an_alpha_that_is_given_is_the_only_one(problem, rng):
     assert_array_equal(path.alphas, np.full((3, 1), 0.3))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("settings", [{}, {"chosen_by": "gcv"}, {"chosen_by": "evidence"}], ids=str)
 def test_a_kernel_without_columns_is_the_last_choice(problem, settings, rng):
     problem = having(problem, **settings)

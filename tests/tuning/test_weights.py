@@ -39,6 +39,7 @@ def rows():
     return _Kernels(found.K.astype(np.float64), found.Y, weight)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fold", [None, np.arange(60) // 3], ids=["rows", "folds"])
 def test_slopes_of_press_are_those_of_differences(rows, fold):
     rows = replace(rows, fold=fold)
@@ -57,6 +58,7 @@ def test_folds_of_single_rows_are_no_folds(rows):
     assert_allclose(one[1], other[1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_press_is_that_of_refitting(rows):
     shares, alpha = np.full(D, 1.0 / D), 3.0
     one = KernelRidgeRegressor("precomputed", alpha=alpha, weights="importance")
@@ -97,6 +99,7 @@ def test_alignment_is_at_its_minimum(rows):
         assert alignment(np.maximum(shares - 1e-2 * np.eye(D)[k], 0.0)) < best + 1e-6
 
 
+@pytest.mark.slow
 def test_norms_go_from_sparse_to_equal(rows):
     spread = [np.std(_by_norm(rows, p)) for p in (1.0, 2.0, 16.0)]
     assert spread[0] > spread[1] > spread[2]
@@ -104,6 +107,7 @@ def test_norms_go_from_sparse_to_equal(rows):
     assert np.count_nonzero(_by_norm(_Kernels(rows.K, noisy, rows.weight), 1.0) == 0.0) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["auto", "alignment"])
 def test_kernels_that_matter_are_found(weights):
     X, y = two_of(250, 0)
@@ -118,6 +122,7 @@ def test_kernels_that_matter_are_found(weights):
     assert "weights of kernels: feature 1" in str(model.report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centers", ["all", 60])
 def test_a_classifier_finds_them_too(centers):
     X, y = two_of(400, 0)
@@ -129,6 +134,7 @@ def test_a_classifier_finds_them_too(centers):
     assert model.score(new, truth > 0.5) > 0.88
 
 
+@pytest.mark.slow
 def test_noise_leaves_weights_equal():
     rng = np.random.default_rng(0)
     found = []
@@ -140,6 +146,7 @@ def test_noise_leaves_weights_equal():
     assert np.count_nonzero(found) <= 1
 
 
+@pytest.mark.slow
 def test_left_out_rows_are_predicted_under_weights_learned_without_them():
     X, y = two_of(120, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), "loo"), random_state=0).fit(X, y)
@@ -148,6 +155,7 @@ def test_left_out_rows_are_predicted_under_weights_learned_without_them():
     assert np.mean((y - model.loo_prediction_) ** 2) > np.mean((y - same.loo_prediction_) ** 2)
 
 
+@pytest.mark.slow
 def test_the_unit_of_a_kernel_does_not_matter():
     X, y = two_of(120, 0)
     one = {"line": Linear(), "smooth": RBF(gamma=0.5), "rough": Laplacian(gamma=0.3)}
@@ -158,6 +166,7 @@ def test_the_unit_of_a_kernel_does_not_matter():
     assert_allclose(values[0], values[1], atol=1e-3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weights", ["equal", "alignment", "loo", 1.0])
 def test_a_kernel_that_does_not_vary_has_no_weight(weights):
     X, y = two_of(80, 0)
@@ -173,6 +182,7 @@ def test_constant_kernels_alone_are_equal():
     assert list(model.kernel_weights_.values()) == [0.5, 0.5]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", [1e-25, 1e18])
 def test_rows_may_be_large_or_small(unit):
     X, _ = two_of(80, 0)
@@ -181,6 +191,7 @@ def test_rows_may_be_large_or_small(unit):
     assert_allclose(list(one.kernel_weights_.values()), list(other.kernel_weights_.values()), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_large_norms_are_nearly_equal():
     X, y = two_of(80, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), 2000.0), random_state=0).fit(X, y)
@@ -202,6 +213,7 @@ def test_where_the_rows_are_does_not_matter():
     assert_allclose(list(near.kernel_weights_.values()), list(far.kernel_weights_.values()), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_single_precision_learns_the_same():
     X, y = two_of(150, 0)
     kernel = WeightedSum(single(1.0), "alignment")
@@ -211,6 +223,7 @@ def test_single_precision_learns_the_same():
     assert_allclose(list(double.kernel_weights_.values()), list(float32.kernel_weights_.values()), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_groups_of_noise_leave_weights_equal():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(40, D)), 3, axis=0) + 0.01 * rng.normal(size=(120, D))
@@ -237,6 +250,7 @@ def test_sparse_rows_are_fine(rng):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_rows_can_be_added():
     X, y = two_of(600, 0)
     model = KernelRidgeRegressor(WeightedSum(single(1.0), "alignment"), centers=40, random_state=0)
