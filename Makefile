@@ -55,6 +55,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	$(PYTHON) benchmarks/fit_times.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/memory.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/threads.py
+	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/lapack.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/one_pass.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/centers.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/online.py --rows 1000000

@@ -232,6 +232,20 @@ def test_threads_finds_no_error_no_torn_answer_and_no_row_lost():
         assert {errors, differ, errors_while, torn, lost} <= {"0", "-"}
 
 
+def test_lapack_compares_routines_and_fits():
+    small = ["--sizes", 30, "--both", 0, "--rows", 60, "--repeats", 1]
+    routines, fits = tables(run("lapack.py", "--parts", "seconds", "fits", *small)).values()
+    assert len(routines) == 9
+    assert all(float(line[-2]) > 0.0 for line in routines)
+    assert [line[2] for line in fits] == ["1", "2", "1"]
+
+
+def test_lapack_looks_at_the_lock_while_a_routine_runs():
+    (lines,) = tables(run("lapack.py", "--parts", "lock", "--locked", 50)).values()
+    assert {line[1] for line in lines} == {"mercer", "numpy", "scipy"}
+    assert all(float(line[3]) > 0.0 for line in lines)
+
+
 def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     (tmp_path / "regression").mkdir()
     X = rng.normal(size=(60, 3))

@@ -41,7 +41,7 @@ def rows(n, d=5):
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
 def lapack_call(name):
-    announce(lapack, "_run", lambda called, args: called == name and max(a for a in args if type(a) is int) > 100)
+    announce(lapack, "run", lambda called, args: called == name and next(a for a in args if type(a) is int) > 100)
 
 rbf = RBF(gamma=0.1)
 """
@@ -57,11 +57,11 @@ PHASES = {
     ),
     "its inverse": 'lapack_call("dtrtri"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
     "singular values": (
-        'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
+        'announce(np.linalg, "svd", lambda A, **kwargs: len(A) > 100);'
+        'KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
     ),
     "leave-one-out": 'announce(exact, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))',
-    "tridiagonal form": 'lapack_call("dlatrd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
-    "eigenvectors": 'lapack_call("dormtr"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
+    "eigenvectors": 'lapack_call("dsyevd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
     "path of a sparse fit": (
         'announce(path, "orthogonalized", lambda A: len(A) > 4000);'
         "SparseFisherClassifier(rbf, alpha=1, max_centers=2000).fit(*rows(5000))"
@@ -76,7 +76,7 @@ PHASES = {
 GOING_ON = """
 from threadpoolctl import threadpool_info, threadpool_limits
 threadpool_limits(2, user_api="blas")
-lapack_call("dstedc")
+lapack_call("dsyevd")
 try:
     KernelFisherClassifier(rbf, centers=2500).fit(*rows(5000))
 except KeyboardInterrupt:

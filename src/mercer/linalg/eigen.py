@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.linalg.lapack import reflect_back, singular_values, tridiagonal_eigen, tridiagonalize
-from mercer.linalg.threads import limit_threads
+from mercer.linalg.lapack import eigenvectors, singular_values
 from mercer.types import Array
 
 # LAPACK's products of entries of a matrix neither overflow nor underflow while the largest is in this range.
@@ -30,18 +29,16 @@ class SymmetricEigen:
     negative: float
 
 
-def eigen_psd(A: Array, *, noise: float = 0.0, threads: int | None = None) -> SymmetricEigen:
+def eigen_psd(A: Array, *, noise: float = 0.0) -> SymmetricEigen:
     """Eigendecomposition of symmetric A (n, n), destroyed; ``noise`` is the norm of independent errors in A.
 
     Errors shared by rows and columns may be sqrt(n) times as large: up to that size no value counts as indefinite.
-    Tridiagonal form, divide and conquer, and back (LAPACK ``sytrd``, ``stedc``, ``ormtr``): about 9 n³ operations
-    and 3 n² numbers of memory. The last third of the work is divided among ``threads``, None: those of the current
-    limit; the result does not depend on their number.
+    Tridiagonal form, divide and conquer, and back (LAPACK ``syevd``): about 9 n³ operations on one thread, and
+    3 n² numbers of memory.
     """
     if A.shape[0] == 0:
         return SymmetricEigen(np.zeros(0), A, 0, np.zeros(0, dtype=bool), 0.0)
-    with limit_threads(threads):
-        values, vectors = symmetric_eigen(A)
+    values, vectors = symmetric_eigen(A)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
     error = noise + 4.0 * np.finfo(np.float64).eps * largest
@@ -77,12 +74,10 @@ def symmetric_eigen(A: Array) -> tuple[Array, Array]:
     unit = _unit("eigenvalues", A)
     if unit != 1.0:
         A /= unit
-    values, off_diagonal, tau = tridiagonalize(A)
-    vectors, failed = tridiagonal_eigen(values, off_diagonal)
+    values, failed = eigenvectors(A)
     if failed:
         raise _not_found("eigenvalues", A)
-    reflect_back(A, tau, vectors)
-    return values * unit, vectors
+    return values * unit, A
 
 
 def _unit(what: str, A: Array) -> float:
@@ -103,11 +98,11 @@ def _not_found(what: str, A: Array) -> NumericalError:
 
 def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
-    A = np.asfortranarray(A)
     _unit("singular values", A)
-    U, sigma, Vt, failed = singular_values(A)
-    if failed:
-        raise _not_found("singular values", A)
+    try:
+        U, sigma, Vt = singular_values(A)
+    except np.linalg.LinAlgError:
+        raise _not_found("singular values", A) from None
     below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

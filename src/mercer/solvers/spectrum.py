@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.linalg import Reflector, eigen_psd, limit_threads, singular
+from mercer.linalg import Reflector, eigen_psd, singular
 from mercer.rows import Distinct
 from mercer.types import Array, Floats, Indices
 
@@ -249,16 +249,12 @@ def decompose(
     *,
     penalty: Penalty = "rkhs",
     intercept: bool = True,
-    threads: int | None = None,
 ) -> Spectrum:
-    """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target.
-
-    ``threads`` is the number of BLAS threads in the decomposition itself, None for the current number.
-    """
+    """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target."""
     s = np.sqrt(weight)
     reflector = Reflector.onto_first_axis(s) if intercept else None
     parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
-    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector, threads)
+    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector)
     mean, noise = kernel_mean(K, weight, intercept=intercept), rounding(K, s)
     return Spectrum(values, vectors, right, s, mean, rank, indefinite, negative, noise, intercept)
 
@@ -266,16 +262,15 @@ def decompose(
 Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
 
 
-def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
-    eigen = eigen_psd(projected(K, s, reflector), noise=rounding(K, s), threads=threads)
+def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
+    eigen = eigen_psd(projected(K, s, reflector), noise=rounding(K, s))
     U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
     return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
 
 
-def _coef_parts(K: Floats, s: Array, reflector: Reflector | None, threads: int | None) -> Parts:
+def _coef_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
-    with limit_threads(threads):
-        U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
+    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,

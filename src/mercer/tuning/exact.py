@@ -192,13 +192,12 @@ def _too_small(alpha: float) -> NumericalError:
 
 def _by_spectrum(compared: Compared, problem: ExactProblem) -> ChosenSolution:
     """All alphas from one eigendecomposition."""
-    threads = blas_threads() if n_rows(problem.X) > SMALL else 1
     with limit_threads(1):
         held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
         K = gram(compared.kernel, problem.X, budget=problem.budget, held=held)
         weight = problem.observations.point_weight
         with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
-            spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept, threads=threads)
+            spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)
         del K
         fits = SpectrumFit(spectrum, problem.observations, problem.fold)
         at_once = alphas_at_once(problem.extent, problem.budget.n_bytes)
