@@ -284,7 +284,14 @@ def test_features_far_from_zero_give_finite_answers(rows, model, kernel, offset)
 def test_sparse_fits_that_have_no_criterion_say_what_to_do(rows, model):
     with pytest.raises(NumericalError, match="scale the features with a StandardScaler"):
         # Rows so far apart that a kernel value at distance zero is rounding.
-        model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * rows[0], rows[1])
+        model(RBF(gamma=0.5), selection="orthogonal", alpha="gcv").fit(1e100 * rows[0], rows[1])
+
+
+@pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])
+def test_columns_that_depend_on_others_where_rows_are_missing_are_left_out(rows, model):
+    X, y, _ = rows
+    fitted = model(RBF(gamma=0.5), selection="orthogonal").fit(1e100 * X, y)
+    assert np.isfinite(fitted.predict(X)).all()
 
 
 @pytest.mark.parametrize("model", [SparseFisherClassifier, SparseKernelRegressor])

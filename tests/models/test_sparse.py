@@ -338,7 +338,7 @@ def test_pruning_takes_no_more_centers(banana):
 def test_the_report_says_how_many_centers(banana):
     X, y = banana
     model = SparseFisherClassifier(NARROW).fit(X, y)
-    assert f"of which {len(model.support_)} are centers" in str(model.report_)
+    assert f"{len(model.support_)}, by gain, of a path of" in str(model.report_)
 
 
 def test_single_precision_stays_single_precision(banana):

@@ -78,6 +78,9 @@ def root_of(
         return np.array([position[int(j)] for j in kept], dtype=np.intp), P
     every = np.arange(len(order))
     if penalty == "orthogonal":
-        R = np.asarray(np.linalg.qr(A, mode="r"))
-        return every, R / R.diagonal()[:, None]
+        # Where rows are missing, columns may depend on those before.
+        length = np.abs(np.linalg.qr(A, mode="r").diagonal())
+        kept = np.flatnonzero(length > candidates.tolerance * length.max(initial=0.0))
+        R = np.asarray(np.linalg.qr(A[:, kept], mode="r"))
+        return kept, R / R.diagonal()[:, None]
     return every, np.eye(len(order)) * float(penalty == "coef")
