@@ -57,8 +57,7 @@ PHASES = {
     ),
     "its inverse": 'lapack_call("dtrtri"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
     "singular values": (
-        'announce(np.linalg, "svd", lambda A, **kwargs: len(A) > 100);'
-        'KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
+        'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
     ),
     "leave-one-out": 'announce(exact, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))',
     "eigenvectors": 'lapack_call("dsyevd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',

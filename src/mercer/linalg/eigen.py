@@ -98,11 +98,11 @@ def _not_found(what: str, A: Array) -> NumericalError:
 
 def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     """U (n, n), sigma (n,), V (m, n) and rank of A (n, m), m >= n; A = U diag(sigma) V'."""
+    A = np.asfortranarray(A)
     _unit("singular values", A)
-    try:
-        U, sigma, Vt = singular_values(A)
-    except np.linalg.LinAlgError:
-        raise _not_found("singular values", A) from None
+    U, sigma, Vt, failed = singular_values(A)
+    if failed:
+        raise _not_found("singular values", A)
     below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

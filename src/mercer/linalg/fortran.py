@@ -24,6 +24,7 @@ SIGNATURES = {
         "dtrsm": "char *, char *, char *, char *, int *, int *, d *, d *, int *, d *, int *",
     },
     "cython_lapack": {
+        "dgesdd": "char *, int *, int *, d *, int *, d *, d *, int *, d *, int *, d *, int *, int *, int *",
         "dpotrf": "char *, int *, d *, int *, int *",
         "dpstrf": "char *, int *, d *, int *, int *, int *, d *, d *, int *",
         "dsyevd": "char *, char *, int *, d *, int *, d *, d *, int *, int *, int *, int *",
@@ -91,6 +92,21 @@ def _dtrsm(
     return 0
 
 
+def _dgesdd(
+    job: str, n: int, m: int, A: Array, lda: int, sigma: Array, U: Array, ldu: int, Vt: Array, *work: Any
+) -> int:
+    """Singular values and vectors of A (n, m); before that, the workspace is asked for."""
+    _, space, size, _ = work
+    if size == -1:
+        space[0] = 1.0
+        return 0
+    try:
+        U[:], sigma[:], Vt[:] = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return 1
+    return 0
+
+
 def _dpotrf(uplo: str, n: int, A: Array, lda: int) -> int:
     """The Cholesky factor in the place of A (n, n), with zeros in the other triangle."""
     A = A[:n] if uplo == "L" else A[:n].T
@@ -133,6 +149,7 @@ def _dtrtri(uplo: str, diag: str, n: int, L: Array, ldl: int) -> int:
 
 STAND_INS: dict[str, Callable[..., int]] = {
     "dtrsm": _dtrsm,
+    "dgesdd": _dgesdd,
     "dpotrf": _dpotrf,
     "dpstrf": _dpstrf,
     "dsyevd": _dsyevd,

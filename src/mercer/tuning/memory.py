@@ -49,8 +49,8 @@ CALIBRATION_HELD = 9
 ROOT_HELD = 2
 # Kernels whose matrix needs no memory besides itself.
 IN_PLACE = RBF, RationalQuadratic, InverseMultiquadric, Linear
-# Matrices (u, u) for singular values: the kernel matrix, both sides, scaled ones, copies, LAPACK's workspace.
-SINGULAR_HELD = 12
+# Matrices (u, u) for singular values: the kernel matrix, copies, both sides, scaled ones, LAPACK's workspace.
+SINGULAR_HELD = 10
 # Leave-one-out outputs kept for each alpha, over rows and targets, unless all rows are requested.
 LOO_OUTPUTS = 2**19
 LEAST_LOO_ROWS = 2048
