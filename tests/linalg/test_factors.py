@@ -20,6 +20,7 @@ from mercer.linalg import (
 )
 from mercer.linalg.lapack import (
     STRIP,
+    TALL,
     cholesky_upper,
     inverse_upper,
     multiply,
@@ -38,8 +39,8 @@ from mercer.linalg.rank import (
 from mercer.linalg.threads import SMALL
 
 EPS = np.finfo(np.float64).eps
-# Rows of a matrix that is factored in a thread of its own.
-LARGE = 2055
+# Rows of a matrix that is factored in panels.
+LARGE = TALL + 7
 
 
 def semidefinite(rng, n, rank):
@@ -258,7 +259,7 @@ def test_products_of_upper_triangles_are_the_products(rng, m):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
-def test_large_factors_are_those_of_numpy(rng, threads):
+def test_large_factors_in_panels_are_those_of_lapack(rng, threads):
     n = LARGE
     A = semidefinite(rng, n, 20) + n * np.eye(n)
     R = np.array(A, order="F")

@@ -13,6 +13,7 @@ from mercer.linalg import factor_spd, fortran
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.lapack import (
     STRIP,
+    TALL,
     cholesky_lower,
     cholesky_pivoted,
     cholesky_upper,
@@ -106,6 +107,15 @@ def test_routines_without_addresses_are_those_with_them(name, n, without_address
     without_addresses()
     # Rounding errors of n additions of numbers of size n at most.
     agree(ROUTINES[name](n), expected, 1e-15 * max(n, 1) ** 2)
+
+
+def test_factors_in_panels_without_addresses_are_those_with_them(without_addresses):
+    A = np.asfortranarray(np.eye(TALL + 7) + 1.0 / TALL)
+    expected = np.triu(in_place(cholesky_upper, A)[0])
+    without_addresses()
+    assert_allclose(np.triu(in_place(cholesky_upper, A)[0]), expected, atol=1e-13)
+    A[TALL + 6, TALL + 6] = -1.0
+    assert cholesky_upper(A) != 0
 
 
 def test_a_default_fit_without_addresses_has_the_same_outputs(without_addresses):

@@ -19,6 +19,9 @@ from mercer.types import Array, Indices
 
 # Columns in a strip: wide enough for fast products, narrow enough for several threads.
 STRIP = 256
+# Larger matrices are factored in panels of so many rows: the rest is read and written once for each of them.
+TALL = 2048
+ROWS = 512
 
 
 def eigenvectors(A: Array) -> tuple[Array, int]:
@@ -44,8 +47,40 @@ def singular_values(A: Array) -> tuple[Array, Array, Array, int]:
 
 
 def cholesky_upper(A: Array) -> int:
-    """R with A = R'R in the upper triangle of A (n, n), column-major; 0 if it succeeded; n³ / 3."""
-    return _long_call("dpotrf", "U", len(A), A, max(len(A), 1))
+    """R with A = R'R in the upper triangle of A (n, n), column-major; 0 if it succeeded; n³ / 3.
+
+    Large matrices panel by panel, the rest updated by products in threads; their lower triangle is overwritten.
+    """
+    n = len(A)
+    if n <= TALL:
+        return _long_call("dpotrf", "U", n, A, max(n, 1))
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        if _call("dpotrf", "U", stop - start, A[start:, start:stop], n):
+            return stop
+        _update_upper(A, start, stop)
+    return 0
+
+
+def _update_upper(A: Array, start: int, stop: int) -> None:
+    """Rows P of the factor from ``start`` to ``stop``, and A - P'P in the upper triangle of the rest."""
+    n, k, one = len(A), stop - start, np.ones(1)
+    P = A[start:stop]
+    strips = [slice(first, min(first + STRIP, n)) for first in range(stop, n, STRIP)]
+
+    def solve(columns: slice) -> None:
+        C = A[start:, columns]
+        _call("dtrsm", "L", "U", "T", "N", k, C.shape[1], one, A[start:, start:stop], n, C, n)
+
+    def update(columns: slice) -> None:
+        check_awaited()
+        # The transpose is in row-major order, as products are.
+        C = A[stop : columns.stop, columns].T
+        C -= P[:, columns].T @ P[:, stop : columns.stop]
+
+    map_in_threads(solve, strips)
+    # The longest strips first, so that no thread is left with one of them.
+    map_in_threads(update, strips[::-1])
 
 
 def cholesky_lower(A: Array) -> int:

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import eigen_psd
-from mercer.linalg.lapack import cholesky_upper, inverse_upper, multiply, solve_triangular
+from mercer.linalg.lapack import TALL, cholesky_upper, inverse_upper, multiply, solve_triangular
 from mercer.linalg.rank import (
     RankFactor,
     in_coordinates,
@@ -367,7 +367,8 @@ def _for_one_alpha(
     U = G + alpha * K
     K *= -2.0 * alpha * rounding
     K += G
-    if any(map_in_threads(cholesky_upper, [U, K])):
+    # Large factors use all threads themselves.
+    if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= TALL else 1)):
         return None
     del K
     basis = inverse_upper(U)

@@ -79,7 +79,7 @@ def root_of(
     every = np.arange(len(order))
     if penalty == "orthogonal":
         # Where rows are missing, columns may depend on those before.
-        length = np.abs(np.linalg.qr(A, mode="r").diagonal())
+        length = np.abs(np.diagonal(np.linalg.qr(A, mode="r")))
         kept = np.flatnonzero(length > candidates.tolerance * length.max(initial=0.0))
         R = np.asarray(np.linalg.qr(A[:, kept], mode="r"))
         return kept, R / R.diagonal()[:, None]
