@@ -26,11 +26,16 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.models.anew import Anew
 from mercer.models.base import Columns
 from mercer.models.boosting import Ensemble, Stump
+from mercer.models.canonical import ViewColumns
+from mercer.models.detector import Distances
+from mercer.models.fitted import Fitted
+from mercer.models.nested import NestedScore
+from mercer.models.online import OnlineState
 from mercer.models.report import Report
-from mercer.models.resumable import Kept
+from mercer.models.resumable import Continuation, Kept, WaitingSolution
+from mercer.models.subspace import SubspaceDetails
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.columns import NamedColumns
 from mercer.rows.draw import Labels
@@ -48,11 +53,12 @@ from mercer.solvers.recursive import LabeledRows, RecursiveState
 from mercer.tuning import Choice, TuningPath
 from mercer.tuning.additive import AdditiveState
 from mercer.tuning.components import Subspace, SubspaceState
+from mercer.tuning.data import RowSchema
 from mercer.tuning.evidence import Gain
-from mercer.tuning.fit import Settings
 from mercer.tuning.oriented import OrientedState
 from mercer.tuning.passes import Encoder, Gatherer, PassState
 from mercer.tuning.relevance import Features, Relevance
+from mercer.tuning.spec import FitSpec
 from mercer.tuning.weights import Weights
 
 _MODELS = (
@@ -77,7 +83,30 @@ _SUMS = (AdditiveState, Coordinates, Moments, Precision, RankFactor, Transformat
 _ROWS = (Block, Draw, Drawn, Labels, NamedColumns, Tally, *_SUMS)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
 _LEARNED = (Features, Relevance, Weights, Gain)
-_PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_LEARNED)
+_STATES = (
+    Fitted,
+    RowSchema,
+    NestedScore,
+    Continuation,
+    WaitingSolution,
+    SubspaceDetails,
+    ViewColumns,
+    Distances,
+    OnlineState,
+)
+_PASSES = (
+    PassState,
+    FitSpec,
+    *_STATES,
+    *_INVARIANCES,
+    Kept,
+    Gatherer,
+    Choice,
+    Encoder,
+    Columns,
+    *_ROWS,
+    *_LEARNED,
+)
 _COMPONENTS = (OrientedState, Subspace, SubspaceState)
 _TARGETS = (ClassTargets, RealTargets, Decision)
 _PARTS = (

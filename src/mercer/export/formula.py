@@ -26,7 +26,7 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.models.state import snapshot
+from mercer.models.fitted import published
 from mercer.models.validation import quantiles_of
 from mercer.rows.table import dense
 from mercer.scores.knowledge import Knowledge
@@ -198,7 +198,7 @@ def formula_of(model: Any, *, moderated: bool = True) -> Formula:
     if kind not in _FORMULAS:
         raise _not_exported(model)
     check_is_fitted(model)
-    model = snapshot(model)
+    model = published(model, model._fitted)
     formula = _FORMULAS[kind](model, _expansion(model))
     return formula if moderated else replace(formula, variance=None)
 

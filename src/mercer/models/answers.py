@@ -15,14 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.models.base import KernelModel
+from mercer.models.fitted import fitted, reads_one_state
 from mercer.models.lazy import lazily
-from mercer.models.state import from_one_state
 from mercer.models.validation import class_targets_of
 from mercer.rows import Labels
 from mercer.rows.table import in_single
-from mercer.scores import Rule
+from mercer.scores import LeftOut, Rule
 from mercer.scores.criteria import r_squared
 from mercer.scores.evidence import design_effect
+from mercer.scores.knowledge import Knowledge
 from mercer.scores.targets import ClassTargets, RealTargets
 from mercer.types import Array, Floats, Indices
 
@@ -47,10 +48,10 @@ def log_probabilities(classifier: Any, X: Any) -> Array:
 class LabelAnswers(ClassifierMixin):
     """Labels from probabilities; abstract."""
 
-    classes_: NDArray[Any]
+    classes_ = fitted[NDArray[Any]]()
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest probability for each row (n,)."""
         best = self.predict_proba(X).argmax(axis=1)
@@ -61,34 +62,36 @@ class LabelAnswers(ClassifierMixin):
 class ProbabilityAnswers(LabelAnswers, KernelModel):
     """Predictions of every kernel classifier: its rule applied to its outputs; abstract."""
 
-    rule_: Rule
+    rule_ = fitted[Rule]()
+    priors_ = fitted[Array]()
+    threshold_ = fitted[float | None]()
     # Whether probabilities are no surer than left-out rows justify.
     moderates: ClassVar[bool] = False
     # Whether several classes are told apart in discriminant directions.
     directed: ClassVar[bool] = True
 
-    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
+    def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
         """The classes of rows with these labels, or the declared ones."""
         check_classification_targets(y)
         assert labels is not None
         return class_targets_of(self, labels, declared)
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on held-out rows."""
         F, trust = self._evidence(X)
         return self.rule_.probabilities(F, trust)
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
         F, trust = self._evidence(X)
         return self.rule_.log_probabilities(F, trust)
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three or more classes (n, n_classes)."""
         F, trust = self._evidence(X)
@@ -99,13 +102,29 @@ class ProbabilityAnswers(LabelAnswers, KernelModel):
         return self._outputs(X), None
 
 
+class HeldOutProbabilities:
+    """What leave-one-out says about the classes of the training rows; abstract."""
+
+    loo_decision_ = fitted[Array]()
+    loo_outputs_ = fitted[Array]()
+    loo_proba_ = fitted[Array]()
+
+
+class HeldOutValues:
+    """What leave-one-out says about the values of the training rows, and the noise; abstract."""
+
+    loo_prediction_ = fitted[Array]()
+    noise_std_ = fitted[Any]()
+    left_out_ = fitted[LeftOut]()
+
+
 class NoveltyAnswers(ProbabilityAnswers):
     """Probabilities that tend to the shares of the classes where little is known of a row; abstract."""
 
-    knowledge_: Any
+    knowledge_ = fitted[Knowledge | None]()
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def novelty(self, X: Any) -> Floats:
         """How little the training rows say about each row (n,).
 
@@ -137,12 +156,14 @@ class NoveltyAnswers(ProbabilityAnswers):
 class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilityAnswers):
     """Probabilities, and discriminant variates; abstract."""
 
-    scalings_: Any
+    scalings_ = fitted[Array]()
+    eigenvalues_ = fitted[Array]()
+    explained_variance_ratio_ = fitted[Array]()
     # Types of numbers that outputs keep.
     _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def transform(self, X: Any) -> Floats:
         """Discriminant variates (n, n_components), best first.
 
@@ -167,12 +188,12 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Probabilit
 class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
     """Predictions of every kernel regressor: its outputs, in the shape of the targets; abstract."""
 
-    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
+    def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
         """Real targets in the shape of y."""
         return RealTargets(np.shape(y)[1:])
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q)."""
         return self._shaped(self._outputs(X))

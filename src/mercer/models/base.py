@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +16,15 @@ from mercer import gate
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.estimator import MercerEstimator
-from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
+from mercer.models.fitted import fitted, unfitted
+from mercer.models.validation import read_rows
+from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, outside_memory
+from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.source import parquet_rows
 from mercer.rows.table import as_table, holds_numbers
 from mercer.scores.targets import Targets
-from mercer.tuning.fit import Settings
-from mercer.tuning.passes import Encoder, Look, look
+from mercer.tuning.data import RowSchema, TrainingData, check_names
 from mercer.types import Floats
 
 
@@ -49,15 +51,21 @@ class Columns:
         return X
 
 
-def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None, *, first: bool = False) -> Rows:
-    """Rows outside memory; for Parquet files, the columns that the model was fitted on, if it was.
+def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
+    """Rows outside memory; of Parquet files, the columns that the model was fitted on, if it was.
 
-    Column names of the ``first`` rows are stored; later, other columns raise an error before anything is read.
+    Other columns than those raise an error before anything is read.
     """
+    return blocks_and_schema(model, X, y, weight)[0]
+
+
+def blocks_and_schema(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Rows, RowSchema]:
+    """Rows outside memory, and the names of their columns, if they are known before a pass."""
     if isinstance(X, str | Path):
         X, y, weight = _files(model, X, y, weight), None, None
-    (keep_names if first else check_names)(model, feature_names(X, y, weight))
-    return as_rows(X, y, weight)
+    names = feature_names(X, y, weight)
+    check_names(schema_of(model).names, names)
+    return as_rows(X, y, weight), RowSchema().named(names)
 
 
 def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
@@ -78,37 +86,24 @@ def _is_word(name: Any) -> bool:
     return isinstance(name, str)
 
 
-def check_names(model: Any, names: tuple[Any, ...] | None) -> None:
-    """Columns of rows outside memory, if they have names, must be those of the first rows."""
-    known = tuple(getattr(model, "feature_names_in_", ()))
-    if names is not None and known and names != known:
-        raise ValueError(
-            f"the columns are {', '.join(map(str, names))}, but the model was fitted on {', '.join(known)}; pass "
-            "the same columns in the same order: frame[[...]], or ParquetRows(path, columns=[...])"
-        )
-
-
-def keep_names(model: Any, names: tuple[Any, ...] | None) -> None:
-    """Store the column names of the first rows, from outside memory."""
-    check_names(model, names)
-    if names is not None and all(isinstance(name, str) for name in names):
-        model.feature_names_in_ = np.array(names, dtype=object)
+def schema_of(model: Any) -> RowSchema:
+    """The columns that a model has read, if it has read any."""
+    names = getattr(model, "feature_names_in_", None)
+    return RowSchema(getattr(model, "n_features_in_", None), names)
 
 
 class KernelModel(MercerEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
     kernel: str | Kernel | Any
-    kernel_: Kernel
-    X_fit_: Any
-    n_features_in_: int
-    dual_coef_: Floats
-    intercept_: Floats
-    # Attributes of a fit that users do not see.
-    _private: ClassVar[tuple[str, ...]] = ()
+    kernel_ = fitted[Kernel]()
+    gamma_ = fitted[float | None]()
+    X_fit_ = fitted[Any]()
+    dual_coef_ = fitted[Any]()
+    intercept_ = fitted[Any]()
 
     @abstractmethod
-    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> Targets:
+    def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> Targets:
         """The targets of rows with these y, or of a sample of them, and these labels; validated."""
 
     def __sklearn_tags__(self) -> Any:
@@ -124,12 +119,6 @@ class KernelModel(MercerEstimator):
             params["kernel"] = as_kernel(kernel)
         super().set_params(**params)
         return self
-
-    def _start_anew(self) -> None:
-        """Discard any earlier fit."""
-        fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*fitted, *self._private):
-            self.__dict__.pop(name, None)
 
     @property
     def _row_kernel(self) -> Kernel:
@@ -168,27 +157,30 @@ class KernelModel(MercerEstimator):
         if reset:
             validate_data(self, X, reset=True, skip_check_array=True)
         elif needed is None:
-            centers = vars(self).get("X_fit_")
+            centers = getattr(self, "X_fit_", None)
             needed = tuple(centers.columns) if isinstance(centers, NamedColumns) else None
         columns = read_columns(X, needed)
         kernel.check_rows(columns)
         return columns
 
-    def _check_block(self) -> Columns | None:
-        """Validation of rows in blocks: columns by position, not by name. None for objects."""
-        return Columns(self.n_features_in_) if as_kernel(self.kernel).takes_vectors else None
+    def _check_blocks(self) -> Callable[[int], Columns] | None:
+        """From a number of features to the validation of blocks: by position, not by name. None for objects."""
+        return Columns if as_kernel(self.kernel).takes_vectors else None
 
-    def _look(
-        self, settings: Settings, rows: Rows, rng: np.random.Generator, declared: ArrayLike | None = None
-    ) -> tuple[Look, Encoder]:
-        """One pass for a sample, and how blocks are validated and their targets encoded; names are stored."""
-        looked = look(settings, rows, rng, classes=is_classifier(self))
-        keep_names(self, feature_names(looked.rows))
-        sample = looked.drawn.sample()
-        if settings.kernel.takes_vectors:
-            self.n_features_in_ = n_columns(sample.X)
-        targets = self._settle(sample.y, looked.drawn.labels, declared)
-        return looked, Encoder(targets, self._check_block(), settings.copies)
+    def _read_first(
+        self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
+    ) -> TrainingData:
+        """The rows of a first call, whatever the model was fitted on before: they decide on the columns."""
+        model: Any = unfitted(self)
+        rows: Rows
+        if outside_memory(X):
+            rows, schema = blocks_and_schema(model, X, y, sample_weight)
+        else:
+            X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
+            rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
+            schema = schema_of(model)
+        check = self._check_blocks()
+        return TrainingData(rows, schema, model._targets_of, is_classifier(self), check, declared=declared)
 
     def _outputs(self, X: Any) -> Floats:
         """f (n, q) at new rows from any source."""
@@ -199,9 +191,10 @@ class KernelModel(MercerEstimator):
         """A function of rows in memory, applied to rows from any source."""
         if not outside_memory(X):
             return f(self._read(X, reset=False))
-        rows, check = read_blocks(self, X), self._check_block()
+        rows, check = read_blocks(self, X), self._check_blocks()
+        check = None if check is None else check(self.n_features_in_)
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
-        check_names(self, getattr(rows, "feature_names", None))
+        check_names(schema_of(self).names, getattr(rows, "feature_names", None))
         return outputs
 
     def _expansion(self) -> Callable[[Any], Floats]:
@@ -225,10 +218,3 @@ def check_square(K: Any) -> None:
             "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
             f"square matrix K(train, train), but this one has shape {K.shape}"
         )
-
-
-def n_columns(X: Any) -> int:
-    """The number of features of rows in a block."""
-    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
-        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
-    return int(X.shape[1])

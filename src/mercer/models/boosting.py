@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from mercer import gate
 from mercer.errors import NumericalWarning, warn
+from mercer.models.base import schema_of
 from mercer.models.estimator import MercerEstimator
-from mercer.models.state import from_one_state, in_one_step
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.validation import generator, row_weight, share
 from mercer.rows.distinct import distinct_rows
 from mercer.rows.table import dense
@@ -132,6 +133,11 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
     True
     """
 
+    classes_ = fitted[NDArray[Any]]()
+    ensembles_ = fitted[list[Ensemble]]()
+    margin_ = fitted[Array]()
+    gap_ = fitted[float]()
+
     def __init__(
         self,
         estimator: Any = None,
@@ -147,7 +153,7 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
         self.max_estimators = max_estimators
         self.random_state = random_state
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add weak learners until none raises the margin.
 
@@ -160,7 +166,8 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
         self._check()
-        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=None, ensure_all_finite=False)
+        model = unfitted(self)
+        X, y = validate_data(model, X, y, accept_sparse=["csr"], dtype=None, ensure_all_finite=False)
         X = _numbers(X)
         check_classification_targets(y)
         weight = row_weight(sample_weight, X.shape[0])
@@ -172,24 +179,23 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
         bound = weight / (self.nu * weight.sum())
         targets = [np.where(label == c, 1, -1) for c in ((1,) if k == 2 else range(k))]
         ensembles = [self._boosted(X, each, bound, rng) for each in targets]
-        self.classes_, self.ensembles_ = classes, ensembles
-        self.margin_ = np.array([each.margin for each in ensembles])
-        self.gap_ = max(each.gap for each in ensembles)
-        if self.gap_ > self.tol:
+        margin, gap = np.array([each.margin for each in ensembles]), max(each.gap for each in ensembles)
+        if gap > self.tol:
             warn(
                 f"{self.max_estimators} weak learners were added, and the next one would still have an edge that "
-                f"is {self.gap_:.2g} larger than the margin; raise max_estimators, nu or tol",
+                f"is {gap:.2g} larger than the margin; raise max_estimators, nu or tol",
                 NumericalWarning,
             )
-        if self.margin_.min() <= NO_MARGIN:
+        if margin.min() <= NO_MARGIN:
             warn(
                 f"no combination of these weak learners has a soft margin with nu={self.nu:g}: f is constant"
                 f"{'' if len(ensembles) == 1 else ' for some classes'}; raise nu, or use stronger learners",
                 NumericalWarning,
             )
-        return self
+        found = {"classes_": classes, "ensembles_": ensembles, "margin_": margin, "gap_": gap}
+        return self._publish(Fitted(schema_of(model).attributes | found))
 
-    @from_one_state
+    @reads_one_state
     def decision_function(self, X: Any) -> Array:
         """f (n,) for two classes, positive for the second, or (n, k)."""
         check_is_fitted(self)
@@ -198,7 +204,7 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
         outputs = np.column_stack([ensemble(_numbers(X)) for ensemble in self.ensembles_])
         return np.asarray(outputs[:, 0] if outputs.shape[1] == 1 else outputs)
 
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels (n,)."""
         outputs = self.decision_function(X)

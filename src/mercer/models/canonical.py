@@ -1,6 +1,7 @@
 """Kernel canonical correlation analysis of two or more views of the same rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,8 +13,8 @@ from mercer import gate
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.base import Columns, KernelModel, check_square, read_objects
-from mercer.models.state import from_one_state, in_one_step
+from mercer.models.base import Columns, KernelModel, check_square, read_objects, schema_of
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.subspace import all_are_centers, budget_of, settled
 from mercer.models.validation import (
     check_parameters,
@@ -38,6 +39,14 @@ from mercer.types import Array, Floats, Indices
 
 # The names of two views that are passed as two tables.
 BOTH = ("X", "y")
+
+
+@dataclass(frozen=True)
+class ViewColumns:
+    """Of each view: the number of its columns, and their names if it was a data frame."""
+
+    number: dict[Any, int]
+    names: dict[Any, tuple[Any, ...] | None]
 
 
 class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
@@ -125,14 +134,15 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     (300, 1)
     """
 
-    _private = ("_columns", "_names")
-    # By the name of the view.
-    X_fit_: dict[Any, Any]
-    dual_coef_: dict[Any, Floats]  # type: ignore[assignment]
-    intercept_: dict[Any, Floats]  # type: ignore[assignment]
-    # Of each view: the number of its columns, and their names if it was a data frame.
-    _columns: dict[Any, int]
-    _names: dict[Any, tuple[Any, ...] | None]
+    # By the name of the view, what other models have for their rows.
+    kernels_ = fitted[dict[Any, Kernel]]()
+    views_ = fitted[list[Any]]()
+    correlations_ = fitted[Array]()
+    held_out_correlations_ = fitted[Array]()
+    objective_ = fitted[Array]()
+    alpha_ = fitted[float]()
+    n_components_ = fitted[int]()
+    report_ = fitted[str]()
 
     def __init__(
         self,
@@ -155,7 +165,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the functions.
 
@@ -171,31 +181,22 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         check_parameters(self, words=("cv",))
         most, alpha = count("n_components", self.n_components), positive_or_word("alpha", self.alpha, ("cv",))
         rng, budget = generator(self.random_state), budget_of(self)
-        self._start_anew()
-        tables = views_of(self, X, y)
-        self.views_ = list(tables)
-        kernels = kernels_by_view(self.kernel, self.views_)
-        views = self._tables(tables, kernels, reset=True)
+        model = unfitted(self)
+        tables = views_of(model, X, y)
+        kernels = kernels_by_view(self.kernel, list(tables))
+        views = model._tables(tables, kernels, list(tables))
+        columns = {v: view.shape[1] for v, view in views.items() if len(getattr(view, "shape", ())) == 2}
+        names = {v: column_names(table) for v, table in tables.items()}
         weight = row_weight(sample_weight, n_rows(views))
         kernels = {v: settled(kernels[v], view, weight) for v, view in views.items()}
         paired = Paired.of(kernels, views, weight)
         fold = folds_of(self.cv, paired, len(weight), rng)
         plan = CanonicalPlan(alpha, most, planned(self.centers, paired), fold, budget, self.verbose)
-        return self._concluded(fit_canonical(paired, plan, rng), paired)
+        attributes = _attributes(fit_canonical(paired, plan, rng), paired)
+        known = schema_of(model).attributes | {"views_": list(tables)}
+        return self._publish(Fitted(known | attributes, ViewColumns(columns, names)))
 
-    def _concluded(self, found: CanonicalFit, paired: Paired) -> Self:
-        """Store what was found; coefficients have the precision of the rows of their view."""
-        single = {v for v, view in paired.X.items() if in_single(view)}
-        kept = {v: np.float32 if v in single else np.float64 for v in paired.X}
-        self.kernels_, self.X_fit_ = paired.kernels, found.centers
-        self.dual_coef_ = {v: coef.astype(kept[v]) for v, coef in found.coef.items()}
-        self.intercept_ = {v: shift.astype(kept[v]) for v, shift in found.intercept.items()}
-        self.correlations_, self.held_out_correlations_ = found.correlations, found.held_out
-        self.objective_, self.alpha_ = found.objective, found.alpha
-        self.n_components_, self.report_ = len(found.objective), found.words
-        return self
-
-    @from_one_state
+    @reads_one_state
     def transform(self, X: Any, y: Any = None) -> Any:
         """Scores (n, n_components) of rows along the functions of their view.
 
@@ -208,7 +209,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         scores = self._scores({BOTH[0]: X} if y is None else dict(zip(BOTH, (X, y))))
         return scores[BOTH[0]] if y is None else tuple(scores.values())
 
-    @from_one_state
+    @reads_one_state
     def correlations(self, X: Any, y: Any = None) -> Array:
         """Correlations (n_components,) of the scores of these rows, at least two; honest for new rows.
 
@@ -224,7 +225,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         """The mean over components of the correlations of these rows."""
         return float(np.mean(self.correlations(X, y)))
 
-    @from_one_state
+    @reads_one_state
     def permutation_test(
         self, X: Any, y: Any = None, *, n_permutations: int = 199, random_state: Any = None
     ) -> Array:
@@ -238,35 +239,37 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         times, rng = count("n_permutations", n_permutations), generator(random_state)
         if any(kernel.takes_values for kernel in self.kernels_.values()):
             raise ValueError("a permutation test needs a kernel and rows, not kernel values; pass these to fit")
-        views = self._tables(views_of(self, X, y), self.kernels_, reset=False)
+        views = self._tables(views_of(self, X, y), self.kernels_)
         paired = Paired.every(self.kernels_, views)
         return permutation_p_values(paired, self.alpha_, self.n_components_, times, rng, budget_of(self))
 
     def _scores(self, tables: Mapping[Any, Any]) -> dict[Any, Floats]:
         """Scores of some of the views."""
-        views = self._tables(tables, self.kernels_, reset=False)
+        views = self._tables(tables, self.kernels_)
         return {v: self._function(v)(view) for v, view in views.items()}
 
     def _function(self, v: Any) -> Expansion:
         """The fitted functions of one view."""
         return Expansion(self.kernels_[v], self.X_fit_[v], self.dual_coef_[v], self.intercept_[v])
 
-    def _tables(self, tables: Mapping[Any, Any], kernels: dict[Any, Kernel], *, reset: bool) -> dict[Any, Any]:
-        """Views in memory, in the form that their kernels accept."""
-        two = tuple(self.views_) == BOTH
-        found = {}
+    def _tables(
+        self, tables: Mapping[Any, Any], kernels: dict[Any, Kernel], first: list[Any] | None = None
+    ) -> dict[Any, Any]:
+        """Views in memory, in the form that their kernels accept; those of a ``first`` call decide on the columns."""
+        known: ViewColumns | None = None if self._fitted is None else self._fitted.details
+        views = self.views_ if first is None else first
+        two, found = tuple(views) == BOTH, {}
         for v, table in tables.items():
-            check_view(v, table, self.views_)
+            check_view(v, table, views)
             if two and v == BOTH[0]:
-                found[v] = self._read(table, reset=reset)
+                found[v] = self._read(table, reset=first is not None)
             else:
-                known = None if reset else self._columns.get(v)
-                found[v] = read_view("y" if two else f"X[{v!r}]", table, kernels[v], known, first=reset)
+                n_features = None if known is None else known.number.get(v)
+                name = "y" if two else f"X[{v!r}]"
+                found[v] = read_view(name, table, kernels[v], n_features, first=first is not None)
         check_consistent_length(*found.values())
-        if reset:
-            self._columns = {v: view.shape[1] for v, view in found.items() if len(getattr(view, "shape", ())) == 2}
-            self._names = {v: column_names(table) for v, table in tables.items()}
-        check_columns(self._names, tables)
+        if known is not None:
+            check_columns(known.names, tables)
         return found
 
     @property
@@ -285,6 +288,24 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         return tags
 
 
+def _attributes(found: CanonicalFit, paired: Paired) -> dict[str, Any]:
+    """The fitted attributes by name; coefficients have the precision of the rows of their view."""
+    single = {v for v, view in paired.X.items() if in_single(view)}
+    kept = {v: np.float32 if v in single else np.float64 for v in paired.X}
+    return {
+        "kernels_": paired.kernels,
+        "X_fit_": found.centers,
+        "dual_coef_": {v: coef.astype(kept[v]) for v, coef in found.coef.items()},
+        "intercept_": {v: shift.astype(kept[v]) for v, shift in found.intercept.items()},
+        "correlations_": found.correlations,
+        "held_out_correlations_": found.held_out,
+        "objective_": found.objective,
+        "alpha_": found.alpha,
+        "n_components_": len(found.objective),
+        "report_": found.words,
+    }
+
+
 def views_of(model: KernelCCA, X: Any, y: Any) -> dict[Any, Any]:
     """Tables of all views by name: X and y, or those of the dict X."""
     if has_views(X):
@@ -292,7 +313,7 @@ def views_of(model: KernelCCA, X: Any, y: Any) -> dict[Any, Any]:
             raise ValueError(
                 f"X is a dict with {len(X)} views, and correlations need two; pass at least two tables"
             )
-        missing = [v for v in vars(model).get("views_", ()) if v not in X]
+        missing = [v for v in getattr(model, "views_", ()) if v not in X]
         if missing:
             raise ValueError(f"X has no view {missing[0]!r}, which the model was fitted on; pass all views")
         return dict(X)

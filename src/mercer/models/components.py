@@ -1,7 +1,8 @@
 """Kernel principal component analysis: all rows at once, or m centers in passes over any rows."""
 
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +11,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer import gate
 from mercer.errors import NumericalWarning, warn
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
-from mercer.models.base import check_names, read_blocks
+from mercer.models.fitted import Fitted, atomic_update, fitted, published, reads_one_state
 from mercer.models.regression import KernelRidgeRegressor
-from mercer.models.state import from_one_state, in_one_step
 from mercer.models.subspace import (
+    SubspaceDetails,
     SubspaceModel,
     all_are_centers,
     budget_of,
@@ -22,20 +23,21 @@ from mercer.models.subspace import (
     settled,
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
-from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows
 from mercer.rows.table import n_rows
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
 from mercer.solvers.preimages import preimages
 from mercer.tuning.components import (
-    Subspace,
     SubspaceState,
     begin_subspace,
     exact_subspace,
     left_out_of_points,
     left_out_of_state,
-    look_at,
+    sample_rows,
 )
+from mercer.tuning.data import RowSchema
+from mercer.tuning.passes import n_columns
 from mercer.types import Array
 
 
@@ -108,7 +110,9 @@ class KernelPCA(SubspaceModel):
     True
     """
 
-    _private = ("_state", "_rows", "_weight", "_subspace", "_inverse", "_begun_with")
+    explained_variance_ = fitted[Array]()
+    explained_variance_ratio_ = fitted[Array]()
+    eigenvalues_ = fitted[Array]()
 
     def __init__(
         self,
@@ -129,7 +133,7 @@ class KernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components.
 
@@ -144,21 +148,21 @@ class KernelPCA(SubspaceModel):
             column.
         """
         most, _ = wanted(self)
-        self._start_anew()
-        if outside_memory(X):
-            return self._begun(read_blocks(self, X, None, sample_weight, first=True))
-        X = self._read(X, reset=True)
-        weight = row_weight(sample_weight, n_rows(X))
+        rows, schema = self._first_rows(X, sample_weight)
+        if not isinstance(rows, MemoryRows):
+            return self._publish(self._begun(rows, schema))
+        X, weight = rows.X, row_weight(sample_weight, n_rows(rows.X))
         if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
-            return self._begun(MemoryRows(X, None, None if sample_weight is None else weight))
+            return self._publish(self._begun(rows, schema))
         kernel = settled(self.kernel, X, weight)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
-        self._rows = None if kernel.takes_values else subspace.centers
-        self._weight = points.share * points.n
-        self._begun_with = parameters_of(self, self._fixed)
-        return self._concluded(subspace, getattr(X, "dtype", None))
+        kept = None if kernel.takes_values else subspace.centers
+        details = SubspaceDetails(
+            subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
+        )
+        return self._publish(self._concluded(details, schema, getattr(X, "dtype", None)))
 
-    @from_one_state
+    @reads_one_state
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows (n, d) whose images are near the points of feature space with these scores (n, n_components).
 
@@ -172,9 +176,9 @@ class KernelPCA(SubspaceModel):
             raise ValueError(
                 f"X has {scores.shape[1]} columns, but there are {self.n_components_} components; pass scores"
             )
-        if self._inverse is not None:
-            return np.asarray(self._inverse.predict(scores)).reshape(len(scores), -1)
-        kernel, Z, subspace = self.kernel_, self.X_fit_, self._subspace
+        if self._details.inverse is not None:
+            return np.asarray(self._details.inverse.predict(scores)).reshape(len(scores), -1)
+        kernel, Z, subspace = self.kernel_, self.X_fit_, self._details.subspace
         if not isinstance(Z, np.ndarray) or kernel.takes_values:
             raise ValueError("there are no pre-images of sparse rows, objects and kernel values; pass dense rows")
         if type(kernel) not in (RBF, Linear):
@@ -184,7 +188,7 @@ class KernelPCA(SubspaceModel):
             )
         return preimages(kernel, Z.astype(np.float64), scores @ subspace.basis.T + subspace.middle)
 
-    @from_one_state
+    @reads_one_state
     def statistics(self, X: Any) -> Statistics:
         """T² (n,), the squared distance from the mean in units of the standard deviation of each component, and
         SPE (n,), the squared length of what the components leave of a row in feature space: its reconstruction
@@ -192,7 +196,7 @@ class KernelPCA(SubspaceModel):
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
-        subspace = self._subspace
+        subspace = self._details.subspace
 
         def both(rows: Any) -> Array:
             found = subspace.statistics(rows)
@@ -201,7 +205,7 @@ class KernelPCA(SubspaceModel):
         values = np.asarray(self._evaluated(X, both), dtype=np.float64)
         return Statistics(values[:, 0], values[:, 1])
 
-    @from_one_state
+    @reads_one_state
     def control_limits(self, rate: float = 0.01) -> ControlLimits:
         """Limits of T² and SPE that the share ``rate`` of rows like the training rows exceeds, each.
 
@@ -210,45 +214,49 @@ class KernelPCA(SubspaceModel):
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
         rate = gate.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
-        if "_state" in self.__dict__:
-            found, weight = left_out_of_state(self._state, self.n_components_)
+        known = self._details
+        if known.sums is not None:
+            found, weight = left_out_of_state(known.sums, self.n_components_)
         else:
-            weight = self._weight
-            found = left_out_of_points(self._subspace, self._rows, weight, budget_of(self))
+            assert known.weight is not None
+            weight = known.weight
+            found = left_out_of_points(known.subspace, known.rows, weight, budget_of(self))
         return ControlLimits.of(found, weight, rate)
 
     def _check(self) -> None:
         wanted(self)
 
-    def _begun(self, rows: Rows) -> Self:
+    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, and moments of all of them."""
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
-        looked = self._looked(rows, self.centers, rng)
-        settle, most, check = partial(settled, self.kernel), wanted(self)[0], self._check_block()
-        state = begin_subspace(settle, looked, check, self.centers, most, rng, budget_of(self), self.verbose)
-        self._begun_with = parameters_of(self, self._fixed)
-        return self._continued(state, rows)
+        sampled = sample_rows(rows, self.centers, rng, self.verbose)
+        schema, settle = schema.of_rows(sampled.rows), partial(settled, self.kernel)
+        check, most = self._check_of(sampled), wanted(self)[0]
+        if check is not None:
+            schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
+        sums = begin_subspace(settle, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
+        return self._continued(sums, schema)
 
-    def _known_state(self) -> SubspaceState:
+    def _known_sums(self) -> SubspaceState:
         """The moments of the fit so far; those of a fit with all rows are summed now."""
-        if "_state" in self.__dict__:
-            return self._state
+        known = self._details
+        if known.sums is not None:
+            return cast(SubspaceState, known.sums)
         _refuse_parts("auto", self.kernel_)
-        rng, kernel, centers = generator(self.random_state), self.kernel_, self._rows
-        looked = look_at(MemoryRows(centers, None, self._weight), centers, rng, self.verbose)
-        budget, check = budget_of(self), self._check_block()
-        return begin_subspace(lambda X, w: kernel, looked, check, centers, None, rng, budget, self.verbose)
+        rng, kernel, centers = generator(self.random_state), self.kernel_, known.rows
+        sampled = sample_rows(MemoryRows(centers, None, known.weight), centers, rng, self.verbose)
+        budget, check = budget_of(self), self._check_of(sampled)
+        return begin_subspace(lambda X, w: kernel, sampled, check, centers, None, rng, budget, self.verbose)
 
-    def _continued(self, state: SubspaceState, rows: Rows) -> Self:
-        check_names(self, feature_names(rows))
-        self._state = state
-        self.__dict__.pop("_rows", None)
-        return self._concluded(state.solved(), getattr(state.centers, "dtype", None))
+    def _continued(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
+        details = SubspaceDetails(sums.solved(), parameters_of(self, self._fixed), sums)
+        return self._concluded(details, schema, getattr(sums.centers, "dtype", None))
 
-    def _concluded(self, subspace: Subspace, dtype: Any) -> Self:
-        """Store the components that are wanted."""
+    def _concluded(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
+        """The components that are wanted."""
         most, share = wanted(self)
+        subspace = details.subspace
         require_components(subspace)
         k = subspace.n_components(most, share)
         reached = float(subspace.variance[:k].sum())
@@ -258,12 +266,17 @@ class KernelPCA(SubspaceModel):
                 f"{reached / subspace.total:.3g} of the variance; use more of them",
                 NumericalWarning,
             )
-        self._store(subspace.first(k), dtype)
-        self.explained_variance_ = subspace.variance[:k]
-        self.explained_variance_ratio_ = self.explained_variance_ / subspace.total
-        self.eigenvalues_ = subspace.n * self.explained_variance_
-        self._inverse = _learned(self) if self.fit_inverse_transform else None
-        return self
+        variance = subspace.variance[:k]
+        attributes = self._attributes(subspace.first(k), schema, dtype) | {
+            "explained_variance_": variance,
+            "explained_variance_ratio_": variance / subspace.total,
+            "eigenvalues_": subspace.n * variance,
+        }
+        state = Fitted(attributes, replace(details, subspace=subspace.first(k)))
+        if not self.fit_inverse_transform:
+            return state
+        inverse = _learned(published(self, state))
+        return replace(state, details=replace(state.details, inverse=inverse))
 
 
 def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
@@ -280,11 +293,11 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
 
 def _learned(model: KernelPCA) -> KernelRidgeRegressor:
     """Kernel ridge regression from scores to rows, or to some of them."""
-    state: SubspaceState | None = vars(model).get("_state")
-    if state is None:
-        X, weight = model._rows, model._weight
+    known = model._details
+    if known.sums is None:
+        X, weight = known.rows, known.weight
     else:
-        block, _ = state.sample
+        block, _ = known.sums.sample
         X, weight = block.X, weight_of(block)
     if not isinstance(X, np.ndarray):
         raise ValueError(

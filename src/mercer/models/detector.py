@@ -14,8 +14,8 @@ from mercer.gram import Budget, gram, own_values
 from mercer.kernels import Kernel
 from mercer.kernels.resolve import without_targets
 from mercer.linalg.eigen import centered
-from mercer.models.base import KernelModel
-from mercer.models.state import from_one_state, in_one_step
+from mercer.models.base import KernelModel, schema_of
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.validation import memory_or_none, row_weight, share
 from mercer.scores.evidence import weighted_quantile
 from mercer.solvers.programs.pairs import PairSolution, solve_pairs
@@ -28,6 +28,17 @@ FOLDS = 10
 NO_WEIGHT = 1e-9
 # Diagonals that differ by less than this share are constant.
 SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Distances:
+    """What distances from a ball or a plane depend on besides the expansion: its ``form``, the ``square`` of its
+    length, and k(x, x) of all rows if the kernel is given by its values.
+    """
+
+    form: str
+    square: float
+    diagonal: float | None
 
 
 @dataclass(frozen=True)
@@ -130,6 +141,12 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     array([ 1, -1])
     """
 
+    gap_ = fitted[float]()
+    support_ = fitted[Indices]()
+    radius_ = fitted[float | None]()
+    offset_ = fitted[float]()
+    loo_score_samples_ = fitted[Array]()
+
     def __init__(
         self,
         kernel: str | Kernel | Any = "rbf",
@@ -145,7 +162,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         self.nu = nu
         self.max_memory = max_memory
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the ball or the plane, and the threshold.
 
@@ -159,7 +176,8 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         gate.choice("form", self.form, FORMS)
         rate, nu = share("rate", self.rate), share("nu", self.rate if self.nu is None else self.nu)
         budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
-        X = self._read(X, reset=True)
+        model = unfitted(self)
+        X = model._read(X, reset=True)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         weight = row_weight(sample_weight, n)
         kernel = without_targets(self.kernel, X, weight)
@@ -175,40 +193,49 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         rows = WeightedGram(centered(K) if self.form == "ball" else K, counts)
         found, left = rows.solve(self.form, nu), rows.scores_left_out(self.form, nu)
         kept = np.flatnonzero(found.weight > NO_WEIGHT * found.weight.max())
-        self.kernel_, self.gamma_, self.gap_ = kernel, kernel.gamma, found.gap
-        self.support_, self.dual_coef_ = first[kept], found.weight[kept]
-        self.X_fit_ = kernel.centers(X, self.support_)
-        self.intercept_, self._form = np.zeros(1), self.form
-        self._square = float(found.weight @ K @ found.weight)
-        self._diagonal = float(K.diagonal().mean()) if kernel.takes_values else None
-        self.radius_ = rows.radius(found.weight, nu) if self.form == "ball" else None
-        self.offset_ = weighted_quantile(left, rows.weight, rate)
-        self.loo_score_samples_ = np.full(n, np.nan)
-        self.loo_score_samples_[used] = left[distinct.point]
-        return self
+        support = first[kept]
+        own_scores = np.full(n, np.nan)
+        own_scores[used] = left[distinct.point]
+        attributes = {
+            "kernel_": kernel,
+            "gamma_": kernel.gamma,
+            "gap_": found.gap,
+            "support_": support,
+            "dual_coef_": found.weight[kept],
+            "X_fit_": kernel.centers(X, support),
+            "intercept_": np.zeros(1),
+            "radius_": rows.radius(found.weight, nu) if self.form == "ball" else None,
+            "offset_": weighted_quantile(left, rows.weight, rate),
+            "loo_score_samples_": own_scores,
+        }
+        diagonal = float(K.diagonal().mean()) if kernel.takes_values else None
+        details = Distances(self.form, float(found.weight @ K @ found.weight), diagonal)
+        return self._publish(Fitted(schema_of(model).attributes | attributes, details))
 
-    @from_one_state
+    @reads_one_state
     def score_samples(self, X: Any) -> Array:
         """Minus the squared distance (n,) to the center of the ball, or <w, phi(x)>; larger is more usual."""
         check_is_fitted(self)
+        assert self._fitted is not None
+        known: Distances = self._fitted.details
         f = Expansion(self.kernel_, self.X_fit_, self.dual_coef_[:, None], self.intercept_)
 
         def scores(rows: Any) -> Array:
             inner = np.asarray(f(rows), dtype=np.float64)[:, 0]
-            if self._diagonal is not None or self._form == "plane":
-                own = np.full(len(inner), self._diagonal or 0.0)
+            if known.diagonal is not None or known.form == "plane":
+                own = np.full(len(inner), known.diagonal or 0.0)
             else:
                 own = own_values(self.kernel_, rows)
-            return scores_of(self._form, inner, own, self._square)
+            return scores_of(known.form, inner, own, known.square)
 
         return np.asarray(self._evaluated(X, scores), dtype=np.float64)
 
-    @from_one_state
+    @reads_one_state
     def decision_function(self, X: Any) -> Array:
         """``score_samples`` minus the threshold (n,): negative for novel rows."""
         return self.score_samples(X) - self.offset_
 
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Any) -> NDArray[np.intp]:
         """-1 for novel rows, +1 for others (n,)."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from mercer.errors import VersionWarning, warn
+from mercer.models.fitted import Fitted, fitted
 from mercer.models.validation import check_stored
 from mercer.version import __version__
 
@@ -26,7 +28,19 @@ ELSEWHERE = {
 
 
 class MercerEstimator(BaseEstimator):
-    """An estimator of the library; abstract."""
+    """An estimator of the library: parameters as they were passed, and one fitted state; abstract."""
+
+    _fitted: Fitted | None = None
+    n_features_in_ = fitted[int]()
+    feature_names_in_ = fitted[NDArray[Any]]()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def _publish(self, state: Fitted) -> Self:
+        """The model with this state, and nothing of the one before."""
+        self._fitted = state
+        return self
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

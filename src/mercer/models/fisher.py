@@ -5,13 +5,13 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from mercer.kernels import Kernel
-from mercer.models.answers import ClassAnswers, NoveltyAnswers
+from mercer.models.answers import ClassAnswers, HeldOutProbabilities, NoveltyAnswers
+from mercer.models.fitted import atomic_update
 from mercer.models.resumable import ResumableModel
-from mercer.models.state import Awaited, in_one_step
 from mercer.models.validation import check_declared
 
 
-class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
+class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities, ResumableModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -138,13 +138,8 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
         f of every training row for the model fitted without it.
     loo_score_ : float
-        The accuracy to expect, weighted by the weights of rows and classes. Up to 10,000 rows in memory: that of
-        ten folds (five beyond 300 rows, three of these beyond 1000), each predicted by a model for which
-        everything was chosen anew without it, which is computed when the score is first asked for and takes as
-        long as so many fits. With more rows or rows outside memory, with ``loo_rows`` below their number, after
-        ``partial_fit``, for kernels given by their values, and if nothing was chosen: ``loo_best_score_``.
-    loo_best_score_ : float
-        Leave-one-out accuracy of the chosen kernel, alpha and centers: too high, since they are the best of many.
+        Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and classes:
+        a little too high where rows are few, since they are the best of many; :meth:`nested_score` is not.
     loo_path_ : TuningPath
         The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
         for a given kernel, the alphas tried in the final fit.
@@ -196,16 +191,6 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
     """
 
     moderates = True
-    loo_decision_: Any = Awaited()
-    loo_outputs_: Any = Awaited()
-    loo_proba_: Any = Awaited()
-    priors_: Any = Awaited()
-    rule_: Any = Awaited()
-    scalings_: Any = Awaited()
-    eigenvalues_: Any = Awaited()
-    explained_variance_ratio_: Any = Awaited()
-    threshold_: Any = Awaited()
-    knowledge_: Any = Awaited()
 
     def __init__(
         self,
@@ -250,7 +235,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_one_step
+    @atomic_update
     def partial_fit(
         self,
         X: Any,
@@ -278,6 +263,6 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, ResumableModel):
             Factor by which the weights of all previous rows are multiplied: below one they are gradually
             forgotten, and so are rows of the sample.
         """
-        if classes is not None and "_state" in vars(self):
+        if classes is not None and hasattr(self, "_moments"):
             check_declared(classes, self.classes_)
         return self._add(X, y, sample_weight, decay, classes)

@@ -7,35 +7,31 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from mercer import gate
-from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew
-from mercer.models.answers import NoveltyAnswers, ValueAnswers
+from mercer.models.answers import HeldOutProbabilities, NoveltyAnswers, ValueAnswers
 from mercer.models.attributes import attributes_of
-from mercer.models.base import KernelModel, read_blocks
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.lazy import lazily
+from mercer.models.nested import LeaveOneOutModel, nested_score_of
 from mercer.models.report import loss_words
-from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import (
     check_parameters,
     generator,
     meaning_of,
     memory_or_none,
-    penalty_of,
     positive_or_loo,
     quantiles_of,
-    read_rows,
     real_targets,
     row_weight,
     share,
 )
-from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
+from mercer.rows import Labels
 from mercer.scores.knowledge import learn
-from mercer.scores.targets import RealTargets, Targets, uncrossed
-from mercer.tuning.fit import Settings
-from mercer.tuning.machine import LossChoice, MachineSettings, fit_machine
-from mercer.tuning.machine_passes import fit_machine_in_passes
+from mercer.scores.targets import RealTargets, uncrossed
+from mercer.tuning.path import TuningPath
 from mercer.tuning.result import FitResult
+from mercer.tuning.run import run
+from mercer.tuning.spec import FitSpec, LossChoice
 from mercer.types import Array, Floats, Indices
 
 PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
@@ -49,26 +45,11 @@ CLASS_LOSSES = (
     "squared_hinge",
 )
 VALUE_LOSSES = ("huber", "squared", "absolute", "epsilon_insensitive", "pinball")
-# Losses with which rows need not be in memory, and what errors say of it.
-SMOOTH = ("logistic", "squared", "huber", "squared_hinge")
-IN_PASSES = (
-    'loss="logistic", "squared", "huber" or "squared_hinge" with penalty="rkhs" or "coef", and some centers'
-)
-# More rows in memory than this are fitted in passes, too, if they need not be in memory.
-MOST_IN_MEMORY = 2000
 # Rows that are held out of fits in passes.
 LOO_ROWS = 10_000
-# Attributes of discriminant directions and of intervals, which belong to least squares.
-NOT_HERE = (
-    "scalings_",
-    "eigenvalues_",
-    "explained_variance_ratio_",
-    "noise_std_",
-    "left_out_",
-)
 
 
-class MachineModel(Scored, KernelModel):
+class MachineModel(LeaveOneOutModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b with any loss and penalty; abstract."""
 
     loss: str
@@ -82,9 +63,13 @@ class MachineModel(Scored, KernelModel):
     max_memory: float | None
     random_state: Any
     verbose: int
-    _private = (ANEW,)
 
-    @in_one_step
+    gap_ = fitted[float]()
+    loo_index_ = fitted[Indices]()
+    path_ = fitted[TuningPath]()
+    trials_ = fitted[tuple[TuningPath, ...]]()
+
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose kernel and alpha by leave-one-out, and solve the program.
 
@@ -99,93 +84,53 @@ class MachineModel(Scored, KernelModel):
             Weights of the rows in the loss; ``weights`` sets their meaning for leave-one-out.
         """
         check_parameters(self)
-        settings, rng = self._settings(), generator(self.random_state)
-        self._start_anew()
-        if outside_memory(X):
-            return self._fit_in_passes(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
-        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
-        given = None if sample_weight is None else weight
-        kernel = as_kernel(self.kernel).copy()
-        if len(y) > MOST_IN_MEMORY and not self._needs_memory(settings):
-            return self._fit_in_passes(MemoryRows(X, y, given), settings, rng)
-        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
-        names = getattr(self, "feature_names_in_", None)
-        fit = fit_machine(kernel, settings, targets, Block(X, y, weight, 0), rng, names)
-        chooses = settings.alpha is None or not kernel.settled
-        anew = choose_anew(self, kernel, fit.training, y, given) if chooses else None
-        self.__dict__ |= self._attributes(targets, fit, anew)
-        return self
+        spec, rng = self._spec(), generator(self.random_state)
+        data = self._read_first(X, y, sample_weight)
+        result = run(spec, data, rng)
+        nested, chooses = None, spec.alpha is None or not spec.kernel.settled
+        rows = data.in_memory
+        if chooses and rows is not None and len(result.index) == rows.n_rows and result.state is None:
+            given = None if rows.weight is None else np.asarray(rows.weight)
+            nested = nested_score_of(unfitted(self), spec.kernel, result.training, np.asarray(rows.y), given)
+        return self._publish(Fitted(self._attributes(result), nested=nested, chooses=chooses))
 
-    def _fit_in_passes(self, rows: Rows, settings: MachineSettings, rng: np.random.Generator) -> Self:
-        """Newton steps, a pass over the rows each."""
-        why = self._needs_memory(settings)
-        if why:
-            raise ValueError(f"{why} needs the rows in memory; pass an array, or use {IN_PASSES}")
-        how = Settings(
-            kernel=as_kernel(self.kernel).copy(),
-            alpha=settings.alpha,
-            penalty=penalty_of(self.penalty),
-            intercept=settings.intercept,
-            weights=settings.weights,
-            centers=self.centers,
-            loo_rows=LOO_ROWS,
-            max_memory=memory_or_none("max_memory", self.max_memory),
-            verbose=self.verbose,
-        )
-        looked, encode = self._look(how, rows, rng)
-        names = getattr(self, "feature_names_in_", None)
-        fit = fit_machine_in_passes(how, settings, encode, looked, rng, names)
-        self.__dict__ |= self._attributes(encode.targets, fit, None)
-        return self
-
-    def _needs_memory(self, settings: MachineSettings) -> str:
-        """What of the parameters needs the rows in memory, empty if nothing does."""
-        if self.loss not in SMOOTH:
-            return f"loss={self.loss!r}, which has corners,"
-        if settings.l1_share > 0.0:
-            return f"penalty={self.penalty!r}"
-        if as_kernel(self.kernel).takes_values:
-            return "a kernel given by its values"
-        return 'centers="all"' if isinstance(self.centers, str) and self.centers == "all" else ""
-
-    def _settings(self) -> MachineSettings:
+    def _spec(self) -> FitSpec:
         gate.choice("penalty", self.penalty, PENALTIES)
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
-        return MachineSettings(
-            loss=self._loss(),
-            penalty=cast(Any, self.penalty),
-            l1_share=l1_share,
+        return FitSpec(
+            kernel=as_kernel(self.kernel).copy(),
             alpha=positive_or_loo("alpha", self.alpha),
-            centers=self.centers,
-            intercept=True,
+            penalty=cast(Any, self.penalty),
             weights=meaning_of(self.weights),
-            budget=Budget.from_parameter(memory_or_none("max_memory", self.max_memory)),
+            centers=self.centers,
+            max_memory=memory_or_none("max_memory", self.max_memory),
             verbose=self.verbose,
+            loo_rows=LOO_ROWS,
+            loss=self._loss(),
+            l1_share=l1_share,
         )
 
     def _loss(self) -> LossChoice:
         gate.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
-    def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:
+    def _attributes(self, result: FitResult) -> dict[str, Any]:
         """The fitted attributes by name."""
-        program, solution, learned = fit.program, fit.solution, None
+        program, solution, learned = result.program, result.solution, None
         assert program is not None
-        if targets.has_classes and solution.definite:
+        if result.targets.has_classes and solution.definite:
             keep = self.max_memory is None
-            learned = learn(solution.kernel, fit.training, None, solution.degrees_of_freedom, keep=keep)
+            learned = learn(solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep)
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
-        found = attributes_of(fit, targets, anew, learned, program=words)
-        return {name: value for name, value in found.items() if name not in NOT_HERE} | {
-            **({"knowledge_": None if learned is None else learned[0]} if targets.has_classes else {}),
+        return attributes_of(result, learned, program=words) | {
             "gap_": program.gap,
-            "loo_index_": fit.index,
+            "loo_index_": result.index,
             "path_": solution.paths[-1],
             "trials_": solution.paths[:-1],
         }
 
 
-class KernelMachineClassifier(NoveltyAnswers, MachineModel):
+class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel):
     r"""Classifier with any loss and penalty: support vector machine, logistic regression, robust and sparse KFD.
 
     ``KernelMachineClassifier()`` needs no parameters; the width is a parameter of the kernel, as in
@@ -270,7 +215,7 @@ class KernelMachineClassifier(NoveltyAnswers, MachineModel):
         The duality gap, recomputed, as a share of the objective of f = 0; after passes, what the last step gains.
     loo_index_ : ndarray
         Training rows with leave-one-out predictions: all, or in passes at most 10,000.
-    loo_decision_, loo_proba_, loo_outputs_, loo_best_score_, loo_score_
+    loo_decision_, loo_proba_, loo_outputs_, loo_score_
         Leave-one-out results, as in :class:`KernelFisherClassifier`. Up to 2000 rows those of refitting for
         "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and losses with corners: the path of
         the fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on
@@ -384,9 +329,8 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         As in :class:`KernelMachineClassifier`; so is ``degrees_of_freedom_``.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Leave-one-out predictions.
-    loo_best_score_, loo_score_ : float
-        Their R², and that to expect; for "pinball", the share of the loss of constant quantiles that is saved
-        (D²).
+    loo_score_ : float
+        Their R²; for "pinball", the share of the loss of constant quantiles that is saved (D²).
     report_ : Report
         What the fit did, as text.
 
@@ -399,6 +343,8 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
     >>> bands.predict(X[:2]).shape
     (2, 3)
     """
+
+    loo_prediction_ = fitted[Array]()
 
     def __init__(
         self,
@@ -432,7 +378,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         self.verbose = verbose
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q); quantiles in ascending order do not cross."""
         F, levels = self._outputs(X), quantiles_of(self.quantile)
@@ -456,10 +402,10 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
 
     def _saved(self, y: NDArray[Any], predicted: Floats, weight: Array) -> float:
         """The share of the loss of constant quantiles that predictions save."""
-        targets = self._settle(y, None, None)
+        targets = self._targets_of(y, None, None)
         return targets.score(targets.repeated(y), predicted.reshape(len(y), -1).astype(np.float64), weight)
 
-    def _settle(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
+    def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
         """Real targets in the shape of y, and what is minimized."""
         if self.loss != "pinball":
             if np.any(np.asarray(self.quantile) != 0.5):

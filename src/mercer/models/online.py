@@ -1,11 +1,13 @@
 """Estimators that learn from a stream, block by block, with a bounded number of centers (KRLS)."""
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from mercer import gate
@@ -13,8 +15,8 @@ from mercer.gram import check_size, self_similarity
 from mercer.gram.moments import pieces
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.answers import ClassAnswers, ValueAnswers
-from mercer.models.base import Columns, KernelModel, check_names, keep_names, read_blocks
-from mercer.models.state import in_one_step
+from mercer.models.base import Columns, KernelModel, blocks_and_schema, schema_of
+from mercer.models.fitted import Fitted, atomic_update, fitted, published, unfitted
 from mercer.models.validation import (
     check_declared,
     check_parameters,
@@ -29,9 +31,7 @@ from mercer.rows import (
     Draw,
     Labels,
     Reading,
-    Rows,
     Tally,
-    feature_names,
     outside_memory,
     reading_of,
     survey,
@@ -42,11 +42,52 @@ from mercer.rows.twins import weight_of
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_shares
-from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
+from mercer.scores.targets import Targets, warn_of_weights
 from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
+from mercer.tuning.data import RowSchema
 from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
 from mercer.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineState:
+    """All that was learned: the columns, targets and kernel, factors, the function, and records of predictions made
+    before rows were learned, with what follows from these by name. ``held`` are rows that are learned again with
+    those of the next call, because the kernel may still change; None: it is fixed.
+    """
+
+    schema: RowSchema
+    targets: Any
+    kernel: Kernel
+    factors: RecursiveState
+    prequential: Prequential
+    held: Block | None = None
+    X_fit: Any = None
+    coef: Any = None
+    intercept: Any = None
+    scores: Any = None
+    decided: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes by name."""
+        return (
+            self.schema.attributes
+            | self.targets.known
+            | self.decided
+            | {
+                "kernel_": self.kernel,
+                "gamma_": self.kernel.gamma,
+                "X_fit_": self.X_fit,
+                "dual_coef_": self.coef,
+                "intercept_": self.intercept,
+                "state_": self.factors,
+                "prequential_error_": self.prequential.error,
+                "recent_error_": self.prequential.recent,
+                "n_rows_seen_": self.factors.n_rows,
+            }
+        )
 
 
 class OnlineModel(KernelModel):
@@ -59,20 +100,19 @@ class OnlineModel(KernelModel):
     when_full: str
     weights: str
     window: int
-    state_: RecursiveState
-    # The targets of all rows.
-    _targets: Targets
-    # Rows that are learned again with those of the next call, because the kernel may still change; None: it is
-    # fixed.
-    _held: Block | None
+
+    state_ = fitted[RecursiveState]()
+    prequential_error_ = fitted[float]()
+    recent_error_ = fitted[float]()
+    n_rows_seen_ = fitted[int]()
 
     @abstractmethod
-    def _reset(self) -> None:
-        """Reset the records of predictions."""
+    def _started(self, state: OnlineState) -> OnlineState:
+        """With empty records of predictions."""
 
     @abstractmethod
-    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
-        """Record outputs (n, q) of rows before they were learned."""
+    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+        """With outputs (n, q) of rows before they were learned."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -86,12 +126,21 @@ class OnlineModel(KernelModel):
         X = super()._read(X, reset=reset)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
-    def _check_block(self) -> Columns | None:
-        check = super()._check_block()
-        return None if check is None else replace(check, dtypes=(np.float64,))
+    def _check_blocks(self) -> Callable[[int], Columns] | None:
+        check = super()._check_blocks()
+        return None if check is None else partial(Columns, dtypes=(np.float64,))
+
+    @property
+    def _known(self) -> OnlineState | None:
+        """What was learned so far."""
+        return None if self._fitted is None else self._fitted.details
+
+    def _learned(self, state: OnlineState) -> Self:
+        return self._publish(Fitted(state.attributes, state))
 
     def _add(
         self,
+        state: OnlineState | None,
         X: Any,
         y: Any,
         sample_weight: Any,
@@ -99,99 +148,101 @@ class OnlineModel(KernelModel):
         *,
         restart: bool,
         labels: Labels | None = None,
-    ) -> Block:
+    ) -> tuple[OnlineState, Block]:
         """Learn rows of positive weight with their labels or values, starting over if ``restart``.
 
-        ``labels`` are those of all rows, if these are the first of several blocks.
+        ``labels`` are those of all rows, if these are the first of several blocks. Returns the last rows, too.
         """
-        first = restart or not hasattr(self, "state_")
+        first = restart or state is None
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
         if outside_memory(X):
-            if first:
-                self.__dict__.pop("feature_names_in_", None)
-            rows = read_blocks(self, X, y, sample_weight)
-            block = self._add_blocks(rows, declared, first=first, restart=restart)
-            if first:
-                keep_names(self, feature_names(X, y, sample_weight))
-            return block
-        X, y, weight = read_rows(self, X, y, sample_weight, reset=first)
+            return self._add_source(None if first else state, X, y, sample_weight, declared, restart=restart)
+        X, y, weight, schema = self._read_batch(None if first else state, X, y, sample_weight)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
         used = np.flatnonzero(weight > 0)
         block = Block(take(X, used), y[used], weight[used], 0)
-        if first:
+        if first or state is None:
             if labels is None and is_classifier(self):
                 labels = Labels.of(block.y, block.weight)
-            self._targets = self._settle(block.y, labels, declared)
-            self._held = None
+            targets, held = self._targets_of(block.y, labels, declared), None
         else:
-            self._targets = under_parameters(self, self._targets)
-        begins = first or self._held is not None
-        block = block if self._held is None else join_blocks([self._held, block])
-        encoded = self._targets.encode(block)
-        if begins:
-            self._begin(block, encoded.y.shape[1], more_to_come=not restart)
+            targets, held = under_parameters(self, state.targets), state.held
+        begins = first or state is None or held is not None
+        block = block if held is None else join_blocks([held, block])
+        encoded = targets.encode(block)
+        if begins or state is None:
+            state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=not restart)
+        else:
+            state = replace(state, targets=targets)
         for ends in pieces(block.n_rows, CHUNK):
-            self._learn(block.cut(*ends), encoded.cut(*ends))
-        return block
+            state = self._after(state, block.cut(*ends), encoded.cut(*ends))
+        return state, block
 
-    def _add_blocks(self, rows: Rows, declared: ArrayLike | None, *, first: bool, restart: bool) -> Block:
-        """Learn rows outside memory block by block; returns the last ``window`` of them.
+    def _read_batch(
+        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[Any], Array, RowSchema]:
+        """Rows in memory with targets and weights, and their columns: those of the state, if there is one."""
+        if state is None:
+            reader = unfitted(self)
+            return *read_rows(reader, X, y, sample_weight, reset=True), schema_of(reader)
+        reader = published(self, Fitted(state.schema.attributes | {"X_fit_": state.X_fit}))
+        return *read_rows(reader, X, y, sample_weight, reset=False), state.schema
+
+    def _add_source(
+        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, restart: bool
+    ) -> tuple[OnlineState, Block]:
+        """Learn rows outside memory block by block; returns the last ``window`` of them, too.
 
         A pass before finds the classes and their weights, unless the classes are declared and not balanced.
         """
+        rows, named = blocks_and_schema(unfitted(self) if state is None else self, X, y, sample_weight)
+        schema = named if state is None else state.schema
         labels = None
         balanced = isinstance(getattr(self, "class_weight", None), str)
-        if first and is_classifier(self) and (declared is None or balanced):
+        if state is None and is_classifier(self) and (declared is None or balanced):
             labels = survey(rows, Draw(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
-        names, last = self.__dict__.pop("feature_names_in_", None), None
+        state = None if state is None else replace(state, schema=replace(schema, names=None))
+        last = None
         for block in of_at_least(rows.blocks(), SETTLING):
             begins = restart and last is None
-            new = self._add(block.X, block.y, block.weight, declared, restart=begins, labels=labels)
+            state, new = self._add(state, block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
-        if last is None:
+        if last is None or state is None:
             raise ValueError("there are no rows to learn; pass at least one row of positive weight")
-        if first:
-            keep_names(self, feature_names(rows))
-        elif names is not None:
-            self.feature_names_in_ = names
-            check_names(self, feature_names(rows))
-        return last
+        return replace(state, schema=replace(schema.of_rows(rows), n_features=state.schema.n_features)), last
 
-    def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
-        """Determine the kernel on the first rows, and forget everything learned before."""
-        self.kernel_, enough = settled_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
-        self.gamma_ = self.kernel_.gamma
-        self._held = None if enough else block
+    def _begun(
+        self, schema: RowSchema, targets: Targets, block: Block, n_targets: int, *, more_to_come: bool
+    ) -> OnlineState:
+        """The kernel determined on the first rows, and nothing learned yet."""
+        kernel, enough = settled_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
         # A single row may be small, or like all others.
         if enough and block.n_rows > 1:
-            check_size(self.kernel_, self_similarity(self.kernel_, block.X))
-            warn_of_constant(self.kernel_, block.X)
-        self.__dict__ |= self._targets.known
-        self.state_ = start(n_targets, kept=self.window if is_classifier(self) and not more_to_come else 0)
-        self.prequential_ = Prequential()
-        self._reset()
+            check_size(kernel, self_similarity(kernel, block.X))
+            warn_of_constant(kernel, block.X)
+        factors = start(n_targets, kept=self.window if is_classifier(self) and not more_to_come else 0)
+        held = None if enough else block
+        return self._started(OnlineState(schema, targets, kernel, factors, Prequential(), held))
 
-    def _recursion(self) -> Recursion:
-        return Recursion(self.kernel_, self.alpha, self.nu, self.max_centers, self.decay, self.when_full)
+    def _recursion(self, kernel: Kernel) -> Recursion:
+        return Recursion(kernel, self.alpha, self.nu, self.max_centers, self.decay, self.when_full)
 
-    def _learn(self, block: Block, encoded: Block) -> None:
-        """Learn a block, so that later rows benefit from calibration."""
-        recursion, weight = self._recursion(), weight_of(encoded)
-        self.state_, outputs = learn(recursion, self.state_, encoded.X, encoded.y, weight)
-        coef, intercept = self.state_.solve()
-        self.dual_coef_, self.intercept_ = self._targets.shaped(coef), self._targets.shaped(intercept)
+    def _after(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
+        """With a block, so that later rows benefit from calibration."""
+        recursion, weight = self._recursion(state.kernel), weight_of(encoded)
+        factors, outputs = learn(recursion, state.factors, encoded.X, encoded.y, weight)
+        coef, intercept = factors.solve()
         # Rows with k(x, x) = 0 do not become centers: the model is the intercept.
-        self.X_fit_ = take(encoded.X, slice(0)) if self.state_.m == 0 else self.state_.centers
-        self._record(block, encoded, outputs)
+        X_fit = take(encoded.X, slice(0)) if factors.m == 0 else factors.centers
+        shaped = state.targets.shaped
+        state = replace(state, factors=factors, X_fit=X_fit, coef=shaped(coef), intercept=shaped(intercept))
+        return self._recorded(state, block, encoded, outputs)
 
-    def _remember(self, loss: Array, weight: Array) -> None:
-        self.prequential_ = self.prequential_.extended(loss, weight, self.window)
-        self.prequential_error_ = self.prequential_.error
-        self.recent_error_ = self.prequential_.recent
-        self.n_rows_seen_ = self.state_.n_rows
+    def _with_losses(self, state: OnlineState, loss: Array, weight: Array) -> OnlineState:
+        return replace(state, prequential=state.prequential.extended(loss, weight, self.window))
 
 
 class OnlineFisherClassifier(ClassAnswers, OnlineModel):
@@ -285,7 +336,6 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     (1000, True, (3, 2))
     """
 
-    _targets: ClassTargets
     _preserved = ("float64",)
 
     def __init__(
@@ -317,7 +367,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         self.calibration = calibration
         self.window = window
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start over and learn the rows in one pass, in their order.
 
@@ -334,12 +384,11 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             A row of weight zero is not learned.
         """
         gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
-        block = self._add(X, y, sample_weight, None, restart=True)
-        self._calibrate_left_out(block)
-        self.state_ = forgetful(self.state_)
-        return self
+        state, block = self._add(None, X, y, sample_weight, None, restart=True)
+        state = self._calibrated_left_out(state, block)
+        return self._learned(replace(state, factors=forgetful(state.factors)))
 
-    @in_one_step
+    @atomic_update
     def partial_fit(
         self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
     ) -> Self:
@@ -359,43 +408,45 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
         """
         gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
-        if classes is not None and hasattr(self, "state_"):
+        if classes is not None and self._fitted is not None:
             check_declared(classes, self.classes_)
-        self._add(X, y, sample_weight, classes, restart=False)
-        return self
+        return self._learned(self._add(self._known, X, y, sample_weight, classes, restart=False)[0])
 
-    def _reset(self) -> None:
-        k, q = len(self.classes_), self.state_.a.shape[1]
-        self.scores_, self.rule_, self.scalings_ = ScoreWindow.empty(q), uncalibrated(q), np.zeros((k, k - 1))
+    def _started(self, state: OnlineState) -> OnlineState:
+        k, q = len(state.targets.classes), state.factors.a.shape[1]
+        decided = {"rule_": uncalibrated(q), "scalings_": np.zeros((k, k - 1))}
+        return replace(state, scores=ScoreWindow.empty(q), decided=decided)
 
-    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
+    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         new = ScoreWindow(outputs, class_numbers(encoded.y), weight_of(encoded), weight_of(block)).known()
-        self._remember(new.errors(self.rule_), new.given)
-        self.scores_ = self.scores_.extended(new, self.window)
-        if self.scores_.due:
-            self._calibrate(self.scores_, self._reading(self.scores_.given))
+        state = self._with_losses(state, new.errors(state.decided["rule_"]), new.given)
+        scores = state.scores.extended(new, self.window)
+        state = replace(state, scores=scores)
+        return self._calibrated(state, scores, self._reading(scores.given)) if scores.due else state
 
     def _reading(self, weight: Array) -> Reading:
         return reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
 
-    def _calibrate(self, scores: ScoreWindow, reading: Reading) -> None:
-        scatter = scatter_of(self.state_)
-        rule = scores.calibrated(self._targets, reading, scatter)
-        self.scores_ = replace(scores, new=0)
-        self.__dict__ |= self._targets.attributes(rule, class_shares(scatter.Y, scatter.n), scatter)
+    def _calibrated(self, state: OnlineState, scores: ScoreWindow, reading: Reading) -> OnlineState:
+        scatter, targets = scatter_of(state.factors), state.targets
+        rule = scores.calibrated(targets, reading, scatter)
+        decided = targets.attributes(rule, class_shares(scatter.Y, scatter.n), scatter)
+        return replace(state, scores=replace(scores, new=0), decided=decided)
 
-    def _calibrate_left_out(self, block: Block) -> None:
-        """Calibrate on leave-one-out scores of the last rows, which do not depend on their order."""
+    def _calibrated_left_out(self, state: OnlineState, block: Block) -> OnlineState:
+        """Calibrated on leave-one-out scores of the last rows, which do not depend on their order."""
         last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
-        encoded, reading = self._targets.encode(last), self._reading(weight_of(block))
-        taken = left_out_scores(self._recursion(), self.state_, last, encoded, reading)
+        encoded, reading = state.targets.encode(last), self._reading(weight_of(block))
+        recursion = self._recursion(state.kernel)
+        taken = left_out_scores(recursion, state.factors, last, encoded, reading)
         if len(taken.label) == 0:
-            return
-        self._calibrate(taken, reading)
+            return state
+        found = self._calibrated(state, taken, reading)
         if reading.doubtful:
-            other = left_out_scores(self._recursion(), self.state_, last, encoded, reading.opposite)
-            rule = other.calibrated(self._targets, reading, scatter_of(self.state_))
-            warn_of_weights(reading, taken.accuracy(self.rule_), other.accuracy(rule))
+            other = left_out_scores(recursion, state.factors, last, encoded, reading.opposite)
+            rule = other.calibrated(state.targets, reading, scatter_of(state.factors))
+            warn_of_weights(reading, taken.accuracy(found.decided["rule_"]), other.accuracy(rule))
+        return found
 
 
 class OnlineKernelRegressor(ValueAnswers, OnlineModel):
@@ -495,7 +546,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         self.weights = weights
         self.window = window
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start over and learn the rows in one pass, in their order.
 
@@ -509,10 +560,9 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         """
         if not outside_memory(X):
             gate.in_range("y", real_targets(y, self))
-        self._add(X, y, sample_weight, None, restart=True)
-        return self
+        return self._learned(self._add(None, X, y, sample_weight, None, restart=True)[0])
 
-    @in_one_step
+    @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, one or many; for first calls with few rows see :class:`OnlineFisherClassifier`.
 
@@ -523,12 +573,12 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        self._add(X, y, sample_weight, None, restart=False)
-        return self
+        return self._learned(self._add(self._known, X, y, sample_weight, None, restart=False)[0])
 
-    def _reset(self) -> None:
-        """Reset the records; nothing is calibrated."""
+    def _started(self, state: OnlineState) -> OnlineState:
+        return state
 
-    def _record(self, block: Block, encoded: Block, outputs: Array) -> None:
+    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         losses = squared_errors(encoded.y, outputs)
-        self._remember(losses[~np.isnan(losses)], weight_of(block)[~np.isnan(losses)])
+        known = ~np.isnan(losses)
+        return self._with_losses(state, losses[known], weight_of(block)[known])

@@ -1,16 +1,18 @@
 """Oriented kernel principal component analysis: directions with much signal and little noise."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from mercer import gate
 from mercer.gram.differences import Transformation
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.base import Columns, check_names
-from mercer.models.state import in_one_step
+from mercer.models.base import Columns, schema_of
+from mercer.models.fitted import Fitted, atomic_update, fitted, published
 from mercer.models.subspace import (
+    SubspaceDetails,
     SubspaceModel,
     all_are_centers,
     budget_of,
@@ -21,8 +23,11 @@ from mercer.models.subspace import (
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
 from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.table import n_rows
-from mercer.tuning.components import begin_subspace
+from mercer.tuning.components import begin_subspace, sample_rows
+from mercer.tuning.data import RowSchema, check_names
 from mercer.tuning.oriented import HELD, SHARE, NoiseRows, OrientedState, begin_oriented
+from mercer.tuning.passes import n_columns
+from mercer.types import Array
 
 ALLOWED = (
     "pass a function that transforms rows, rows that are noise, or a list of functions and of pairs (function or "
@@ -123,7 +128,10 @@ class OrientedKernelPCA(SubspaceModel):
            [1., 0., 0.]])
     """
 
-    _private = ("_state", "_subspace", "_begun_with")
+    ratio_ = fitted[Array]()
+    mu_ = fitted[float]()
+    signal_variance_ = fitted[Array]()
+    noise_variance_ = fitted[Array]()
     _fixed = ("kernel", "centers", "noise")
 
     def __init__(
@@ -147,7 +155,7 @@ class OrientedKernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components.
 
@@ -162,8 +170,7 @@ class OrientedKernelPCA(SubspaceModel):
             column.
         """
         self._check()
-        self._start_anew()
-        return self._begun(self._batch(X, sample_weight, first=True))
+        return self._publish(self._begun(*self._first_rows(X, sample_weight)))
 
     def _check(self) -> None:
         check_parameters(self)
@@ -183,32 +190,33 @@ class OrientedKernelPCA(SubspaceModel):
                     "objects; pass rows that are noise"
                 )
 
-    def _begun(self, rows: Rows) -> Self:
+    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         centers, kernel, rng = self.centers, as_kernel(self.kernel), generator(self.random_state)
         if isinstance(rows, MemoryRows) and all_are_centers(centers, kernel, n_rows(rows.X)):
             centers = "all"
         else:
             refuse_every_row(centers)
-        looked, budget = self._looked(rows, centers, rng), budget_of(self)
-        transformations, samples = self._noise()
-        settle, check = partial(settled, self.kernel), self._check_block()
-        verbose = self.verbose
-        begun = begin_subspace(settle, looked, check, centers, None, rng, budget, verbose, transformations, HELD)
-        self._begun_with = parameters_of(self, self._fixed)
-        state = begin_oriented(begun, samples, verbose)
-        return self._continued(state, rows)
+        sampled = sample_rows(rows, centers, rng, self.verbose)
+        schema, check = schema.of_rows(sampled.rows), self._check_of(sampled)
+        if check is not None:
+            schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
+        transformations, samples = self._noise(schema)
+        settle, budget, verbose = partial(settled, self.kernel), budget_of(self), self.verbose
+        begun = begin_subspace(settle, sampled, check, centers, None, rng, budget, verbose, transformations, HELD)
+        return self._continued(begin_oriented(begun, samples, verbose), schema)
 
-    def _noise(self) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:
+    def _noise(self, schema: RowSchema) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:
         """Functions, and rows that are noise, without those of weight zero."""
         parts = [part for part in parts_of(self.noise) if part[2] > 0.0]
         functions = tuple(Transformation(part, weight, name) for name, part, weight in parts if callable(part))
-        samples = (self._noise_rows(*part) for part in parts if not callable(part[1]))
+        model = published(self, Fitted(schema.attributes))
+        samples = (model._noise_rows(*part) for part in parts if not callable(part[1]))
         return functions, tuple(samples)
 
     def _noise_rows(self, name: str, Z: Any, weight: float) -> NoiseRows:
         """Rows that are noise, with the columns of X."""
         if outside_memory(Z):
-            check_names(self, feature_names(Z))
+            check_names(schema_of(self).names, feature_names(Z))
             check = Columns(self.n_features_in_, name=name) if as_kernel(self.kernel).takes_vectors else None
             return NoiseRows(as_rows(Z), weight, check)
         try:
@@ -216,19 +224,19 @@ class OrientedKernelPCA(SubspaceModel):
         except (TypeError, ValueError) as problem:
             raise ValueError(f"{name} does not have the rows of X: {problem}; {ALLOWED}") from problem
 
-    def _known_state(self) -> OrientedState:
-        return self._state
+    def _known_sums(self) -> OrientedState:
+        return cast(OrientedState, self._details.sums)
 
-    def _continued(self, state: OrientedState, rows: Rows) -> Self:
-        """Store moments, and the components that follow from them."""
-        check_names(self, feature_names(rows))
-        found = state.solved(share_of(self.mu), self.n_components)
+    def _continued(self, sums: OrientedState, schema: RowSchema) -> Fitted:
+        found = sums.solved(share_of(self.mu), self.n_components)
         require_components(found.subspace)
-        self._state = state
-        self._store(found.subspace, state.rows.dtype)
-        self.ratio_, self.mu_ = found.ratio, found.mu
-        self.signal_variance_, self.noise_variance_ = found.subspace.variance, found.noise
-        return self
+        attributes = self._attributes(found.subspace, schema, sums.rows.dtype) | {
+            "ratio_": found.ratio,
+            "mu_": found.mu,
+            "signal_variance_": found.subspace.variance,
+            "noise_variance_": found.noise,
+        }
+        return Fitted(attributes, SubspaceDetails(found.subspace, parameters_of(self, self._fixed), sums))
 
 
 def share_of(mu: Any) -> float:

@@ -1,6 +1,6 @@
 """One discriminant for each pair of classes (one-vs-one), and coupled class probabilities."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import combinations
 from typing import Any, Self
@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 from mercer.gate import choice, same_type, unmasked
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
-from mercer.models.base import Columns, KernelModel, check_names, check_square, read_blocks
+from mercer.models.base import Columns, KernelModel, check_square, read_blocks, schema_of
 from mercer.models.estimator import MercerEstimator
 from mercer.models.fisher import KernelFisherClassifier
+from mercer.models.fitted import Fitted, atomic_update, fitted, published, reads_one_state
 from mercer.models.lazy import lazily
-from mercer.models.state import aside, from_one_state, in_one_step
 from mercer.models.validation import (
     check_classes,
     check_declared,
@@ -35,6 +35,7 @@ from mercer.rows import outside_memory
 from mercer.rows.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
+from mercer.tuning.data import check_names
 from mercer.types import Array, Indices
 
 # Rows that pairs are asked about at once, at least: each question takes time of its own.
@@ -98,16 +99,15 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
     1.0
     """
 
-    pairs_: list[tuple[int, int]]
-    estimators_: list[Any]
-    _columns: list[Indices | None]
+    pairs_ = fitted[list[tuple[int, int]]]()
+    estimators_ = fitted[list[Any]]()
 
     def __init__(self, estimator: Any = None, *, coupling: str = "least_squares", n_jobs: int | None = None):
         self.estimator = estimator
         self.coupling = coupling
         self.n_jobs = n_jobs
 
-    @in_one_step
+    @atomic_update
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
@@ -130,25 +130,27 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         if values:
             X = Columns(None)(X)
             check_square(X)
-        self._set_classes(np.unique(labels[weight > 0]))
-        of_pairs = [_rows_of(self.classes_[list(pair)], labels) for pair in self.pairs_]
-        self._columns = [rows if values else None for rows in of_pairs]
-        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+        classes, pairs = _classes_and_pairs(np.unique(labels[weight > 0]))
+        of_pairs = [_rows_of(classes[list(pair)], labels) for pair in pairs]
+        columns = [rows if values else None for rows in of_pairs]
+        estimators = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_pair)(
                 self._new(),
                 X,
                 labels,
                 rows,
-                columns,
+                some,
                 _weights(sample_weight, weight, rows)
                 | _groups(self._new(), None if folds is None else folds.fold, weight, rows),
             )
-            for rows, columns in zip(of_pairs, self._columns)
+            for rows, some in zip(of_pairs, columns)
         )
-        return self._describe(X)
+        known = {"n_features_in_": X.shape[1]} if values else _columns_of(estimators)
+        found = {"classes_": classes, "pairs_": pairs, "estimators_": estimators}
+        return self._publish(Fitted(known | found, columns))
 
     @available_if(_goes_on)
-    @in_one_step
+    @atomic_update
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -164,42 +166,45 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         sample_weight : array of shape (n,), default=None
         """
         X, labels, weight = self._table(X, y, sample_weight)
-        if not hasattr(self, "estimators_"):
-            self._set_classes(np.unique(labels[weight > 0]) if classes is None else known_classes(classes))
-            self.estimators_ = [self._new() for _ in self.pairs_]
-            self._columns = [None] * len(self.pairs_)
-        elif classes is not None:
-            check_declared(classes, self.classes_)
-        same_type("y", self.classes_, labels)
-        unknown = np.setdiff1d(labels[weight > 0], self.classes_)
+        if self._fitted is None:
+            found = np.unique(labels[weight > 0]) if classes is None else known_classes(classes)
+            known, pairs = _classes_and_pairs(found)
+            estimators = [self._new() for _ in pairs]
+        else:
+            known, pairs = self.classes_, self.pairs_
+            # Readers of the previous state keep its estimators.
+            estimators = [_successor(model) for model in self.estimators_]
+            if classes is not None:
+                check_declared(classes, known)
+        same_type("y", known, labels)
+        unknown = np.setdiff1d(labels[weight > 0], known)
         if len(unknown):
             raise ValueError(
-                f"y contains {unknown.tolist()}, but the first call had only {self.classes_.tolist()}; pass all "
+                f"y contains {unknown.tolist()}, but the first call had only {known.tolist()}; pass all "
                 "labels as classes in the first call"
             )
-        # Readers of the previous state keep its estimators.
-        self.estimators_ = [_successor(model) for model in self.estimators_]
-        for pair, model in zip(self.pairs_, self.estimators_):
-            rows = _rows_of(self.classes_[list(pair)], labels)
+        for pair, model in zip(pairs, estimators):
+            rows = _rows_of(known[list(pair)], labels)
             if weight[rows].any():
-                known = {"classes": self.classes_[list(pair)]} | _weights(sample_weight, weight, rows)
-                model.partial_fit(take(X, rows), labels[rows], **known)
-        return self._describe(X)
+                more = {"classes": known[list(pair)]} | _weights(sample_weight, weight, rows)
+                model.partial_fit(take(X, rows), labels[rows], **more)
+        attributes = {"classes_": known, "pairs_": pairs, "estimators_": estimators}
+        return self._publish(Fitted(_columns_of(estimators) | attributes, [None] * len(pairs)))
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
         return np.exp(self._coupled(X, _rule(self.coupling)))
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities; they are finite, also where probabilities underflow to zero."""
         return self._coupled(X, _rule(self.coupling))
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or for two classes the log-odds (n,) of the second, used by ``predict``."""
         check_is_fitted(self, "estimators_")
@@ -235,21 +240,6 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         check_consistent_length(X, labels)
         return X, labels, row_weight(sample_weight, len(labels))
 
-    def _set_classes(self, classes: NDArray[Any]) -> None:
-        check_classes(classes, "bayes")
-        self.classes_, self.pairs_ = classes, list(combinations(range(len(classes)), 2))
-
-    def _describe(self, X: Any) -> Self:
-        """Feature attributes of scikit-learn, taken from a pair unless it was fitted on part of the columns."""
-        if self._columns[0] is not None:
-            self.n_features_in_ = X.shape[1]
-            return self
-        for name in ("n_features_in_", "feature_names_in_"):
-            known = [getattr(model, name) for model in self.estimators_ if hasattr(model, name)]
-            if known:
-                setattr(self, name, known[0])
-        return self
-
     def _coupled(self, X: Any, couple: Callable[[Array], Array]) -> Array:
         """couple(log r_ij / r_ji (b, k, k)) at rows from any source, b at a time."""
         check_is_fitted(self, "estimators_")
@@ -265,7 +255,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         held = (HeldRows(block, block_rows=asked) for block in read.blocks())
         parts = (part for rows in held for part in rows.blocks())
         coupled = [self._couple_pairs(self._log_odds(part.n_rows, HeldRows(part)), couple) for part in parts]
-        check_names(self, getattr(read, "feature_names", None))
+        check_names(schema_of(self).names, getattr(read, "feature_names", None))
         return np.concatenate(coupled)
 
     def _couple_pairs(self, odds: Array, couple: Callable[[Array], Array]) -> Array:
@@ -281,14 +271,27 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
 
     def _log_odds(self, n: int, X: Any) -> Array:
         """log r_ij / r_ji (pairs, n) at n rows in memory, or of a block; zero for pairs without training rows."""
-        odds = np.zeros((len(self.pairs_), n))
-        if self._columns[0] is not None:
+        assert self._fitted is not None
+        odds, of_pairs = np.zeros((len(self.pairs_), n)), self._fitted.details
+        if of_pairs[0] is not None:
             X = Columns(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
-        for place, (model, columns) in enumerate(zip(self.estimators_, self._columns)):
+        for place, (model, columns) in enumerate(zip(self.estimators_, of_pairs)):
             if hasattr(model, "classes_"):
                 log_p = log_probabilities(model, _rows_for(model, X, columns))
                 odds[place] = log_p[:, 0] - log_p[:, 1]
         return odds
+
+
+def _classes_and_pairs(classes: NDArray[Any]) -> tuple[NDArray[Any], list[tuple[int, int]]]:
+    check_classes(classes, "bayes")
+    return classes, list(combinations(range(len(classes)), 2))
+
+
+def _columns_of(estimators: Sequence[Any]) -> dict[str, Any]:
+    """What scikit-learn knows of the columns, from a pair."""
+    names = ("n_features_in_", "feature_names_in_")
+    known = {name: [getattr(each, name) for each in estimators if hasattr(each, name)] for name in names}
+    return {name: values[0] for name, values in known.items() if values}
 
 
 def _rows_of(two: NDArray[Any], labels: NDArray[Any]) -> Indices:
@@ -311,7 +314,7 @@ def _fit_pair(
 
 def _successor(model: Any) -> Any:
     """A model to continue with that shares no mutable state with this one."""
-    return aside(model) if isinstance(model, KernelModel) else deepcopy(model)
+    return published(model, model._fitted) if isinstance(model, KernelModel) else deepcopy(model)
 
 
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:

@@ -10,22 +10,22 @@ from mercer import gate
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
-from mercer.models.anew import ANEW
-from mercer.models.answers import ValueAnswers
+from mercer.models.answers import HeldOutValues, ValueAnswers
+from mercer.models.fitted import Fitted, atomic_update, reads_one_state
 from mercer.models.lazy import lazily_whole
+from mercer.models.nested import NestedScore
 from mercer.models.resumable import ResumableModel
-from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.rows.virtual import Copies
 from mercer.scores.intervals import price_of_choice, warn_of_few_rows
 from mercer.scores.uncertainty import Uncertainty
-from mercer.tuning.passes import with_changes
+from mercer.tuning.passes import PassState, with_changes
 from mercer.types import Array, Floats
 
 # Up to so many rows it matters for intervals that kernel and alpha were chosen by their residuals.
 PRICED_ROWS = 300
 
 
-class KernelRidgeRegressor(ValueAnswers, ResumableModel):
+class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -119,10 +119,8 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
-        The R² to expect. Up to 10,000 rows in memory: that of folds predicted by models for which everything was
-        chosen anew without them, computed when it is first asked for; see :class:`KernelFisherClassifier`.
-    loo_best_score_ : float
-        R² of ``loo_prediction_``: too high, since kernel and alpha are the best of many.
+        R² of ``loo_prediction_``: a little too high where rows are few, since kernel and alpha are the best of many;
+        :meth:`nested_score` is not.
     loo_path_ : TuningPath
         The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
         for a given kernel, the alphas tried in the final fit.
@@ -152,10 +150,6 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
     >>> model.predict_interval(X[:3], coverage=0.8).shape
     (3, 2)
     """
-
-    left_out_: Any = Awaited()
-    loo_prediction_: Any = Awaited()
-    noise_std_: Any = Awaited()
 
     def __init__(
         self,
@@ -190,7 +184,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_one_step
+    @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, decay: float = 1.0) -> Self:
         """Add rows to the fit; for any batches, the model is that of ``fit`` on all of them.
 
@@ -209,7 +203,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         """
         return self._add(X, y, sample_weight, decay)
 
-    @from_one_state
+    @reads_one_state
     def lean(self) -> Self:
         """A copy that can only predict: without leave-one-out results of training rows, and the moments and
         rows from which the fit could be continued.
@@ -217,15 +211,17 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         For up to 300 rows intervals are those of the model: the price of its choices is computed, if it was not
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
-        model: Self = super().lean()
-        if "left_out_" not in vars(self) or self.left_out_.point is None:
-            model.__dict__.pop("left_out_", None)
-        elif ANEW in vars(self):
-            model.price_ = self._price_of_choice()
-        return model
+        return super().lean()
+
+    def _lean_state(self) -> Fitted:
+        lean = super()._lean_state()
+        if hasattr(self, "left_out_") and self.left_out_.point is not None:
+            return replace(lean, details=replace(lean.details, price=self._price_of_choice()))
+        attributes = {name: value for name, value in lean.attributes.items() if name != "left_out_"}
+        return replace(lean, attributes=attributes)
 
     @lazily_whole
-    @from_one_state
+    @reads_one_state
     def predict_std(self, X: Any) -> Floats:
         """Standard deviation (n,) or (n, q) of a new observation at each row.
 
@@ -238,7 +234,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
     @lazily_whole
-    @from_one_state
+    @reads_one_state
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
 
@@ -269,7 +265,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
             self.kernel_,
             self.X_fit_,
             self.alpha_,
-            *self._penalized,
+            *self._continuation.penalized,
             self.left_out_,
             self.report_.negative,
             self._moments_of_rows,
@@ -280,30 +276,40 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         )
 
     def _moments_of_rows(self) -> Moments:
-        return with_changes(self._moments, self._state.additive.changes, self.mu_)
+        return with_changes(self._moments, self._sums.additive.changes, self.mu_)
 
     @property
     def _copies(self) -> Copies | None:
         """What leaves with a row, if it is not lean."""
-        if "_state" not in vars(self):
+        sums = self._continuation.sums
+        if sums is None:
             return None
-        settings = self._state.settings
-        return replace(settings.tangents, mu=self.mu_) if settings.tangents and self.mu_ else settings.copies
+        tangents = sums.spec.tangents
+        return replace(tangents, mu=self.mu_) if tangents and self.mu_ else sums.spec.copies
+
+    @property
+    def _sums(self) -> PassState:
+        sums = self._continuation.sums
+        assert sums is not None
+        return sums
 
     def _left_out_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
-        return self._state.rows_of(self.loo_index_)
+        return self._sums.rows_of(self.loo_index_)
 
     def _price_of_choice(self) -> Array:
         """Factor (q,) of leave-one-out residuals; ones if nothing was chosen, or by many rows."""
-        anew = vars(self).get(ANEW)
-        if "price_" in vars(self) or anew is None or len(anew.y) > PRICED_ROWS:
-            return np.asarray(vars(self).get("price_", np.ones(self.left_out_.residual.shape[1])))
-        residual = (anew.y - anew.predicted)[anew.outer >= 0]
+        assert self._fitted is not None
+        nested, price = self._fitted.nested, self._continuation.price
+        if price is not None:
+            return price
+        if not isinstance(nested, NestedScore) or len(nested.y) > PRICED_ROWS:
+            return np.ones(self.left_out_.residual.shape[1])
+        residual = (nested.y - nested.predicted)[nested.outer >= 0]
         return price_of_choice(self.left_out_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
-        if "_lean" in vars(self) and "left_out_" not in vars(self):
+        if self._fitted is not None and self._fitted.is_lean and not hasattr(self, "left_out_"):
             raise ValueError(
                 "standard deviations and intervals of a fit with centers need its moments and rows, which a lean "
                 "copy does not have; use the model it is a copy of"

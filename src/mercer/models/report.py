@@ -10,7 +10,6 @@ import numpy as np
 
 from mercer.kernels.base import Kernel, kind_of
 from mercer.rows.progress import say
-from mercer.scores.targets import Targets
 from mercer.solvers.programs.losses import Huber, Loss
 from mercer.tuning import TuningPath
 from mercer.tuning.result import FitResult
@@ -32,6 +31,7 @@ class Report:
     n_rows: int
     n_centers: int
     centers: str
+    strategy: str
     program: str
     kernel: Kernel
     alpha: float
@@ -50,14 +50,15 @@ class Report:
     status: str
 
     @classmethod
-    def of(cls, result: FitResult, targets: Targets, score: float, program: str = "") -> "Report":
+    def of(cls, result: FitResult, score: float, program: str = "") -> "Report":
         """The report of a fit with this leave-one-out score; ``program`` states its loss and penalty."""
-        solution = result.solution
+        solution, targets, decision = result.solution, result.targets, result.decision
         several = result.sparse is not None or sum(path.scores.size for path in solution.paths) > 1
         return cls(
             n_rows=result.n_rows,
             n_centers=len(solution.coef),
             centers=result.selected,
+            strategy="" if decision is None else f"{decision.strategy}: {decision.reason}",
             program=program,
             kernel=solution.kernel,
             alpha=solution.alpha,
@@ -82,6 +83,7 @@ class Report:
         lines = {
             "rows": str(self.n_rows),
             "centers": f"{self.n_centers}, {self.centers}",
+            "fit": self.strategy,
             "program": self.program,
             "kernel": str(self.kernel),
             "alpha": f"{self.alpha:.4g}{mu}",
@@ -171,7 +173,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def told(method: Method) -> Method:
+def logs_fit_time(method: Method) -> Method:
     """A method that fits a model; if it is ``verbose``, a line of rows, centers and seconds is the end."""
 
     @wraps(method)

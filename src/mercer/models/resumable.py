@@ -1,7 +1,6 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,15 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.centers import CenterSelector
-from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS, MATTERING_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels.vector import Stationary
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score
 from mercer.models.attributes import attributes_of
-from mercer.models.base import KernelModel, check_names, read_blocks
-from mercer.models.report import told
-from mercer.models.state import PENDING, Awaited, Pending, aside, from_one_state, in_one_step
+from mercer.models.base import read_blocks, schema_of
+from mercer.models.fitted import Fitted, Waiting, atomic_update, fitted, published, reads_one_state, unfitted
+from mercer.models.nested import LeaveOneOutModel, NestedScore, known_score, nested_score_of
+from mercer.models.report import logs_fit_time
 from mercer.models.validation import (
     check_parameters,
     folds_of_rows,
@@ -37,24 +35,22 @@ from mercer.models.validation import (
     refuse_to_go_on,
     under_parameters,
 )
-from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, outside_memory
 from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.table import in_single, n_rows, take
+from mercer.rows.table import take
 from mercer.rows.virtual import as_copies, rows_for_each
-from mercer.scores.evidence import Folds
 from mercer.scores.knowledge import Knowledge, learn
-from mercer.scores.targets import Targets
 from mercer.solvers.spectrum import Penalty
-from mercer.tuning.compare import Compared
-from mercer.tuning.fit import EveryRow, Settings, check_enough_rows, check_folds
-from mercer.tuning.passes import PassState, begin
-from mercer.tuning.problem import ExactProblem
+from mercer.tuning.data import RowSchema, TrainingData
+from mercer.tuning.fit import check_enough_rows
+from mercer.tuning.passes import PassState, sample_rows, start_state
+from mercer.tuning.path import TuningPath
 from mercer.tuning.relevance import Features, kinds_of
 from mercer.tuning.result import FitResult
+from mercer.tuning.run import run
+from mercer.tuning.spec import FitSpec
 from mercer.types import Array, Indices
 
-# So many times more rows than centers make a fit in passes worth it.
-FEWER = 4
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
 # One number or more for each training row, with which nothing is predicted.
@@ -76,7 +72,31 @@ class Kept:
         return MemoryRows(take(centers, self.point), self.y, self.weight)
 
 
-class ResumableModel(Scored, KernelModel):
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the parameters
+    on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,), if known.
+    """
+
+    begun_with: dict[str, Any]
+    penalized: tuple[Penalty, bool]
+    sums: PassState | None = None
+    kept: Kept | None = None
+    price: Array | None = None
+
+
+@dataclass(eq=False)
+class WaitingSolution(Waiting):
+    """The attributes that follow from sums to which rows were added, or from which they were removed."""
+
+    sums: PassState
+    found: dict[str, Any] | None = None
+
+    def solve(self) -> dict[str, Any]:
+        return _attributes(self.sums.solved(), self.sums.spec)
+
+
+class ResumableModel(LeaveOneOutModel):
     """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
     alpha: float | str
@@ -92,29 +112,15 @@ class ResumableModel(Scored, KernelModel):
     invariances: Any = None
     mu: float | str | None = None
     relevance: Any = None
-    _private = ("_state", "_kept", ANEW, PENDING, "_lean", "_begun_with")
-    _state: PassState
-    _kept: Kept
-    _begun_with: dict[str, Any]
-    # Penalty and intercept of the fit, whatever is set later.
-    _penalized: tuple[Penalty, bool]
 
-    alpha_: Any = Awaited()
-    mu_: Any = Awaited()
-    relevance_: Any = Awaited()
-    kernel_weights_: Any = Awaited()
-    gamma_: Any = Awaited()
-    dual_coef_: Any = Awaited()
-    intercept_: Any = Awaited()
-    degrees_of_freedom_: Any = Awaited()
-    loo_index_: Any = Awaited()
-    support_: Any = Awaited()
-    loo_path_: Any = Awaited()
-    loo_best_score_: Any = Awaited()
-    report_: Any = Awaited()
+    mu_ = fitted[float | None]()
+    relevance_ = fitted[Array | None]()
+    kernel_weights_ = fitted[dict[str, float] | None]()
+    loo_index_ = fitted[Indices]()
+    loo_path_ = fitted[TuningPath]()
 
-    @told
-    @in_one_step
+    @logs_fit_time
+    @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
         """Choose kernel and penalty by leave-one-out, and fit.
 
@@ -134,51 +140,15 @@ class ResumableModel(Scored, KernelModel):
             Rows that are held out together; they are in memory, or Rows of which some can be read without the
             others, such as :class:`mercer.rows.MemoryRows`.
         """
-        settings, rng = settings_of(self), generator(self.random_state)
-        self._start_anew()
-        self._penalized = settings.penalty, settings.intercept
-        if outside_memory(X):
-            refuse_outside(self, X, groups)
-            rows = read_blocks(self, X, y, sample_weight, first=True)
-            folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
-            check_folds(folds, None if folds is None else getattr(X, "weight", None))
-            self._begin(rows, settings, rng, folds)
-            fit = self._state.solved(None if folds is None else X)
-            self.__dict__ |= _attributes(self._state.targets, fit, settings)
-            return self
-        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
-        check_enough_rows(int(np.count_nonzero(weight > 0)))
-        folds = folds_of_rows(self.cv, y, groups, classifier=is_classifier(self))
-        rows = _in_memory(settings, X, y, None if sample_weight is None else weight)
-        if _in_passes(settings, X, folds):
-            check_folds(folds, rows.weight)
-            self._begin(rows, settings, rng, folds)
-            fit = self._state.solved(rows)
-            self.__dict__ |= _attributes(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
-            return self
-        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
-        names = getattr(self, "feature_names_in_", None)
-        every = EveryRow.of(settings, targets, Block(X, y, weight, 0), folds, names)
-        limited = _may_be_limited(settings, len(y)) and not every.fits
-        if settings.learns and not limited:
-            # Kernels are then compared with the same random centers as if nothing were learned.
-            every = every.with_learned(settings.relevance, deepcopy(rng))
-        compared = None if limited else every.compare(rng, count=_may_be_fewer(settings, every.problem.X, folds))
-        if compared is None or _are_enough(compared, every.problem):
-            self._begin(rows, settings, rng, folds, compared=compared, every=limited)
-            fit = self._state.solved(rows)
-            self.__dict__ |= _attributes(self._state.targets, fit, settings, _anew(self, settings, fit, rows))
-            return self
-        fit = every.fit(compared)
-        if not settings.kernel.takes_values and fit.observations is not None:
-            used = weight > 0
-            self._kept = Kept(
-                fit.observations.rows.point, y[used], None if sample_weight is None else weight[used]
-            )
-        self.__dict__ |= _attributes(targets, fit, settings, _anew(self, settings, fit, rows))
-        return self
+        spec, rng = spec_of(self), generator(self.random_state)
+        data = self._read_training(X, y, sample_weight, groups, spec)
+        result = run(spec, data, rng)
+        begun_with = {} if result.state is None else _fixed(self)
+        details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
+        nested, chooses = _nested(self, spec, data, result), _chooses(spec)
+        return self._publish(Fitted(_attributes(result, spec), details, nested=nested, chooses=chooses))
 
-    @in_one_step
+    @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Remove rows that were passed to ``fit`` or ``partial_fit``, O(b m²): the model is that of the others.
 
@@ -190,31 +160,34 @@ class ResumableModel(Scored, KernelModel):
         """
         check_is_fitted(
             self,
-            "_state",
+            "_moments",
             msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
             "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
-        refuse_changes(self._begun_with, _fixed(self))
-        state, rows = self._current_state(settings_of(self)), self._batch(X, y, sample_weight)
+        refuse_changes(self._continuation.begun_with, _fixed(self))
+        spec = spec_of(self)
+        sums, rows = self._current_sums(spec), self._batch(X, y, sample_weight, spec)
         try:
-            self._state = state.removed(rows)
+            return self._publish(self._waiting(sums.removed(rows), schema_of(self).of_rows(rows)))
         finally:
             # A stream has names after a pass: other columns explain why its rows are not in the model.
-            check_names(self, feature_names(rows))
-        return self._await_solution()
+            schema_of(self).of_rows(rows)
 
-    @from_one_state
+    @reads_one_state
     def lean(self) -> Self:
         """A copy that can only predict: without leave-one-out results of training rows, and the moments and
         rows from which the fit could be continued.
         """
         check_is_fitted(self)
-        model: Self = aside(self)
-        for name in ("_state", "_kept", *OF_ROWS):
-            model.__dict__.pop(name, None)
-        model.__dict__ |= known_score(model.__dict__.pop(ANEW, None))
-        model._lean = True
-        return model
+        lean: Self = published(self, self._lean_state())
+        return lean
+
+    def _lean_state(self) -> Fitted:
+        state = self._fitted
+        assert state is not None
+        attributes = {name: value for name, value in state.every.items() if name not in OF_ROWS}
+        details = replace(self._continuation, begun_with={}, sums=None, kept=None)
+        return Fitted(attributes, details, nested=known_score(state.nested), chooses=state.chooses, is_lean=True)
 
     @property
     def moments_(self) -> Moments:
@@ -224,170 +197,131 @@ class ResumableModel(Scored, KernelModel):
     @property
     def _moments(self) -> Moments:
         """The sums, in the coordinates in which they were computed."""
-        if "_state" not in vars(self):
+        sums = None if self._fitted is None else self._continuation.sums
+        if sums is None:
             raise AttributeError(
                 f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
             )
-        return self._state.moments
+        return sums.moments
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What is stored in a file: the solution, if there is one, and no lock."""
-        state = super().__getstate__()
-        pending = state.pop(PENDING, None)
-        return state if pending is None or pending.solved is None else state | pending.solved
+    @property
+    def _continuation(self) -> Continuation:
+        """What the fit can go on from."""
+        assert self._fitted is not None
+        found: Continuation = self._fitted.details
+        return found
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_state" in vars(self) and "dual_coef_" not in vars(self):
-            self._pending = Pending()
-
-    def _begin(
-        self,
-        rows: Rows,
-        settings: Settings,
-        rng: np.random.Generator,
-        folds: Folds | None = None,
-        declared: ArrayLike | None = None,
-        compared: Compared | None = None,
-        *,
-        every: bool = False,
-    ) -> None:
-        """One pass for a sample, on which kernel and centers are chosen, and one for the moments.
-
-        ``every``: only the budget keeps every row from being a center.
-        """
-        looked, encode = self._look(settings, rows, rng, declared)
-        self.__dict__ |= encode.targets.known
-        names = getattr(self, "feature_names_in_", None)
-        self._state = begin(settings, encode, looked, rng, folds, compared, names, every=every)
-        self._begun_with = _fixed(self)
-
-    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows to add or remove; those in memory are validated."""
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None, spec: FitSpec
+    ) -> TrainingData:
+        """All rows of a fit, and which are held out together."""
         if outside_memory(X):
-            return read_blocks(self, X, y, sample_weight, first="_state" not in vars(self))
-        X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
-        return _in_memory(settings_of(self), X, y, None if sample_weight is None else weight)
+            refuse_outside(self, X, groups)
+            data = self._read_first(X, y, sample_weight)
+            folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
+        else:
+            data = self._read_first(X, y, sample_weight, block_rows=_block_rows(spec))
+            check_enough_rows(int(np.count_nonzero(data.block.weight)))
+            folds = folds_of_rows(self.cv, data.block.y, groups, classifier=is_classifier(self))
+        return replace(data, folds=folds)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec) -> Rows:
+        """Rows to add or remove, with the columns of those before; those in memory are validated."""
+        if outside_memory(X):
+            return read_blocks(self, X, y, sample_weight)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=False)
+        return MemoryRows(X, y, None if sample_weight is None else weight, block_rows=_block_rows(spec))
 
     def _add(self, X: Any, y: Any, sample_weight: Any, decay: float, declared: ArrayLike | None = None) -> Self:
         """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
-        settings, rng = settings_of(self), generator(self.random_state)
+        spec, rng = spec_of(self), generator(self.random_state)
         refuse_to_go_on(self, decay)
-        if "_state" in vars(self):
-            refuse_changes(self._begun_with, _fixed(self))
-        else:
-            self._begin_with_kept_rows(settings, rng, declared)
-        rows = self._batch(X, y, sample_weight)
-        if "_state" in vars(self):
-            self._state = self._current_state(settings).added(rows, decay)
-            check_names(self, feature_names(rows))
-        else:
-            self._begin(rows, settings, rng, None, declared)
-        return self._await_solution()
+        begun = self._begun(spec, rng, declared)
+        if begun is None:
+            data = self._read_first(X, y, sample_weight, declared, block_rows=_block_rows(spec))
+            return self._publish(self._started(spec, data, rng))
+        model = published(self, begun)
+        rows = model._batch(X, y, sample_weight, spec)
+        sums = model._current_sums(spec).added(rows, decay)
+        return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
 
-    def _current_state(self, settings: Settings) -> PassState:
-        """The state under the current parameters, except those on which the sums depend."""
-        return self._state.under(settings, under_parameters(self, self._state.targets))
-
-    def _begin_with_kept_rows(
-        self, settings: Settings, rng: np.random.Generator, declared: ArrayLike | None
-    ) -> None:
-        """Start over, with the rows of a fit that made each a center, if there was one."""
-        before = vars(self).copy()
-        self._start_anew()
-        if "_kept" in before:
-            self.__dict__ |= {name: before[name] for name in before if name == "feature_names_in_"}
-            self._begin(before["_kept"].rows(before["X_fit_"]), settings, rng, None, declared)
-        elif "dual_coef_" in before:
+    def _begun(self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None) -> Fitted | None:
+        """The sums so far; after a fit that made every row a center, those of its rows. None: there are no rows."""
+        state = self._fitted
+        if state is None:
+            return None
+        if self._continuation.sums is not None:
+            refuse_changes(self._continuation.begun_with, _fixed(self))
+            return state
+        kept = self._continuation.kept
+        if kept is None:
             raise ValueError(
                 f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
-                f"forget the {len(before['loo_index_'])} rows of fit; pass the kernel, or start with a clone"
+                f"forget the {len(self.loo_index_)} rows of fit; pass the kernel, or start with a clone"
             )
+        check, classes = self._check_blocks(), is_classifier(self)
+        data = TrainingData(
+            kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
+        )
+        return self._started(spec, data, rng)
 
-    def _await_solution(self) -> Self:
-        """Keep what was chosen; the rest is solved when it is needed."""
-        self.__dict__.pop(ANEW, None)
-        chosen = {"n_features_in_", "feature_names_in_", "classes_"}
-        for name in [name for name in vars(self) if name.endswith("_") and name not in chosen]:
-            delattr(self, name)
-        state = self._state
-        self._penalized = state.settings.penalty, state.settings.intercept
-        self.kernel_, self.X_fit_, self.support_ = state.kernel, state.centers, state.support
-        self._pending = Pending()
-        return self
+    def _started(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
+        """Kernel and centers from a sample of the rows, and the sums of all of them."""
+        sampled = sample_rows(spec, data, rng)
+        return self._waiting(start_state(spec, sampled, rng), sampled.schema)
 
-    def _solution(self) -> dict[str, Any]:
-        """The fitted attributes that follow from the state."""
-        return _attributes(self._state.targets, self._state.solved(None), self._state.settings)
+    def _current_sums(self, spec: FitSpec) -> PassState:
+        """The sums under the current parameters, except those on which they depend."""
+        sums = self._continuation.sums
+        assert sums is not None
+        return sums.under(spec, under_parameters(self, sums.targets))
 
-
-def _in_memory(settings: Settings, X: Any, y: Any, weight: Array | None) -> MemoryRows:
-    """Rows in blocks that have the usual size with their copies, so that threads share them."""
-    size = max(rows_for_each(settings.copies), rows_for_each(settings.tangents))
-    return MemoryRows(X, y, weight, block_rows=max(1, BLOCK_ROWS // size))
+    def _waiting(self, sums: PassState, schema: RowSchema) -> Fitted:
+        """What was chosen; the rest is solved when it is needed."""
+        spec = sums.spec
+        chosen = {"kernel_": sums.kernel, "X_fit_": sums.centers, "support_": sums.support}
+        details = Continuation(_fixed(self), (spec.norm, spec.intercept), sums)
+        attributes = schema.attributes | sums.targets.known | chosen
+        return Fitted(attributes, details, WaitingSolution(sums), chooses=_chooses(spec))
 
 
-def _anew(model: ResumableModel, settings: Settings, fit: FitResult, rows: MemoryRows) -> Anew | None:
-    """How a fit to all of these rows is scored, if something was chosen."""
-    if not _chooses(settings) or len(fit.index) < len(rows.y):
+def _block_rows(spec: FitSpec) -> int:
+    """Rows of blocks that have the usual size with their copies, so that threads share them."""
+    return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
+
+
+def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> Kept | None:
+    """The rows of a fit with every row a center; kernel values are not kept."""
+    if spec.kernel.takes_values or result.observations is None:
         return None
-    given = None if rows.weight is None else rows.weight[fit.index]
-    centers = None if fit.observations is None else (fit.centers, fit.observations.rows.point)
-    return choose_anew(model, settings.kernel, fit.training, rows.y[fit.index], given, centers)
+    rows, used = data.rows, np.asarray(data.block.weight) > 0
+    assert isinstance(rows, MemoryRows)
+    weight = None if rows.weight is None else np.asarray(rows.weight)[used]
+    return Kept(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
-def _chooses(settings: Settings) -> bool:
+def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
+    """How a fit to all of these rows is scored, if something was chosen."""
+    rows = data.in_memory
+    if rows is None or not _chooses(spec) or len(result.index) < len(rows.y):
+        return None
+    given = None if rows.weight is None else rows.weight[result.index]
+    centers = None if result.observations is None else (result.centers, result.observations.rows.point)
+    y = rows.y[result.index]
+    return nested_score_of(unfitted(model), spec.kernel, result.training, y, given, centers)
+
+
+def _chooses(spec: FitSpec) -> bool:
     """Whether kernel, alpha or centers are chosen by the rows."""
-    selects = isinstance(settings.centers, Integral | CenterSelector)
-    return settings.alpha is None or not settings.kernel.settled or selects or len(settings.mus) > 1
+    selects = isinstance(spec.centers, Integral | CenterSelector)
+    return spec.alpha is None or not spec.kernel.settled or selects or len(spec.mus) > 1
 
 
-def _in_passes(settings: Settings, X: Any, folds: Folds | None) -> bool:
-    """Whether rows in memory are fitted with fewer centers than rows."""
-    centers = settings.centers
-    if settings.copies is not None or settings.tangents is not None:
-        return True
-    if isinstance(centers, str) and centers == "auto":
-        most = MATTERING_ROWS if _may_be_fewer(settings, X, folds) else EXACT_ROWS
-        return not settings.kernel.takes_values and n_rows(X) > most
-    return not (isinstance(centers, str) and centers == "all")
-
-
-def _may_be_limited(settings: Settings, n: int) -> bool:
-    """Whether the budget may allow fewer centers than n rows."""
-    return (
-        isinstance(settings.centers, str)
-        and settings.centers == "auto"
-        and n > EVERY_ROW
-        and not settings.kernel.takes_values
-    )
-
-
-def _are_enough(compared: Compared, problem: ExactProblem) -> bool:
-    """Whether so few of the distinct rows are enough as centers that a fit in passes is worth it."""
-    return compared.enough is not None and FEWER * compared.enough <= n_rows(problem.X)
-
-
-def _may_be_fewer(settings: Settings, X: Any, folds: Folds | None) -> bool:
-    """Whether it is asked if fewer centers than rows are enough.
-
-    Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
-    float32. Nor for folds, each of which would take a decomposition, or with what is learned from all rows.
-    """
-    return (
-        _may_be_limited(settings, n_rows(X))
-        and settings.kernel.positive_semidefinite
-        and folds is None
-        and not settings.learns
-        and not in_single(X)
-    )
-
-
-def settings_of(model: ResumableModel) -> Settings:
+def spec_of(model: ResumableModel) -> FitSpec:
     """The parameters of a model, validated."""
     check_parameters(model)
     _check_learned(model)
-    return Settings(
+    return FitSpec(
         kernel=as_kernel(model.kernel).copy(),
         alpha=positive_or_loo("alpha", model.alpha),
         penalty=penalty_of(model.penalty),
@@ -467,28 +401,26 @@ def _fixed(model: ResumableModel) -> dict[str, Any]:
     return fixed | {"invariances": list(given) if isinstance(given, list) else given}
 
 
-def _attributes(targets: Targets, fit: FitResult, settings: Settings, anew: Anew | None = None) -> dict[str, Any]:
-    """The fitted attributes of a model, by name; ``anew`` if its score counts the price of choosing."""
-    learned = _learned(fit, settings) if targets.has_classes else None
-    return attributes_of(fit, targets, anew, learned) | {
-        **({"knowledge_": None if learned is None else learned[0]} if targets.has_classes else {}),
-        "mu_": fit.mu,
-        **(
-            {"relevance_": None, "kernel_weights_": None} | ({} if fit.learned is None else fit.learned.attributes)
-        ),
-        "loo_index_": fit.index,
-        "loo_path_": fit.solution.paths[0],
-    }
+def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
+    """The fitted attributes of a model, by name."""
+    learned = _learned(result, spec) if result.targets.has_classes else None
+    what = {"relevance_": None, "kernel_weights_": None}
+    return (
+        attributes_of(result, learned)
+        | what
+        | ({} if result.learned is None else result.learned.attributes)
+        | {"mu_": result.mu, "loo_index_": result.index, "loo_path_": result.solution.paths[0]}
+    )
 
 
-def _learned(fit: FitResult, settings: Settings) -> tuple[Knowledge, Array] | None:
+def _learned(fit: FitResult, spec: FitSpec) -> tuple[Knowledge, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
-    solution, training, copies = fit.solution, fit.training, settings.copies
+    solution, training, copies = fit.solution, fit.training, spec.copies
     if not solution.definite:
         return None
     weight = training.weight.sum()
     total = weight if fit.moments is None else fit.moments.n
-    alpha = None if settings.penalty == "coef" else solution.alpha * weight / total
+    alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
     every = training if copies is None else training.with_copies(copies)
-    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=settings.max_memory is None)
+    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None)
     return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -10,28 +10,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.expansion import expansion_of
-from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.models.anew import ANEW, Anew, Scored, choose_anew
-from mercer.models.answers import ClassAnswers, ValueAnswers
+from mercer.models.answers import ClassAnswers, HeldOutProbabilities, HeldOutValues, ValueAnswers
 from mercer.models.attributes import attributes_of
-from mercer.models.base import KernelModel, read_blocks
-from mercer.models.state import from_one_state, in_one_step
+from mercer.models.base import read_blocks
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
+from mercer.models.nested import LeaveOneOutModel, nested_score_of
 from mercer.models.validation import (
     check_parameters,
     generator,
     meaning_of,
-    positive_or_none,
+    memory_or_none,
     positive_or_word,
-    read_rows,
+    refuse_blocks,
 )
-from mercer.rows import Block, Labels, outside_memory
-from mercer.scores.targets import Targets
+from mercer.rows import outside_memory
 from mercer.solvers.orthogonal import STOPS, SelectionRule
 from mercer.solvers.orthogonal.stages import SparseStage, staged
+from mercer.tuning.path import TuningPath
 from mercer.tuning.result import FitResult
-from mercer.tuning.sparse_fit import fit_sparse
+from mercer.tuning.run import run
 from mercer.tuning.sparse_problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
+from mercer.tuning.spec import FitSpec
 from mercer.types import Floats, Indices
 
 SELECTIONS = ("gain", "residual", "orthogonal")
@@ -39,7 +39,7 @@ PENALTIES = ("auto", "rkhs", "coef", "diagonal", "orthogonal")
 ALPHAS = ("auto", "loo", "gcv", "evidence")
 
 
-class SparseModel(Scored, KernelModel):
+class SparseModel(LeaveOneOutModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
 
     alpha: float | str
@@ -55,11 +55,14 @@ class SparseModel(Scored, KernelModel):
     widths: Any
     max_memory: float | None
     random_state: Any
-    kernels_: tuple[Kernel, ...]
-    center_kernel_: Indices
-    stages_: tuple[SparseStage, ...]
 
-    @in_one_step
+    kernels_ = fitted[tuple[Kernel, ...]]()
+    center_kernel_ = fitted[Indices]()
+    stages_ = fitted[tuple[SparseStage, ...]]()
+    path_ = fitted[Any]()
+    trials_ = fitted[tuple[TuningPath, ...]]()
+
+    @atomic_update
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose kernel, penalty and centers by leave-one-out, and fit.
 
@@ -72,19 +75,22 @@ class SparseModel(Scored, KernelModel):
             Weights of the rows; ``weights`` sets their meaning.
         """
         check_parameters(self, words=ALPHAS)
-        X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
-        targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
-        kernel = as_kernel(self.kernel).copy()
-        rng = generator(self.random_state)
-        budget = Budget.from_parameter(positive_or_none("max_memory", self.max_memory))
-        used = X if (weight > 0).all() else kernel.subset(X, np.flatnonzero(weight > 0))
-        settings, meaning = self._settings(len(kernel.distinct(used).first)), meaning_of(self.weights)
-        fit = fit_sparse(kernel, settings, targets, meaning, Block(X, y, weight, 0), rng, budget)
-        self.__dict__.pop(ANEW, None)
-        given = None if sample_weight is None else weight
-        anew = choose_anew(self, kernel, fit.training, y, given)
-        self.__dict__ |= self._attributes(targets, fit, anew)
-        return self
+        spec = FitSpec(
+            kernel=as_kernel(self.kernel).copy(),
+            # How alpha is chosen depends on the number of rows.
+            alpha=None,
+            penalty="rkhs",
+            weights=meaning_of(self.weights),
+            centers=None,
+            max_memory=memory_or_none("max_memory", self.max_memory),
+            sparse=unfitted(self)._settings,
+        )
+        refuse_blocks(self, X)
+        data = self._read_first(X, y, sample_weight)
+        result = run(spec, data, generator(self.random_state))
+        given = None if sample_weight is None else np.asarray(data.block.weight)
+        nested = nested_score_of(unfitted(self), spec.kernel, result.training, data.block.y, given)
+        return self._publish(Fitted(_attributes(result), nested=nested))
 
     def _settings(self, n_points: int) -> SparseSettings:
         """The parameters, validated, for this many distinct rows of positive weight."""
@@ -152,17 +158,6 @@ class SparseModel(Scored, KernelModel):
             return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
         return None, cast(ChosenBy, self.alpha)
 
-    def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:
-        details = fit.sparse
-        assert details is not None
-        return attributes_of(fit, targets, anew) | {
-            "kernels_": details.kernels,
-            "center_kernel_": details.number,
-            "stages_": details.stages,
-            "path_": details.paths[0] if len(details.paths) == 1 else details.paths,
-            "trials_": fit.solution.paths,
-        }
-
     def _expansion(self) -> Callable[[Any], Floats]:
         intercept = np.atleast_1d(self.intercept_)
         coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
@@ -181,7 +176,7 @@ class SparseModel(Scored, KernelModel):
             )
 
 
-class SparseFisherClassifier(ClassAnswers, SparseModel):
+class SparseFisherClassifier(ClassAnswers, HeldOutProbabilities, SparseModel):
     r"""Kernel Fisher discriminant with few centers, selected one after another by the classes.
 
     Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseFisherClassifier()``
@@ -266,11 +261,8 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         The chosen values.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
         Kernels of ``widths``, and the kernel of each center.
-    loo_decision_, loo_proba_, loo_outputs_, loo_best_score_
+    loo_decision_, loo_proba_, loo_outputs_, loo_score_
         Leave-one-out results with centers selected without the fold of the row, as in
-        :class:`KernelFisherClassifier`.
-    loo_score_ : float
-        The accuracy to expect; up to 10,000 rows by choosing everything anew, as in
         :class:`KernelFisherClassifier`.
     rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
         As in :class:`KernelFisherClassifier`.
@@ -339,14 +331,14 @@ class SparseFisherClassifier(ClassAnswers, SparseModel):
         self.max_memory = max_memory
         self.random_state = random_state
 
-    @from_one_state
+    @reads_one_state
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
         for F in self._staged_outputs(X):
             yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
 
 
-class SparseKernelRegressor(ValueAnswers, SparseModel):
+class SparseKernelRegressor(ValueAnswers, HeldOutValues, SparseModel):
     r"""Kernel regression with few centers, selected one after another by the targets.
 
     Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseKernelRegressor()``
@@ -381,10 +373,9 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
         As in :class:`KernelRidgeRegressor`; in ``left_out_`` centers were selected without the fold of the row.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it, with centers selected without its fold.
-    loo_best_score_ : float
-        Its R²: too high, since kernel, alpha and centers are the best of many.
     loo_score_ : float
-        The R² to expect; up to 10,000 rows by choosing everything anew, as in :class:`KernelRidgeRegressor`.
+        Its R²: a little too high where rows are few, since kernel, alpha and centers are the best of many;
+        :meth:`nested_score` is not.
 
     Examples
     --------
@@ -429,11 +420,24 @@ class SparseKernelRegressor(ValueAnswers, SparseModel):
         self.max_memory = max_memory
         self.random_state = random_state
 
-    @from_one_state
+    @reads_one_state
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Predictions with 1, 2, … centers."""
         for F in self._staged_outputs(X):
             yield self._shaped(F)
+
+
+def _attributes(result: FitResult) -> dict[str, Any]:
+    """The fitted attributes by name."""
+    details = result.sparse
+    assert details is not None
+    return attributes_of(result) | {
+        "kernels_": details.kernels,
+        "center_kernel_": details.number,
+        "stages_": details.stages,
+        "path_": details.paths[0] if len(details.paths) == 1 else details.paths,
+        "trials_": result.solution.paths,
+    }
 
 
 def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:

@@ -1,6 +1,8 @@
 """What models of directions in feature space share: rows added and removed, and scores."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -10,17 +12,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
 from mercer.gram import Budget
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.kernels.resolve import without_targets
-from mercer.models.base import KernelModel, keep_names, n_columns, read_blocks
+from mercer.models.base import KernelModel, blocks_and_schema, read_blocks, schema_of
+from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.lazy import lazily
-from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import memory_or_none, parameters_of, refuse_changes, row_weight
-from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, outside_memory
 from mercer.rows.table import n_rows
-from mercer.tuning.components import EVERY_ROW, Subspace, look_at
-from mercer.tuning.passes import Look
+from mercer.tuning.components import EVERY_ROW, Subspace, SubspaceSample
+from mercer.tuning.data import RowSchema
+from mercer.tuning.passes import n_columns
 from mercer.types import Array, Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceDetails:
+    """The directions; the parameters on which sums depend; and what the fit can go on from: sums, or all ``rows`` with
+    their weights, None: there are none. ``inverse`` finds rows from scores, None: it is not learned.
+    """
+
+    subspace: Subspace
+    begun_with: dict[str, Any]
+    sums: Any = None
+    rows: Any = None
+    weight: Array | None = None
+    inverse: Any = None
 
 
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
@@ -30,30 +47,30 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
     max_memory: float | None
     random_state: Any
     verbose: int
-    gamma_: float | None
-    support_: Indices | None
-    n_components_: int
-    report_: str
     # The sums depend on these parameters: they must not change between batches.
     _fixed: ClassVar[tuple[str, ...]] = ("kernel", "centers")
+
+    support_ = fitted[Indices | None]()
+    n_components_ = fitted[int]()
+    report_ = fitted[str]()
 
     @abstractmethod
     def _check(self) -> None:
         """Validate all parameters."""
 
     @abstractmethod
-    def _begun(self, rows: Rows) -> Self:
-        """Centers from a sample of the rows, and moments of all of them."""
+    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+        """Centers from a sample of the rows, moments of all of them, and what follows from these."""
 
     @abstractmethod
-    def _known_state(self) -> Any:
+    def _known_sums(self) -> Any:
         """The moments of the fit so far."""
 
     @abstractmethod
-    def _continued(self, state: Any, rows: Rows) -> Self:
-        """Store moments, to which rows were added, and what follows from them."""
+    def _continued(self, sums: Any, schema: RowSchema) -> Fitted:
+        """What follows from moments, to which rows were added."""
 
-    @in_one_step
+    @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: the model is that of all rows so far. Centers and kernel are those of the first ones.
 
@@ -62,11 +79,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         X, y, sample_weight : as in ``fit``
         """
         self._check()
-        first = not hasattr(self, "X_fit_")
-        rows = self._batch(X, sample_weight, first=first)
-        return self._begun(rows) if first else self._continued(self._known_state().added(rows, self.verbose), rows)
+        if self._fitted is None:
+            return self._publish(self._begun(*self._first_rows(X, sample_weight)))
+        rows = self._batch(X, sample_weight)
+        sums = self._known_sums().added(rows, self.verbose)
+        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
 
-    @in_one_step
+    @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out again that were passed to ``fit`` or ``partial_fit``: the model is that of the others.
 
@@ -75,41 +94,58 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         X, y, sample_weight : as in ``fit``
         """
         check_is_fitted(self, "X_fit_")
-        rows = self._batch(X, sample_weight, first=False)
-        return self._continued(self._known_state().removed(rows, self.verbose), rows)
+        rows = self._batch(X, sample_weight)
+        sums = self._known_sums().removed(rows, self.verbose)
+        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
 
     @lazily
-    @from_one_state
+    @reads_one_state
     def transform(self, X: Any) -> Floats:
         """Scores (n, n_components): coordinates around the mean along the components."""
         return self._outputs(X)
 
-    def _batch(self, X: Any, sample_weight: Any, *, first: bool) -> Rows:
-        """Rows to begin with, to add or to remove."""
-        if not first:
-            refuse_changes(self._begun_with, parameters_of(self, self._fixed))
+    @property
+    def _details(self) -> SubspaceDetails:
+        """What methods need besides the attributes."""
+        assert self._fitted is not None
+        found: SubspaceDetails = self._fitted.details
+        return found
+
+    def _first_rows(self, X: Any, sample_weight: Any) -> tuple[Rows, RowSchema]:
+        """The rows of a first call, and their columns."""
+        model = unfitted(self)
         if outside_memory(X):
-            return read_blocks(self, X, None, sample_weight, first=first)
-        X = self._read(X, reset=first)
+            return blocks_and_schema(model, X, None, sample_weight)
+        X = model._read(X, reset=True)
+        weight = None if sample_weight is None else row_weight(sample_weight, n_rows(X))
+        return MemoryRows(X, None, weight), schema_of(model)
+
+    def _batch(self, X: Any, sample_weight: Any) -> Rows:
+        """Rows to add or to remove."""
+        refuse_changes(self._details.begun_with, parameters_of(self, self._fixed))
+        if outside_memory(X):
+            return read_blocks(self, X, None, sample_weight)
+        X = self._read(X, reset=False)
         return MemoryRows(X, None, None if sample_weight is None else row_weight(sample_weight, n_rows(X)))
 
-    def _looked(self, rows: Rows, centers: Any, rng: np.random.Generator) -> Look:
-        """One pass for a sample; names and number of columns are stored."""
-        looked = look_at(rows, centers, rng, self.verbose)
-        keep_names(self, feature_names(looked.rows))
-        if as_kernel(self.kernel).takes_vectors:
-            self.n_features_in_ = n_columns(looked.drawn.sample().X)
-        return looked
+    def _check_of(self, sampled: SubspaceSample) -> Callable[[Any], Any] | None:
+        """How blocks with the columns of a sample are validated; None: rows are objects."""
+        check = self._check_blocks()
+        return None if check is None else check(n_columns(sampled.drawn.sample().X))
 
-    def _store(self, subspace: Subspace, dtype: Any) -> None:
-        """Publish the directions; coefficients have the type of the rows."""
+    def _attributes(self, subspace: Subspace, schema: RowSchema, dtype: Any) -> dict[str, Any]:
+        """The fitted attributes; coefficients have the type of the rows."""
         kept = np.float32 if dtype == np.float32 else np.float64
-        self._subspace = subspace
-        self.kernel_, self.gamma_ = subspace.kernel, subspace.kernel.gamma
-        self.X_fit_, self.support_ = subspace.centers, subspace.support
-        self.dual_coef_ = subspace.basis.astype(kept)
-        self.intercept_ = (-subspace.shift).astype(kept)
-        self.n_components_, self.report_ = len(subspace.variance), subspace.words
+        return schema.attributes | {
+            "kernel_": subspace.kernel,
+            "gamma_": subspace.kernel.gamma,
+            "X_fit_": subspace.centers,
+            "support_": subspace.support,
+            "dual_coef_": subspace.basis.astype(kept),
+            "intercept_": (-subspace.shift).astype(kept),
+            "n_components_": len(subspace.variance),
+            "report_": subspace.words,
+        }
 
     @property
     def _n_features_out(self) -> int:

@@ -421,7 +421,7 @@ def refuse_to_go_on(model: Any, decay: float) -> None:
     """Reject parameters and models to which rows cannot be added."""
     if isinstance(model.centers, str) and model.centers == "all":
         raise ValueError('centers="all" needs all rows at once; set a number of centers, or "auto"')
-    if vars(model).get("_lean", False):
+    if model._fitted is not None and model._fitted.is_lean:
         raise ValueError("a lean copy has no moments to add rows to; continue the model it is a copy of")
     if model.cv is not None:
         raise ValueError(f"cv={model.cv!r}; rows of a stream are held out one by one: use cv=None")

@@ -162,7 +162,7 @@ class ClassTargets:
                 "loo_outputs_": outputs.loo,
                 "loo_decision_": crossed.decision(outputs.loo, trust),
                 "loo_proba_": proba,
-                "loo_best_score_": score,
+                "loo_score_": score,
             }
         )
 
@@ -288,7 +288,7 @@ class RealTargets:
         noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
         return {
             "loo_prediction_": self.shaped(loo),
-            "loo_best_score_": score,
+            "loo_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
             "left_out_": LeftOut.of(training, outputs.loo, observations),
         }

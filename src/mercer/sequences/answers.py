@@ -10,65 +10,68 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import gate
-from mercer.models.base import check_names
-from mercer.models.state import from_one_state
+from mercer.models.base import schema_of
+from mercer.models.fitted import fitted, reads_one_state
 from mercer.sequences.alignment import WordModels
 from mercer.sequences.decoding import Grammar, follow, network, words_along
 from mercer.sequences.given import checked_sequences, frame_names, one_sequence
 from mercer.sequences.hmm import best_path
+from mercer.tuning.data import check_names
 from mercer.types import Array, Indices
 
 
 class WordAnswers(ClassifierMixin):
     """Answers of hidden Markov models of words; abstract."""
 
-    classes_: NDArray[Any]
-    priors_: Array
-    states_: Indices
-    models_: WordModels
-    slope_: float
     n_features_in_: int
 
-    @from_one_state
+    classes_ = fitted[NDArray[Any]]()
+    priors_ = fitted[Array]()
+    states_ = fitted[Indices]()
+    models_ = fitted[WordModels]()
+    slope_ = fitted[float]()
+    held_out_losses_ = fitted[Any]()
+
+    @reads_one_state
     def decision_function(self, X: Sequence[ArrayLike]) -> Array:
         """slope log p(X | word) + log P(word) (n, n_classes), up to a constant of each sequence; two words too."""
         check_is_fitted(self)
         sequences = checked_sequences(X, width=self.n_features_in_)
-        check_names(self, frame_names(X))
+        check_names(schema_of(self).names, frame_names(X))
         return self.models_.log_posteriors(sequences, self.slope_, self.priors_)
 
-    @from_one_state
+    @reads_one_state
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
         """The likeliest word of each sequence (n,)."""
         best = self.decision_function(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    @from_one_state
+    @reads_one_state
     def predict_proba(self, X: Sequence[ArrayLike]) -> Array:
         """Probabilities (n, n_classes) of the words, with the slope of held-out sequences."""
         return np.exp(self.predict_log_proba(X))
 
-    @from_one_state
+    @reads_one_state
     def predict_log_proba(self, X: Sequence[ArrayLike]) -> Array:
         """Their logarithms (n, n_classes)."""
         return np.asarray(log_softmax(self.decision_function(X), axis=1))
 
-    @from_one_state
+    @reads_one_state
     def align(self, X: ArrayLike, word: Any) -> Indices:
         """The most likely path (T,) of one sequence (T, d) through the states 0, 1, … of a word."""
         check_is_fitted(self)
-        w = self._number(word)
+        w = number_of(word, self.classes_)
         (path,) = self.models_.align(self._one(X), np.array([w]))
         return np.asarray(path - self.models_.states.first(w))
 
-    @from_one_state
+    @reads_one_state
     def emissions(self, X: ArrayLike) -> Array:
         """Logarithms (T, states) of the emissions of all states of all words, for one sequence (T, d)."""
         check_is_fitted(self)
         (logs,) = self.models_.emissions(self._one(X))
         return np.asarray(logs)
 
-    @from_one_state
+    @reads_one_state
     def decode(
         self,
         X: ArrayLike,
@@ -99,7 +102,7 @@ class WordAnswers(ClassifierMixin):
         found = self.segment(X, grammar, insertion_penalty=insertion_penalty, silence=silence)
         return [word for word, _ in found]
 
-    @from_one_state
+    @reads_one_state
     def segment(
         self,
         X: ArrayLike,
@@ -111,11 +114,11 @@ class WordAnswers(ClassifierMixin):
         """The words that :meth:`decode` finds in one sequence (T, d), each with the frame at which it begins."""
         check_is_fitted(self)
         if silence is not None:
-            self._number(silence, "silence")
+            number_of(silence, self.classes_, "silence")
         penalty = gate.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
-        labels = self._labels
+        labels = labels_of(self.classes_)
         chain = network(self.models_.chains, follow(grammar, labels), penalty)
         value, path = best_path(chain, self.emissions(X))
         if not np.isfinite(value):
@@ -124,18 +127,20 @@ class WordAnswers(ClassifierMixin):
         found = [(labels[w], t) for w, t in words_along(path, states.sizes, forward=forward)]
         return [(word, t) for word, t in found if word != silence]
 
-    @property
-    def _labels(self) -> list[Any]:
-        """The words; dates of numpy would become numbers in a list of Python's objects."""
-        return list(self.classes_) if self.classes_.dtype.kind == "M" else self.classes_.tolist()
-
     def _one(self, X: Any) -> list[Array]:
         found = one_sequence(X, width=self.n_features_in_)
-        check_names(self, frame_names([X]))
+        check_names(schema_of(self).names, frame_names([X]))
         return found
 
-    def _number(self, word: Any, name: str = "word") -> int:
-        known = self.classes_ == word if np.ndim(word) == 0 else np.zeros(1, dtype=bool)
-        if not known.any():
-            raise ValueError(f"{name}: there is no word {word!r} among the classes {self._labels}")
-        return int(known.argmax())
+
+def labels_of(classes: NDArray[Any]) -> list[Any]:
+    """The words; dates of numpy would become numbers in a list of Python's objects."""
+    return list(classes) if classes.dtype.kind == "M" else classes.tolist()
+
+
+def number_of(word: Any, classes: NDArray[Any], name: str = "word") -> int:
+    """The position of a word among the classes."""
+    known = classes == word if np.ndim(word) == 0 else np.zeros(1, dtype=bool)
+    if not known.any():
+        raise ValueError(f"{name}: there is no word {word!r} among the classes {labels_of(classes)}")
+    return int(known.argmax())

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 
 from mercer import gate
 from mercer.models import KernelFisherClassifier
-from mercer.models.base import keep_names
 from mercer.models.estimator import MercerEstimator
-from mercer.models.state import in_one_step
+from mercer.models.fitted import Fitted, atomic_update
 from mercer.models.validation import class_labels, count, generator, with_default
 from mercer.sequences.alignment import States, mixture_models
-from mercer.sequences.answers import WordAnswers
+from mercer.sequences.answers import WordAnswers, number_of
 from mercer.sequences.chains import TOPOLOGIES
 from mercer.sequences.given import checked_sequences, frame_names, read_groups
 from mercer.sequences.training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
+from mercer.tuning.data import RowSchema
 
 # Centers of the discriminant of all states, and states of words, if none are given.
 CENTERS, STATES = 300, 5
@@ -140,7 +140,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         self.held_out = held_out
         self.random_state = random_state
 
-    @in_one_step
+    @atomic_update
     def fit(self, X: Sequence[ArrayLike], y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Align, and train the classifier of states.
 
@@ -155,21 +155,24 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         """
         self._check_parameters()
         sequences = checked_sequences(X)
-        self.__dict__.pop("feature_names_in_", None)
-        keep_names(self, frame_names(X))
         labels = class_labels(y)
         if len(labels) != len(sequences):
             raise ValueError(f"X has {len(sequences)} sequences and y {len(labels)} labels; pass one for each")
-        self.classes_, word = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y contains one class, {self.classes_.tolist()[0]!r}; a classifier needs at least 2")
+        classes, word = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y contains one class, {classes.tolist()[0]!r}; a classifier needs at least 2")
         data = Labeled(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
-        self.priors_ = data.priors
-        self.n_features_in_ = sequences[0].shape[1]
-        training = self._train(data, generator(self.random_state))
-        self.models_, self.slope_, self.held_out_losses_ = training.models, training.slope, training.losses
-        self.states_ = np.array(training.models.states.sizes)
-        return self
+        training = self._train(data, classes, generator(self.random_state))
+        schema = RowSchema(sequences[0].shape[1]).named(frame_names(X))
+        found = {
+            "classes_": classes,
+            "priors_": data.priors,
+            "models_": training.models,
+            "slope_": training.slope,
+            "held_out_losses_": training.losses,
+            "states_": np.array(training.models.states.sizes),
+        }
+        return self._publish(Fitted(schema.attributes | found))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of ``estimator`` may be set if it is None: they are those of the default."""
@@ -177,8 +180,8 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         super().set_params(**params)
         return self
 
-    def _train(self, data: Labeled, rng: np.random.Generator) -> Trained:
-        states = States.of(data.sequences, data.word, self._most_states(), self.topology)
+    def _train(self, data: Labeled, classes: NDArray[Any], rng: np.random.Generator) -> Trained:
+        states = States.of(data.sequences, data.word, self._most_states(classes), self.topology)
         held = drawn(data.word, data.group, self.held_out, rng)
         seed = int(rng.integers(2**31))
 
@@ -210,14 +213,14 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 
-    def _most_states(self) -> list[int]:
+    def _most_states(self, classes: NDArray[Any]) -> list[int]:
         """The number of states of each word, if its sequences are long enough."""
         if not isinstance(self.n_states, Mapping):
             n = gate.whole("n_states", self.n_states, "a positive integer, or a dict of them by word", least=1)
-            return [n] * len(self.classes_)
-        most = [STATES] * len(self.classes_)
+            return [n] * len(classes)
+        most = [STATES] * len(classes)
         for word, n in self.n_states.items():
-            most[self._number(word, "n_states")] = count(f"n_states of {word!r}", n)
+            most[number_of(word, classes, "n_states")] = count(f"n_states of {word!r}", n)
         return most
 
 

@@ -29,7 +29,7 @@ from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
-from mercer.rows import Block, Draw, MemoryRows, Rows, survey
+from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
@@ -39,7 +39,6 @@ from mercer.solvers.ridge import decompose_moments
 from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
-from mercer.tuning.passes import Look
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to this number.
@@ -323,19 +322,28 @@ class SubspaceState:
         return middle
 
 
-def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Look:
+@dataclass(frozen=True)
+class SubspaceSample:
+    """Rows that must not change between passes, and a sample of them."""
+
+    rows: RepeatedRows
+    draw: Draw
+    drawn: Drawn
+
+
+def sample_rows(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> SubspaceSample:
     """One pass for a sample, large enough for the number of centers; "all": of all rows."""
     repeated, most = RepeatedRows(rows), wanted_centers(centers)
     if isinstance(centers, str):
         n = rows.n_rows or LEAST_SAMPLE
         most = n if centers == "all" else auto_centers(n)
     draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
-    return Look(repeated, draw, survey(repeated, draw, verbose=verbose).least())
+    return SubspaceSample(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 
 def begin_subspace(
     settle: Callable[[Any, Array], Kernel],
-    looked: Look,
+    sampled: SubspaceSample,
     check: Callable[[Any], Any] | None,
     centers: Any,
     most: int | None,
@@ -350,7 +358,7 @@ def begin_subspace(
     ``settle`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number;
     ``held`` matrices of the size of the centers are in memory at once.
     """
-    drawn, sample = looked.drawn, looked.drawn.sample()
+    drawn, sample = sampled.drawn, sampled.drawn.sample()
     X = sample.X if check is None else check(sample.X)
     weight = weight_of(Block(X, None, sample.weight, 0))
     kernel = settle(X, weight)
@@ -373,12 +381,12 @@ def begin_subspace(
         precision=precision,
         factor=factor,
         negative=negative,
-        additive=AdditiveState(Moments(0.0, *(np.zeros(0),) * 5, 0), None, drawn, looked.draw),
+        additive=AdditiveState(Moments(0.0, *(np.zeros(0),) * 5, 0), None, drawn, sampled.draw),
         support=None if chosen.indices is None else sample.index[chosen.indices[kept]],
         words=f"{len(kept)} centers, {words}; {precision.words}",
         transformations=transformations,
     )
-    moments, changes = state.sums(looked.rows, verbose)
+    moments, changes = state.sums(sampled.rows, verbose)
     return replace(state, additive=replace(state.additive, moments=moments, changes=changes))
 
 

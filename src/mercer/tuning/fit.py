@@ -11,7 +11,6 @@ import numpy as np
 from mercer.centers import Given, Uniform
 from mercer.centers.resolve import EXACT_ROWS, as_plan, wanted_centers
 from mercer.expansion import Expansion
-from mercer.gram import Budget
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
@@ -19,10 +18,9 @@ from mercer.rows.base import LocalRows
 from mercer.rows.draw import OF_EACH
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
-from mercer.rows.virtual import Copies, rows_for_each
+from mercer.rows.virtual import rows_for_each
 from mercer.scores.evidence import Folds, Training
 from mercer.scores.targets import Targets
-from mercer.solvers.spectrum import Penalty
 from mercer.tuning.checks import (
     warn_of_constant,
     warn_of_equal_rows,
@@ -33,53 +31,21 @@ from mercer.tuning.checks import (
 from mercer.tuning.compare import Compared
 from mercer.tuning.evidence import Evidence, Learned
 from mercer.tuning.exact import compare_exact, fit_compared, fits_exact
-from mercer.tuning.learn import learn, learns
+from mercer.tuning.learn import learn
 from mercer.tuning.memory import SEVERAL, FewCenters, Load, blocks_of, row_bytes, rows_left_out
 from mercer.tuning.one_pass import Choice
 from mercer.tuning.path import ALPHAS
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.tuning.relevance import Features
 from mercer.tuning.result import ChosenSolution, FitResult, held_out
+from mercer.tuning.spec import FitSpec
 from mercer.types import Array, Indices
 
 EVERY_ROW = 2**62
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, whether there is an
-    intercept, the meaning of weights, the centers as given by the user, rows for leave-one-out (None: all), memory
-    in GiB (None: what is free), whether passes show their progress, and which ``copies`` join the rows. Changes of
-    f by ``tangents`` are penalized instead, with one of the weights ``mus``. ``relevance``: features have gammas
-    as far as they matter; None: all have the same.
-    """
-
-    kernel: Kernel
-    alpha: float | None
-    penalty: Penalty
-    intercept: bool
-    weights: Meaning
-    centers: Any
-    loo_rows: int | None
-    max_memory: float | None
-    verbose: int
-    copies: Copies | None = None
-    tangents: Copies | None = None
-    mus: tuple[float, ...] = ()
-    relevance: Features | None = None
-
-    @property
-    def budget(self) -> Budget:
-        return Budget.from_parameter(self.max_memory)
-
-    @property
-    def learns(self) -> bool:
-        """Whether the kernel has something to learn before it is compared."""
-        return learns(self.kernel, self.relevance)
-
-
-@dataclass(frozen=True)
-class EveryRow:
+class ExactFit:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
@@ -88,6 +54,7 @@ class EveryRow:
     """
 
     kernel: Kernel
+    targets: Targets
     training: Training
     part: Training
     used: Indices
@@ -99,32 +66,32 @@ class EveryRow:
     @classmethod
     def of(
         cls,
-        settings: Settings,
+        spec: FitSpec,
         targets: Targets,
         block: Block,
         folds: Folds | None,
         names: Sequence[str] | None = None,
-    ) -> "EveryRow":
+    ) -> "ExactFit":
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
-        training, part, used = training_of(settings.kernel, settings.weights, targets, block, folds)
+        training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
         unused = training.weight == 0
-        points, observations = at_points(settings.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
         criterion = targets.criterion(training)
         problem = ExactProblem(
             X=points,
             observations=observations,
             criterion=lambda rows: criterion(used[rows]),
-            alpha=settings.alpha,
-            penalty=settings.penalty,
-            intercept=settings.intercept,
-            budget=settings.budget,
+            alpha=spec.alpha,
+            penalty=spec.norm,
+            intercept=spec.intercept,
+            budget=spec.budget,
             fold=part.fold,
             apart=() if folds is None else tuple(np.unique(folds.fold[unused]).tolist()),
             classes=targets.has_classes,
-            verbose=settings.verbose,
+            verbose=spec.verbose,
         )
-        few = _few(settings, training.Y.shape[1], block, targets.has_classes)
-        return cls(settings.kernel, training, part, used, problem, few, names)
+        few = _few(spec, training.Y.shape[1], block, targets.has_classes)
+        return cls(spec.kernel, targets, training, part, used, problem, few, names)
 
     @property
     def fits(self) -> bool:
@@ -139,7 +106,7 @@ class EveryRow:
         problem = replace(self.problem, X=self.kernel.prepared(self.problem.X))
         return problem if fits_exact(self.kernel, problem) else self.problem
 
-    def with_learned(self, features: Features | None, rng: np.random.Generator) -> "EveryRow":
+    def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
         """With what the kernel learns from the rows with weight."""
         part, problem = self.part, self.problem
         learned = learn(
@@ -176,6 +143,7 @@ class EveryRow:
             solution,
             training,
             index=np.arange(n),
+            targets=self.targets,
             centers=centers,
             support=support,
             n_rows=n,
@@ -221,7 +189,7 @@ def at_rows(fitted: Array, used: Indices, outputs: Array) -> Array:
 
 
 def load_of(
-    settings: Settings,
+    spec: FitSpec,
     X: Any,
     q: int,
     sample: int,
@@ -234,17 +202,17 @@ def load_of(
     """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
     are held and ``held_out`` of them held out.
     """
-    kernel, copies = settings.kernel, rows_for_each(settings.copies)
+    kernel, copies = spec.kernel, rows_for_each(spec.copies)
     sample, n = copies * sample, copies * n
-    selector, n_centers = as_plan(settings.centers, kernel, X, n)
+    selector, n_centers = as_plan(spec.centers, kernel, X, n)
     if known is not None:
         # Kernel and centers are those of the first rows, however many were added since.
         kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
-    auto = isinstance(settings.centers, str) and settings.centers == "auto" and known is None
-    if settings.copies is not None:
+    auto = isinstance(spec.centers, str) and spec.centers == "auto" and known is None
+    if spec.copies is not None:
         # Copies are good centers, and targets cannot select among them: a candidate explains its own copies best.
-        selector = Uniform() if isinstance(settings.centers, Integral) else selector
-    if auto and n <= EXACT_ROWS and (settings.copies or settings.tangents):
+        selector = Uniform() if isinstance(spec.centers, Integral) else selector
+    if auto and n <= EXACT_ROWS and (spec.copies or spec.tangents):
         n_centers = n
     return Load(
         row=0.0 if X is None else row_bytes(X),
@@ -258,41 +226,41 @@ def load_of(
         item=4 if in_single(X) else 8,
         classes=classes,
         kernels=1 if kernel.settled else SEVERAL,
-        alphas=len(ALPHAS) if settings.alpha is None else 1,
+        alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
-        floor=0 if known is not None else 2 * wanted_centers(settings.centers),
+        floor=0 if known is not None else 2 * wanted_centers(spec.centers),
         least=OF_EACH * max(q, 2) if classes else 0,
         usual=n_centers if auto else None,
     )
 
 
-def n_held_out(settings: Settings, q: int, size: int) -> int:
+def n_held_out(spec: FitSpec, q: int, size: int) -> int:
     """How many of the drawn rows leave-one-out uses for q targets."""
-    if settings.loo_rows is None or settings.kernel.takes_values:
+    if spec.loo_rows is None or spec.kernel.takes_values:
         return size
-    return min(size, rows_left_out(settings.loo_rows, q))
+    return min(size, rows_left_out(spec.loo_rows, q))
 
 
-def n_drawn(settings: Settings) -> int:
+def n_drawn(spec: FitSpec) -> int:
     """How many rows are kept: all if the kernel is a matrix."""
-    if settings.loo_rows is None or settings.kernel.takes_values:
+    if spec.loo_rows is None or spec.kernel.takes_values:
         return EVERY_ROW
-    return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
+    return max(spec.loo_rows, 2 * wanted_centers(spec.centers))
 
 
-def load_before(settings: Settings, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:
+def load_before(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:
     """The load before a sample is drawn, without rows that are kept for their labels."""
-    sample = min(n, n_drawn(settings))
-    return load_of(settings, X, q, sample, n_held_out(settings, q, sample), n, classes, rows)
+    sample = min(n, n_drawn(spec))
+    return load_of(spec, X, q, sample, n_held_out(spec, q, sample), n, classes, rows)
 
 
-def _few(settings: Settings, q: int, block: Block, classes: bool) -> FewCenters:
+def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> FewCenters:
     """From a value of ``centers`` to the load of a fit to these rows in memory, with q targets."""
     rows = MemoryRows(block.X)
 
     def few(centers: int | str) -> Load:
-        written = replace(settings, centers=centers)
+        written = replace(spec, centers=centers)
         return load_before(written, block.X, q, block.n_rows, classes, rows).with_labels
 
     return few

@@ -17,37 +17,30 @@ from mercer.centers import CandidateRows, Centers, Uniform
 from mercer.centers.resolve import as_plan
 from mercer.errors import NumericalWarning, warn
 from mercer.expansion import Expansion
-from mercer.gram import Budget
 from mercer.kernels import Kernel
 from mercer.kernels.base import grid_shape
 from mercer.linalg import map_in_threads
-from mercer.rows import Block, Meaning
+from mercer.rows import Block
 from mercer.rows.table import n_rows, take
 from mercer.scores.evidence import Training, weighted_quantile
 from mercer.scores.targets import Targets
 from mercer.solvers.left_out import leave_out
 from mercer.solvers.programs.left_out import MOST_ROWS as MOST_LEFT_OUT
 from mercer.solvers.programs.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Huber,
-    Logistic,
     Loss,
-    Pinball,
-    Squared,
-    SquaredHinge,
 )
 from mercer.solvers.programs.program import TOLERANCE
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
 from mercer.tuning.machine_folds import FEW_FOLDS, MachineFolds, WithoutFolds, has_folds, with_selections
-from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachinePenalty, MachineProblem, Select
+from mercer.tuning.machine_problem import MachineAtAlpha, MachineColumns, MachineProblem, Select
 from mercer.tuning.memory import Rung
 from mercer.tuning.path import Trial, TuningPath
 from mercer.tuning.problem import ExactProblem, at_points
 from mercer.tuning.result import ChosenSolution, FitResult, ProgramDetails
 from mercer.tuning.search import best_of, climb
+from mercer.tuning.spec import FitSpec
 from mercer.types import Array, Indices
 
 # centers="auto" makes all rows centers up to these numbers: with the penalty of the norm, and with others.
@@ -56,68 +49,14 @@ MOST_CENTERS, MOST_CANDIDATES = 1000, 2000
 MOST_ROWS = 400
 # Kernels with which that begins.
 MOST_KERNELS = 3
-# Widths of losses in standard deviations of the noise: residuals beyond 1.345 of them are outliers (Huber 1964: of
-# normal noise 95 % of the efficiency is left); a tolerance of 0.612 has the least variance (Smola et al. 1998).
-WIDTHS: dict[str, tuple[type[Huber | EpsilonInsensitive], float]] = {
-    "huber": (Huber, 1.345),
-    "epsilon_insensitive": (EpsilonInsensitive, 0.612),
-}
-LOSSES: dict[str, Loss] = {
-    "squared": Squared(),
-    "absolute": EpsilonInsensitive(),
-    "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(),
-    "logistic": Logistic(),
-}
 # The standard deviation of normal noise over the median of its absolute values.
 MEDIAN_TO_STD = 1.4826
 # How rows are held out.
 BY_FOLDS, BY_STEPS = "folds", "each row, by Newton steps"
 
 
-@dataclass(frozen=True)
-class LossChoice:
-    """A loss by name; ``width`` is delta or epsilon, None: it follows from the noise; ``quantiles`` of pinball."""
-
-    name: str
-    width: float | None = None
-    quantiles: tuple[float, ...] = ()
-
-    @property
-    def needs_scale(self) -> bool:
-        return self.name in WIDTHS and self.width is None
-
-    def losses(self, scale: Array) -> tuple[Loss, ...]:
-        """The loss of each output, for standard deviations (q,) of the noise."""
-        if self.name == "pinball":
-            levels = self.quantiles if len(self.quantiles) > 1 else self.quantiles * len(scale)
-            return tuple(Pinball(level) for level in levels)
-        if self.name not in WIDTHS:
-            return (LOSSES[self.name],) * len(scale)
-        kind, share = WIDTHS[self.name]
-        return tuple(kind(share * s if self.width is None else self.width) for s in scale.tolist())
-
-
-@dataclass(frozen=True)
-class MachineSettings:
-    """The loss; the penalty with the part ``l1_share`` of |c|_1 in the elastic net; alpha, None: by leave-one-out;
-    the centers as given by the user; whether there is an intercept; the meaning of weights; the memory.
-    """
-
-    loss: LossChoice
-    penalty: MachinePenalty
-    l1_share: float
-    alpha: float | None
-    centers: Any
-    intercept: bool
-    weights: Meaning
-    budget: Budget
-    verbose: int
-
-
 def fit_machine(
-    kernel: Kernel,
-    settings: MachineSettings,
+    spec: FitSpec,
     targets: Targets,
     block: Block,
     rng: np.random.Generator,
@@ -127,7 +66,9 @@ def fit_machine(
 
     Rows without weight are ignored in the fit, and thus always held out.
     """
-    training, part, used = training_of(kernel, settings.weights, targets, block, None)
+    kernel = spec.kernel
+    assert spec.loss is not None
+    training, part, used = training_of(kernel, spec.weights, targets, block, None)
     warn_of_scales(kernel, part.X, names)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
     criterion = targets.criterion(training)
@@ -137,15 +78,15 @@ def fit_machine(
         criterion=lambda rows: criterion(used[rows]),
         alpha=None,
         penalty="rkhs",
-        intercept=settings.intercept,
-        budget=settings.budget,
+        intercept=spec.intercept,
+        budget=spec.budget,
         classes=targets.has_classes,
-        verbose=settings.verbose,
+        verbose=spec.verbose,
     )
     compared = compare(kernel, exact, rng, alone=False, once=True)
-    unscaled = targets.has_classes or not settings.loss.needs_scale
-    losses = settings.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
-    problem = _problem(settings, losses, replace(exact, alpha=settings.alpha), compared.kernel, rng)
+    unscaled = targets.has_classes or not spec.loss.needs_scale
+    losses = spec.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
+    problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)
     best, tried = _searched(compared, problem, rng)
     columns = best.columns
     found = best.doubted(replace(columns, problem=problem).again(best.chosen))
@@ -154,7 +95,7 @@ def fit_machine(
     warn_of_constant(columns.kernel, block.X)
     _warn_of_gap(found)
     paths = (*compared.paths, *tried, _as_path([best.trial], n_rows(points), len(problem.centers)))
-    fit = _concluded(found, training, used, paths)
+    fit = _concluded(found, targets, training, used, paths)
     return replace(fit, held_out=BY_FOLDS, criterion_value=best.trial.least) if best.by_folds else fit
 
 
@@ -206,7 +147,7 @@ class Candidate:
 
 
 def _problem(
-    settings: MachineSettings,
+    spec: FitSpec,
     losses: tuple[Loss, ...],
     exact: ExactProblem,
     kernel: Kernel,
@@ -214,12 +155,12 @@ def _problem(
 ) -> MachineProblem:
     """The problem with its centers: all points, random ones of many, or what the user wants."""
     u = n_rows(exact.X)
-    centers, others, select = _centers(settings, exact, kernel, rng)
+    centers, others, select = _centers(spec, exact, kernel, rng)
     m = len(centers) if others is None else n_rows(others)
     n = len(exact.observations.Y)
     need = machine_bytes(u, n, m) + (FEW_FOLDS * columns_bytes(u, n, m) if select is not None else 0.0)
-    settings.budget.require(need, f"a machine with {m} centers fitted to {n} rows")
-    return MachineProblem(exact, losses, settings.penalty, settings.l1_share, centers, others, select)
+    spec.budget.require(need, f"a machine with {m} centers fitted to {n} rows")
+    return MachineProblem(exact, losses, spec.penalty, spec.l1_share, centers, others, select)
 
 
 def machine_bytes(u: int, n: int, m: int) -> float:
@@ -236,11 +177,11 @@ def columns_bytes(u: int, n: int, m: int) -> float:
 
 
 def _centers(
-    settings: MachineSettings, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
+    spec: FitSpec, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
 ) -> tuple[Indices, Any, Select | None]:
     """Which points are centers, centers that are no points (None: there are none), and how targets select them."""
-    u, wanted = n_rows(exact.X), settings.centers
-    most = MOST_CENTERS if settings.penalty == "rkhs" else MOST_CANDIDATES
+    u, wanted = n_rows(exact.X), spec.centers
+    most = MOST_CENTERS if spec.penalty == "rkhs" else MOST_CANDIDATES
     auto = isinstance(wanted, str) and wanted == "auto"
     if (auto and (u <= most or kernel.takes_values)) or (isinstance(wanted, str) and wanted == "all"):
         return np.arange(u), None, None
@@ -350,6 +291,7 @@ def _warn_of_gap(found: MachineAtAlpha) -> None:
 
 def _concluded(
     found: MachineAtAlpha,
+    targets: Targets,
     training: Training,
     used: Indices,
     paths: tuple[TuningPath, ...],
@@ -384,6 +326,7 @@ def _concluded(
         solution,
         training,
         index=np.arange(len(fitted)),
+        targets=targets,
         centers=centers,
         support=support,
         n_rows=len(fitted),

@@ -8,7 +8,6 @@ losses on the way to its point: a step that was too long is shortened by what it
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +18,8 @@ from mercer.centers.resolve import as_plan
 from mercer.errors import NumericalWarning, warn
 from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
-from mercer.kernels import Kernel
 from mercer.linalg.threads import at_most
-from mercer.rows import Block, MemoryRows
+from mercer.rows import Block
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.programs.losses import SmoothLoss
@@ -29,12 +27,21 @@ from mercer.solvers.programs.outputs import Basis, OutputFits
 from mercer.solvers.programs.quasi_newton import LENGTHS, Sloped, descend, part_of
 from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweighted, SlopesOf, working
 from mercer.solvers.spectrum import Coefficients
-from mercer.tuning.fit import Settings
+from mercer.tuning.data import TrainingData
 from mercer.tuning.from_moments import moment_fit, select_alpha
-from mercer.tuning.machine import BY_STEPS, LossChoice, MachineSettings, fit_machine, machine_bytes, noise_scale
+from mercer.tuning.machine import BY_STEPS, fit_machine, machine_bytes, noise_scale
 from mercer.tuning.one_pass import Task
-from mercer.tuning.passes import Encoder, Gatherer, HeldSample, Look, PassState, begin
+from mercer.tuning.passes import (
+    Encoder,
+    Gatherer,
+    HeldSample,
+    PassState,
+    SampledRows,
+    sample_rows,
+    start_state,
+)
 from mercer.tuning.result import ChosenSolution, FitResult, ProgramDetails
+from mercer.tuning.spec import FitSpec, LossChoice
 from mercer.types import Array
 
 # Newton steps, besides the fit of least squares.
@@ -70,54 +77,41 @@ class MachineEncoder:
         return 2.0 * Y - 1.0 if self.encode.targets.has_classes and Y.shape[1] > 1 else Y
 
 
-def fit_machine_in_passes(
-    settings: Settings,
-    machine: MachineSettings,
-    encode: Encoder,
-    look: Look,
-    rng: np.random.Generator,
-    names: Sequence[str] | None = None,
-) -> FitResult:
+def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> FitResult:
     """Choose by leave-one-out, and solve; with moments of least squares.
 
     If the logistic loss has so many centers that leave-one-out by Newton steps would be too good, the fit is made
     in memory, with held-out folds.
     """
-    loss, rows = machine.loss, look.rows.rows
-    m = as_plan(settings.centers, settings.kernel, look.drawn.sample().X, look.drawn.n_rows)[1]
-    held = rows if loss.name == "logistic" and isinstance(rows, MemoryRows) else None
-    if held is not None and not isinstance(settings.centers, str) and _has_many(machine, held.n_rows, m):
-        return _in_memory(settings.kernel, machine, encode, held, rng, names)
-    state = begin(settings, encode, look, rng, names=names, reselects=False)
+    assert spec.loss is not None
+    sampled = sample_rows(spec, data, rng)
+    m = as_plan(spec.centers, spec.kernel, sampled.drawn.sample().X, sampled.drawn.n_rows)[1]
+    held = data.in_memory if spec.loss.name == "logistic" else None
+    if held is not None and not isinstance(spec.centers, str) and _has_many(spec, held.n_rows, m):
+        return _in_memory(spec, sampled, data.block, rng)
+    state = start_state(spec, sampled, rng, reselects=False)
     choice = state.gather.choice
-    if held is not None and _has_many(machine, held.n_rows, choice.n_centers):
-        machine = replace(machine, centers=Uniform(choice.n_centers))
-        return _in_memory(choice.kernel, machine, encode, held, rng, names)
+    if held is not None and _has_many(spec, held.n_rows, choice.n_centers):
+        spec = replace(spec, kernel=choice.kernel, centers=Uniform(choice.n_centers))
+        return _in_memory(spec, sampled, data.block, rng)
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
-    objective = Objective(state.gather, look, _losses(loss, first, encode), settings.verbose)
+    objective = Objective(state.gather, sampled, _losses(spec.loss, first, sampled.encode), spec.verbose)
     newton = Newton(objective, state, state.held_out())
-    return newton.concluded(newton.descend(first.solution))
+    return replace(newton.concluded(newton.descend(first.solution)), schema=sampled.schema, state=None)
 
 
-def _has_many(machine: MachineSettings, n: int, m: int | None) -> bool:
+def _has_many(spec: FitSpec, n: int, m: int | None) -> bool:
     """Whether m centers are not far fewer than n rows, and kernel values of all rows can be in memory."""
     if m is None or not n < FAR_MORE * m or n * m > MOST_VALUES:
         return False
-    return machine_bytes(n, n, m) <= machine.budget.n_bytes
+    return machine_bytes(n, n, m) <= spec.budget.n_bytes
 
 
-def _in_memory(
-    kernel: Kernel,
-    machine: MachineSettings,
-    encode: Encoder,
-    rows: MemoryRows,
-    rng: np.random.Generator,
-    names: Sequence[str] | None,
-) -> FitResult:
-    weight = np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
-    block = encode.checked(Block(rows.X, np.asarray(rows.y), weight, 0))
-    return fit_machine(kernel, machine, encode.targets, block, rng, names)
+def _in_memory(spec: FitSpec, sampled: SampledRows, block: Block, rng: np.random.Generator) -> FitResult:
+    encode = sampled.encode
+    fit = fit_machine(spec, encode.targets, encode.checked(block), rng, sampled.schema.names)
+    return replace(fit, schema=sampled.schema)
 
 
 def _losses(loss: LossChoice, first: FitResult, encode: Encoder) -> tuple[SmoothLoss, ...]:
@@ -131,7 +125,7 @@ def _losses(loss: LossChoice, first: FitResult, encode: Encoder) -> tuple[Smooth
 def _require_memory(state: PassState, q: int) -> None:
     """Moments of q outputs: those of two pieces a thread, their sum, and factors and spectrum of each."""
     m = n_rows(state.gather.choice.centers.rows)
-    state.settings.budget.require(
+    state.spec.budget.require(
         8.0 * q * m * m * (2 * state.gather.threads + 1 + 3), f"moments of {q} outputs with {m} centers each"
     )
 
@@ -159,7 +153,7 @@ class Objective:
     """The losses of all rows and the penalty, as passes over the rows find them."""
 
     gather: Gatherer
-    look: Look
+    sampled: SampledRows
     losses: tuple[SmoothLoss, ...]
     verbose: int
     # Passes so far, by name.
@@ -205,7 +199,7 @@ class Objective:
     def _pass(self, fold: Any, phase: str) -> Any:
         self.passes[phase] += 1
         with at_most(self.gather.threads):
-            return self.look.rows.reduce(fold, phase=phase, verbose=self.verbose)
+            return self.sampled.rows.reduce(fold, phase=phase, verbose=self.verbose)
 
 
 @dataclass(frozen=True)
@@ -218,7 +212,7 @@ class Newton:
 
     def descend(self, start: ChosenSolution) -> NewtonStep:
         """The last step, that gains nothing, from a fit of least squares."""
-        given, at = self.state.settings.alpha, Coefficients(start.coef, start.intercept)
+        given, at = self.state.spec.alpha, Coefficients(start.coef, start.intercept)
         curvature = self._curvature(at)
         alpha = float(curvature.mean()) * start.alpha if given is None else given
         at = self._by_slopes(at, self._least_squares(curvature, alpha), alpha)

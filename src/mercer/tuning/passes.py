@@ -1,10 +1,10 @@
 """Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows.
 
-``look`` draws the sample, ``begin`` chooses and sums; to the resulting state rows can be ``added``, they can be
-``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
+``sample_rows`` draws the sample, ``start_state`` chooses and sums; to the resulting state rows can be ``added``, they
+can be ``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,14 +37,16 @@ from mercer.solvers.leaving import MomentFit
 from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_memory, warn_of_scales
 from mercer.tuning.compare import Compared
+from mercer.tuning.data import RowSchema, TrainingData
 from mercer.tuning.evidence import Evidence, Learned
-from mercer.tuning.fit import Settings, load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer.tuning.fit import load_before, load_of, n_drawn, n_held_out, warn_of_fit
 from mercer.tuning.from_moments import PartOf, finish, moment_fit
 from mercer.tuning.learn import learn
 from mercer.tuning.memory import Load, sizes_within, threads_within
 from mercer.tuning.one_pass import Choice, Encoded, Task, choose, precision_of, select_again
 from mercer.tuning.path import TIE
 from mercer.tuning.result import ChosenSolution, FitResult, held_out
+from mercer.tuning.spec import FitSpec
 from mercer.types import Indices
 
 # Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
@@ -109,24 +111,29 @@ class Gatherer:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Result of the first pass over rows that must not change between passes: a sample, facts about all rows."""
+class SampledRows:
+    """Rows that must not change between passes, and what the first pass found: a sample, facts about all rows, their
+    columns, and how their targets are encoded.
+    """
 
     rows: RepeatedRows
     draw: Draw
     drawn: Drawn
+    schema: RowSchema
+    encode: Encoder
+    folds: Folds | None
 
 
 @dataclass(frozen=True)
 class PassState:
-    """The state of a fit: its settings, what was chosen, and sums over all rows so far with a sample of them.
+    """The state of a fit: what was asked, what was chosen, and sums over all rows so far with a sample of them.
 
     ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
     targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
     ``folds`` are rows held out together; ``reselects``: centers can be selected again without rows.
     """
 
-    settings: Settings
+    spec: FitSpec
     gather: Gatherer
     additive: AdditiveState
     support: Indices | None
@@ -153,16 +160,16 @@ class PassState:
     def centers(self) -> Any:
         return self.gather.choice.centers.rows
 
-    def under(self, settings: Settings, targets: Targets) -> "PassState":
-        """With other settings and decisions, on which the sums do not depend."""
+    def under(self, spec: FitSpec, targets: Targets) -> "PassState":
+        """With other choices and decisions, on which the sums do not depend."""
         gather = replace(self.gather, encode=replace(self.gather.encode, targets=targets))
-        return replace(self, settings=settings, gather=gather)
+        return replace(self, spec=spec, gather=gather)
 
     def added(self, rows: Rows, decay: float) -> "PassState":
         """With more rows; the weights of previous rows are multiplied by ``decay``."""
-        additive = self.additive.scaled(decay).added(rows, partial(self.sums, self.gather), self.settings.verbose)
+        additive = self.additive.scaled(decay).added(rows, partial(self.sums, self.gather), self.spec.verbose)
         # Weights that conflict with the parameter raise an error now, not when the model is solved.
-        reading_of(self.settings.weights, additive.drawn.tally)
+        reading_of(self.spec.weights, additive.drawn.tally)
         return replace(self, additive=additive, folds=None)
 
     def removed(self, rows: Rows) -> "PassState":
@@ -171,15 +178,15 @@ class PassState:
 
     def sums(self, gather: Gatherer, rows: Rows) -> Summed:
         """Moments of rows, and of what transformations change in them."""
-        verbose = self.settings.verbose
-        return gather(rows, verbose=verbose), gather.changes(self.settings.tangents, rows, verbose=verbose)
+        verbose = self.spec.verbose
+        return gather(rows, verbose=verbose), gather.changes(self.spec.tangents, rows, verbose=verbose)
 
     def solved(self, rows: PartlyRead | None = None) -> FitResult:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
         with at_most(held.task.sizes.threads):
             held = replace(held, others=_selected_again(self, held))
-            found = [(self._solution(held, mu, rows), mu) for mu in self.settings.mus or (None,)]
+            found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
         solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
@@ -189,8 +196,8 @@ class PassState:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
         sums, task, choice = with_changes(self.moments, self.additive.changes, mu), held.task, self.gather.choice
         if mu:
-            assert self.settings.tangents is not None
-            task = replace(task, copies=replace(self.settings.tangents, mu=mu))
+            assert self.spec.tangents is not None
+            task = replace(task, copies=replace(self.spec.tangents, mu=mu))
         again = partial(_fits_again, self, replace(held, task=task), mu, rows) if held.others else None
         return finish(
             choice, sums, task, judges=held.judges, part=self.part_of(self.gather, mu, rows), again=again
@@ -209,9 +216,9 @@ class PassState:
 
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
-        size = n_held_out(self.settings, len(self.moments.t), self.additive.drawn.size)
+        size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
         drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.choice
-        task, training = _task(self.settings, self.gather.encode, drawn, self.folds, known=known)
+        task, training = _task(self.spec, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
         return HeldSample(task, training, index, self._judges(index))
 
@@ -241,6 +248,7 @@ class PassState:
             solution,
             training,
             index,
+            targets=self.targets,
             centers=self.centers,
             support=self.support,
             n_rows=n,
@@ -250,6 +258,7 @@ class PassState:
             products=self.gather.precision.words,
             moments=self.moments,
             learned=self.learned,
+            state=self,
         )
 
     def rows_of(self, index: Indices) -> Any:
@@ -274,19 +283,33 @@ class HeldSample:
     others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
 
 
-def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: bool) -> Look:
+def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> SampledRows:
     """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
+    rows, classes = data.rows, data.classes
     if rows.n_rows is not None:
-        _check_before(settings, rows, rows.n_rows, classes)
-    repeated, draw = RepeatedRows(rows), Draw(n_drawn(settings), int(rng.integers(2**31)), labels=classes)
-    with at_most(threads_within(settings.budget.n_bytes, blas_threads())):
-        return Look(repeated, draw, survey(repeated, draw, verbose=settings.verbose))
+        _check_before(spec, rows, rows.n_rows, classes)
+    repeated, draw = RepeatedRows(rows), Draw(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
+    with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
+        drawn = survey(repeated, draw, verbose=spec.verbose)
+    schema, check, sample = data.schema.of_rows(repeated), None, drawn.sample()
+    if data.check is not None:
+        schema = replace(schema, n_features=n_columns(sample.X))
+        check = data.check(n_columns(sample.X))
+    targets = data.targets_of(sample.y, drawn.labels, data.declared)
+    return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
 
 
-def _check_before(settings: Settings, rows: Rows, n: int, classes: bool) -> None:
+def n_columns(X: Any) -> int:
+    """The number of features of rows in a block."""
+    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
+    return int(X.shape[1])
+
+
+def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:
     """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
     X = rows.X if isinstance(rows, MemoryRows) else None
-    load, budget = partial(load_before, settings, X, n=n, classes=classes, rows=rows), settings.budget
+    load, budget = partial(load_before, spec, X, n=n, classes=classes, rows=rows), spec.budget
     try:
         sizes_within(load(q=1), budget)
     except MemoryBudgetError:
@@ -304,43 +327,40 @@ def _n_targets(rows: MemoryRows, classes: bool) -> int:
     return k if k > 2 else 1
 
 
-def begin(
-    settings: Settings,
-    encode: Encoder,
-    look: Look,
+def start_state(
+    spec: FitSpec,
+    sampled: SampledRows,
     rng: np.random.Generator,
-    folds: Folds | None = None,
     compared: Compared | None = None,
-    names: Sequence[str] | None = None,
     *,
     every: bool = False,
     reselects: bool = True,
 ) -> PassState:
     """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
 
-    ``names`` of the features are for warnings, None: their numbers; ``every``: only the budget keeps every row
-    from being a center; ``reselects``: centers can be selected again without rows whose targets selected them.
+    ``every``: only the budget keeps every row from being a center; ``reselects``: centers can be selected again
+    without rows whose targets selected them.
     """
-    kernel = settings.kernel
-    task, _ = _task(settings, encode, look.drawn, folds, rows=look.rows.rows, every=every)
-    warn_of_memory(task.sizes, settings.budget)
+    kernel, encode, folds = spec.kernel, sampled.encode, sampled.folds
+    task, _ = _task(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
+    warn_of_memory(task.sizes, spec.budget)
     if compared is None:
-        warn_of_scales(kernel, task.sample.X, names)
-    index = look.drawn.sample().index
-    if look.drawn.n_rows > len(index) or not reselects:
+        warn_of_scales(kernel, task.sample.X, sampled.schema.names)
+    index = sampled.drawn.sample().index
+    if sampled.drawn.n_rows > len(index) or not reselects:
         task = replace(task, selector=_blind_to_half(task.selector, len(index)))
-    learned = _learned(settings, task, rng)
+    learned = _learned(spec, task, rng)
     kernel = kernel if learned is None else learned.applied
     with at_most(task.sizes.threads):
         choice = choose(kernel, task, rng, compared)
         gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
-    moments = gather(look.rows, verbose=settings.verbose)
-    changes = gather.changes(settings.tangents, look.rows, verbose=settings.verbose)
+    moments = gather(sampled.rows, verbose=spec.verbose)
+    changes = gather.changes(spec.tangents, sampled.rows, verbose=spec.verbose)
     indices, unseen = choice.centers.indices, choice.centers.unseen
     support = None if indices is None else index[indices]
     seen = index[:0] if unseen is None else np.delete(index, unseen)
-    additive = AdditiveState(moments, changes, look.drawn, look.draw)
-    state = PassState(settings, gather, additive, support, seen, folds, learned, reselects)
+    additive = AdditiveState(moments, changes, sampled.drawn, sampled.draw)
+    state = PassState(spec, gather, additive, support, seen, folds, learned, reselects)
     if learned is None or not learned.is_new:
         return state
     return replace(state, taught=index[learned.part >= 0])
@@ -394,7 +414,7 @@ def _fits_again(
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
     sample, quiet = state.additive.drawn.least().sample(), replace(held.task, verbose=0)
-    state = replace(state, settings=replace(state.settings, verbose=0))
+    state = replace(state, spec=replace(state.spec, verbose=0))
     every = MemoryRows(sample.X, sample.y, sample.weight)
     for positions, gather in held.others:
         sums = with_changes(*state.sums(gather, every), mu)
@@ -402,9 +422,9 @@ def _fits_again(
         yield positions, fits.of_rows(positions)
 
 
-def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learned | None:
+def _learned(spec: FitSpec, task: Task, rng: np.random.Generator) -> Learned | None:
     """What the kernel learns from at most half of the sample: the others are evaluated."""
-    if not settings.learns:
+    if not spec.learns:
         return None
     sample, weight = task.sample, task.weight
     used = np.flatnonzero(weight > 0)
@@ -412,15 +432,15 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learne
     evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(task.sizes.threads):
         learned = learn(
-            settings.kernel,
-            settings.relevance,
+            spec.kernel,
+            spec.relevance,
             evidence,
             # Kernels are then compared with the same random centers as if nothing were learned.
             deepcopy(rng),
             task.budget,
             classes=task.label is not None,
             most=len(used) // 2,
-            verbose=settings.verbose,
+            verbose=spec.verbose,
         )
     part = np.full(len(weight), -1)
     part[used] = learned.part
@@ -428,7 +448,7 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learne
 
 
 def _task(
-    settings: Settings,
+    spec: FitSpec,
     encode: Encoder,
     drawn: Drawn,
     folds: Folds | None,
@@ -449,18 +469,18 @@ def _task(
         block.y,
         weight_of(block),
         weight_of(raw),
-        reading_of(settings.weights, drawn.tally),
+        reading_of(spec.weights, drawn.tally),
         None if held is None else held.fold,
         drawn.represents() if fades or classes else None,
         drawn.faded if fades else None,
         group=None if held is None else held.group,
     )
     q = block.y.shape[1]
-    held_out = len(replace(drawn, size=n_held_out(settings, q, drawn.size)).least().key)
-    load = load_of(settings, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
+    load = load_of(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
     if every and load.usual is not None:
         load = replace(load, usual=drawn.n_rows)
-    sizes = sizes_within(load, settings.budget)
+    sizes = sizes_within(load, spec.budget)
     return Task(
         sample=block if block.weight is None else replace(block, unit=training.unit),
         label=class_numbers(block.y) if classes else None,
@@ -468,21 +488,21 @@ def _task(
         criterion=encode.targets.criterion(training),
         selector=sizes.selector,
         n_centers=sizes.n_centers,
-        alpha=settings.alpha,
-        penalty=settings.penalty,
-        intercept=settings.intercept,
-        budget=settings.budget,
+        alpha=spec.alpha,
+        penalty=spec.norm,
+        intercept=spec.intercept,
+        budget=spec.budget,
         sizes=sizes,
-        verbose=settings.verbose,
+        verbose=spec.verbose,
         doubt=training.doubt,
-        few_enough=isinstance(settings.centers, str) and not _every_copy(settings, load),
-        copies=settings.copies,
+        few_enough=isinstance(spec.centers, str) and not _every_copy(spec, load),
+        copies=spec.copies,
     ), training
 
 
-def _every_copy(settings: Settings, load: Load) -> bool:
+def _every_copy(spec: FitSpec, load: Load) -> bool:
     """Whether all rows and copies are centers, however few would be enough."""
-    known = settings.copies is not None or settings.tangents is not None
+    known = spec.copies is not None or spec.tangents is not None
     return known and load.n is not None and load.n <= EVERY_ROW
 
 

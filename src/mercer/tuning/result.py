@@ -7,11 +7,13 @@ from typing import Any
 from mercer.gram.moments import Moments
 from mercer.kernels.base import Kernel
 from mercer.scores.evidence import Training
+from mercer.scores.targets import Targets
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.orthogonal.stages import SparseStage
 from mercer.solvers.programs.losses import Loss
 from mercer.solvers.spectrum import Coefficients
+from mercer.tuning.data import RowSchema
 from mercer.tuning.evidence import Learned
 from mercer.tuning.path import TuningPath
 from mercer.types import Array, Indices
@@ -67,6 +69,14 @@ def held_out(fold: Indices | None, n_held_out: int, n_rows: int) -> str:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """Which fit is made: the name of a strategy, and the reason in words."""
+
+    strategy: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class SparseDetails:
     """Of a sparse fit: center j has the kernel of ``number`` j (m,); path and stages of each selection."""
 
@@ -95,12 +105,14 @@ class FitResult:
     ``criterion_value`` is the criterion at the choice, ``selected`` and ``products`` state how centers were
     selected and products computed. ``observations`` if every distinct row is a center, ``moments`` of all rows if
     sums were made; ``mu`` is the weight of the penalty of transformations, None: there is none; ``learned`` is
-    what the kernel had to learn before, None: nothing.
+    what the kernel had to learn before, None: nothing. ``state`` is what the fit can go on from, None: it cannot;
+    ``decision`` states which fit was made and why, and ``schema`` what the columns of the rows are.
     """
 
     solution: ChosenSolution
     training: Training
     index: Indices
+    targets: Targets
     centers: Any
     support: Indices | None
     n_rows: int
@@ -114,3 +126,6 @@ class FitResult:
     learned: Learned | None = None
     sparse: SparseDetails | None = None
     program: ProgramDetails | None = None
+    state: Any = None
+    decision: Decision | None = None
+    schema: RowSchema | None = None

@@ -3,9 +3,7 @@
 import numpy as np
 
 from mercer.expansion import expansion_of
-from mercer.gram import Budget
-from mercer.kernels import Kernel
-from mercer.rows import Block, Meaning
+from mercer.rows import Block
 from mercer.rows.table import n_rows
 from mercer.scores.targets import Targets
 from mercer.solvers import Observations
@@ -16,27 +14,22 @@ from mercer.tuning.problem import at_points
 from mercer.tuning.result import ChosenSolution, FitResult, SparseDetails
 from mercer.tuning.sparse import SparseFit, SparsePart, tune_sparse
 from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
+from mercer.tuning.spec import FitSpec
 from mercer.types import Indices
 
 
-def fit_sparse(
-    kernel: Kernel,
-    settings: SparseSettings,
-    targets: Targets,
-    weights: Meaning,
-    block: Block,
-    rng: np.random.Generator,
-    budget: Budget,
-) -> FitResult:
+def fit_sparse(spec: FitSpec, targets: Targets, block: Block, rng: np.random.Generator) -> FitResult:
     """Choose kernel, penalty, centers and their number by leave-one-out, and solve.
 
     Rows without weight are ignored in the fit, and thus always held out.
     """
-    training, part, used = training_of(kernel, weights, targets, block, None)
+    kernel = spec.kernel
+    assert spec.sparse is not None
+    training, part, used = training_of(kernel, spec.weights, targets, block, None)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
-    criterion = targets.criterion(training)
+    criterion, settings = targets.criterion(training), spec.sparse(n_rows(points))
     problem = SparseProblem(
-        points, observations, lambda some, columns=None: criterion(used[some], columns), settings, budget
+        points, observations, lambda some, columns=None: criterion(used[some], columns), settings, spec.budget
     )
     fit = tune_sparse(kernel, problem, rng)
     kernels = fit.candidates.kernels
@@ -66,6 +59,7 @@ def fit_sparse(
     return FitResult(
         solution,
         training,
+        targets=targets,
         index=np.arange(len(fitted)),
         centers=centers,
         support=support,

@@ -1,8 +1,8 @@
-"""Scores that count the price of choosing: rows predicted by models that were chosen without them.
+"""Nested cross-validation: rows predicted by models for which everything was chosen without them.
 
-Kernel, penalty and centers are the best of many for the left-out rows, so the score of the best one is too high,
-most where rows are few and say little. Here each of some folds is predicted by a model for which everything was
-chosen anew without it: nested cross-validation (Varma and Simon 2006).
+Kernel, penalty and centers are the best of many by leave-one-out, so the score of the best one is too high (selection
+bias), most where rows are few and say little. Here each of some folds is predicted by a model for which everything was
+chosen again without it (Varma and Simon 2006).
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import MercerError, without_warnings
+from mercer.errors import without_warnings
 from mercer.kernels import Kernel
-from mercer.models.state import Awaited, aside, lock_of
+from mercer.models.base import KernelModel
+from mercer.models.fitted import Waiting, fitted
+from mercer.models.report import Report
 from mercer.rows.progress import progress
 from mercer.rows.table import take
 from mercer.scores.evidence import Folds, Training
 from mercer.types import Array, Indices
 
-# Where a model keeps what it needs to be chosen anew.
-ANEW = "_anew"
 # More rows are not kept. A fit to as many with every row a center takes up to two minutes.
 MOST_ROWS = 10_000
 # Tenths up to this number of rows, fifths beyond.
@@ -35,10 +36,10 @@ FEWEST = 4
 FEWEST_FOLDS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Anew:
+@dataclass(eq=False)
+class NestedScore(Waiting):
     """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
-    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that leave together
+    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that are held out together
     and their groups.
     """
 
@@ -50,6 +51,7 @@ class Anew:
     standing: Array
     outer: Indices
     folds: Folds | None
+    found: dict[str, Any] | None = None
 
     @property
     def score(self) -> float:
@@ -65,22 +67,20 @@ class Anew:
         return float(self.model._expected_score(y, predicted, standing, group))
 
     @property
-    def is_known(self) -> bool:
-        """Whether the rows have been predicted."""
-        return "_found" in vars(self)
-
-    @property
     def predicted(self) -> NDArray[Any]:
         """Predictions, like y, of models that were chosen without the fold of the row; made once."""
-        with lock_of(self):
-            if not self.is_known:
-                vars(self)["_found"] = self._predicted()
-            return np.asarray(vars(self)["_found"])
+        return np.asarray(self.get()["predicted"])
+
+    def solve(self) -> dict[str, Any]:
+        return {"predicted": self._predicted()}
 
     def _predicted(self) -> NDArray[Any]:
         predicted, folds = None, np.unique(self.outer[self.outer >= 0])
         verbose = getattr(self.model, "verbose", 0)
-        with without_warnings(), progress("choosing anew", len(folds), verbose=verbose, unit="folds") as advance:
+        with (
+            without_warnings(),
+            progress("nested cross-validation", len(folds), verbose=verbose, unit="folds") as advance,
+        ):
             for fold in folds:
                 rows = np.flatnonzero(self.outer == fold)
                 found = self._chosen_without(fold).predict(take(self.X, self.row[rows]))
@@ -108,62 +108,55 @@ class Anew:
         return model.fit(take(self.X, self.row[rows]), self.y[rows], sample_weight=weight, **more)
 
 
-class Honest(Awaited):
-    """The score of rows predicted by models that were chosen without them, computed on first access."""
+class LeaveOneOutModel(KernelModel):
+    """A model whose kernel, alpha and centers are chosen by leave-one-out; abstract."""
 
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        anew = None if model is None else vars(model).get(ANEW)
-        if anew is not None:
-            try:
-                return anew.score
-            except (ValueError, MercerError) as error:
-                # As in Awaited: hasattr works, and the message states why.
-                raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
-        if model is not None and "_lean" in vars(model):
-            raise AttributeError(
-                "a lean copy has no rows to choose anew by; read loo_score_ before it is made, or loo_best_score_"
+    alpha_ = fitted[float]()
+    support_ = fitted[Indices | None]()
+    degrees_of_freedom_ = fitted[float]()
+    loo_score_ = fitted[float]()
+    report_ = fitted[Report]()
+
+    def nested_score(self) -> float:
+        """The accuracy, or R², to expect of new rows: that of rows for which everything was chosen without them.
+
+        Nested cross-validation of kernel, alpha and centers: ten folds, five beyond 300 rows, three of these beyond
+        1000. The first call takes as long as so many fits. If nothing was chosen it is ``loo_score_``.
+
+        Only for up to 10,000 rows in memory, which are kept: otherwise use
+        :func:`sklearn.model_selection.cross_val_score` on some rows.
+        """
+        check_is_fitted(self)
+        assert self._fitted is not None
+        nested = self._fitted.nested
+        if not self._fitted.chooses:
+            return float(self.loo_score_)
+        if isinstance(nested, NestedScore):
+            return nested.score
+        if nested is None:
+            raise ValueError(
+                f"{type(self).__name__} has no rows for a nested score: it needs up to {MOST_ROWS:,} rows that were "
+                "passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and a little "
+                "too high where rows are few; a lean copy has only a score that was computed before"
             )
-        return super().__get__(model, owner)
+        return float(nested)
 
 
-class _Unread:
-    """What is shown of a score that has not been computed."""
-
-    def __repr__(self) -> str:
-        return "computed when it is read"
-
-
-class Scored:
-    """A model with an honest score; abstract. A notebook that shows the model does not compute it."""
-
-    loo_score_: Any = Honest()
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        view = aside(self)
-        anew = vars(view).get(ANEW)
-        if anew is not None and not anew.is_known:
-            vars(view)["loo_score_"] = _Unread()
-        return super(Scored, view)._get_fitted_attr_html(doc_link)  # type: ignore[misc]
-
-
-def with_score(concluded: dict[str, Any], anew: Anew | None) -> dict[str, Any]:
-    """The attributes of a fit, and how it is scored; None: by the leave-one-out score of the best choice."""
-    return concluded | ({"loo_score_": concluded["loo_best_score_"]} if anew is None else {ANEW: anew})
-
-
-def known_score(anew: Anew | None) -> dict[str, Any]:
+def known_score(nested: Any) -> float | None:
     """The score for a copy without rows, if it was computed."""
-    return {"loo_score_": anew.score} if anew is not None and anew.is_known else {}
+    if isinstance(nested, NestedScore):
+        return None if nested.found is None else nested.score
+    return None if nested is None else float(nested)
 
 
-def choose_anew(
+def nested_score_of(
     model: Any,
     kernel: Kernel,
     training: Training,
     y: NDArray[Any],
     given: Array | None,
     centers: tuple[Any, Indices] | None = None,
-) -> Anew | None:
+) -> NestedScore | None:
     """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
 
     ``centers``: rows that every row with weight is one of, and which (n,); None: rows are copied. None is returned
@@ -184,7 +177,7 @@ def choose_anew(
     outer = _outer_folds(label, None if folds is None else folds.fold, _in_order(first, y[rows]))
     if outer is None:
         return None
-    return Anew(
+    return NestedScore(
         _to_be_fitted(model, training),
         X,
         row,
