@@ -1,6 +1,6 @@
 """How honest scores and probabilities are where rows are few: many small draws of problems with known laws.
 
-For every problem, number of rows and model: what `loo_best_score_` and `loo_score_` say, the score on new rows,
+For every problem, number of rows and model: what `loo_score_` and `loo_score_` say, the score on new rows,
 and the log-loss of classifiers beside that of the class shares. With --before FILE, log-losses of an earlier
 version on the same draws, written there by --write, stand beside them.
 """
@@ -128,7 +128,7 @@ def one_draw(model: str, problem: str, n: int, seed: int, *, score: bool) -> lis
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = estimator(random_state=0).fit(X, y)
-    scores = [getattr(fitted, "loo_best_score_", np.nan), fitted.loo_score_ if score else np.nan]
+    scores = [getattr(fitted, "loo_score_", np.nan), fitted.nested_score() if score else np.nan]
     scores.append(fitted.score(new, truth))
     if model == "regressor":
         return [*scores, np.nan, np.nan]

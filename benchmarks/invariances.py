@@ -61,7 +61,7 @@ def line(name: str, model: Any, X: Array, y: Array, X_test: Array, y_test: Array
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     wrong = 100.0 * np.mean(model.predict(X_test) != y_test)
     loss = log_loss(y_test, model.predict_proba(X_test))
-    left_out = 100.0 * (1.0 - model.loo_best_score_)
+    left_out = 100.0 * (1.0 - model.loo_score_)
     left_out_loss = log_loss(y[model.loo_index_], model.loo_proba_)
     mu = "" if model.mu_ is None else f"{model.mu_:g}"
     row = [name, len(model.X_fit_), mu, f"{wrong:.2f}", f"{loss:.4f}", f"{left_out:.2f}", f"{left_out_loss:.4f}"]

@@ -183,10 +183,10 @@ def one_draw(line: Line, n: int, seed: int) -> list[float]:
     new = plain(NEW_ROWS, 0, rng) if not line.k else of_same_shares(draw, rng)
     model.fit(draw.X, draw.y, **draw.more)
     if not line.k:
-        return [model.loo_score_ - model.score(new.X, new.y), np.nan, np.nan]
+        return [model.nested_score() - model.score(new.X, new.y), np.nan, np.nan]
     seen = brier(model.predict_proba(new.X), new.y)
     own = brier(model.loo_proba_, draw.y, draw.more.get("sample_weight"))
-    return [model.loo_score_ - 1.0 / line.k, own - seen, seen - (1.0 - 1.0 / line.k) / 2.0]
+    return [model.nested_score() - 1.0 / line.k, own - seen, seen - (1.0 - 1.0 / line.k) / 2.0]
 
 
 def printed(values: NDArray[np.float64]) -> tuple[str, bool]:

@@ -440,7 +440,7 @@ def honesty(draws: int, jobs: int) -> str:
             y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=len(y)) > 0).astype(int)
         plain = KernelFisherClassifier(random_state=0).fit(X[:n], y[:n])
         model = KernelFisherClassifier(relevance="diagonal", random_state=0).fit(X[:n], y[:n])
-        found = plain.loo_best_score_, model.loo_best_score_, model.loo_score_, model.score(X[n:], y[n:])
+        found = plain.loo_score_, model.loo_score_, model.nested_score(), model.score(X[n:], y[n:])
         return [100.0 * float(value) for value in found]
 
     rows = []

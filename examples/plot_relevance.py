@@ -33,7 +33,7 @@ RelevanceDisplay.from_estimator(model, most=8, ax=left)
 left.set(ylabel="feature (0, 1 and 2 matter)")
 place = np.arange(2)
 right.bar(place - 0.2, [100 * errors[name] for name in models], width=0.4, color="C0", label="new rows")
-promised = [100 * (1 - model.loo_best_score_) for model in models.values()]
+promised = [100 * (1 - model.loo_score_) for model in models.values()]
 right.bar(place + 0.2, promised, width=0.4, color="C1", label="leave-one-out")
 right.set(xticks=place, xticklabels=models, ylabel="error in %")
 right.legend()

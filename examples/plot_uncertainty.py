@@ -105,13 +105,13 @@ best, honest, surest = [], [], []
 for _ in range(30):
     rows, coins = rng.normal(size=(60, 2)), rng.integers(2, size=60)
     tossed = KernelFisherClassifier(random_state=0).fit(rows, coins)
-    best.append(tossed.loo_best_score_)
-    honest.append(tossed.loo_score_)
+    best.append(tossed.loo_score_)
+    honest.append(tossed.nested_score())
     surest.append(tossed.predict_proba(rng.normal(size=(500, 2))).max(axis=1).mean())
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 bins = np.linspace(0.2, 0.9, 15)
-left.hist(best, bins, color="#D55E00", alpha=0.6, label=f"loo_best_score_, mean {np.mean(best):.2f}")
+left.hist(best, bins, color="#D55E00", alpha=0.6, label=f"loo_score_, mean {np.mean(best):.2f}")
 left.hist(honest, bins, color="#0072B2", alpha=0.6, label=f"loo_score_, mean {np.mean(honest):.2f}")
 left.axvline(0.5, color="black", linestyle="--", label="accuracy of any rule on new rows")
 left.set(xlabel="accuracy", ylabel="draws")

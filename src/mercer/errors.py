@@ -57,7 +57,8 @@ def warn(message: str, category: type[Warning]) -> None:
     if _QUIET.get():
         return
     frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mercer":
+    # Cached properties are called by functools.
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("mercer", "functools"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

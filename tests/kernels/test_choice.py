@@ -52,7 +52,7 @@ def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
     kernels = [RBF(), Laplacian(), Matern(nu=0.5), Polynomial() + Linear()]
     model = KernelRidgeRegressor(kernels, random_state=0).fit(X, y)
     single = [KernelRidgeRegressor(kernel, random_state=0).fit(X, y) for kernel in kernels]
-    best = max(single, key=lambda each: each.loo_best_score_)
+    best = max(single, key=lambda each: each.loo_score_)
     assert str(model.kernel_) == str(best.kernel_)
     np.testing.assert_allclose(model.predict(X), best.predict(X), rtol=1e-6, atol=1e-8)
     assert "kernels by fits" in str(model.report_)
@@ -84,9 +84,7 @@ def test_values_are_those_of_the_kernel_itself(X, centers):
 def test_kernels_of_one_class_are_told_apart(X, kernels, turned):
     y = np.sin(2.0 * X[:, 0])
     model = KernelRidgeRegressor(kernels[::-1] if turned else kernels, random_state=0).fit(X, y)
-    best = max(
-        (KernelRidgeRegressor(k, random_state=0).fit(X, y) for k in kernels), key=lambda m: m.loo_best_score_
-    )
+    best = max((KernelRidgeRegressor(k, random_state=0).fit(X, y) for k in kernels), key=lambda m: m.loo_score_)
     assert str(model.kernel_) == str(best.kernel_)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import mercer.models.resumable as resumable
 import mercer.tuning.memory as memory
+import mercer.tuning.run as run
 from mercer import KernelFisherClassifier
 from mercer.datasets import make_ringnorm
 from mercer.errors import NumericalWarning
@@ -18,7 +18,7 @@ from mercer.tuning.memory import Rung
 @pytest.fixture
 def small(monkeypatch):
     """The question is asked from 300 rows on, with few rows and centers on every rung."""
-    monkeypatch.setattr(resumable, "EVERY_ROW", 300)
+    monkeypatch.setattr(run, "EVERY_ROW", 300)
     monkeypatch.setattr(memory, "RUNGS", (Rung(400, 60), Rung(600, 120), Rung(800, 240)))
 
 
@@ -96,8 +96,8 @@ def test_all_rows_are_centers_where_few_would_be_another_model(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["double", "float32", "folds"])
 def test_rows_stay_centers_beyond_a_limit_only_where_so_many_matter(monkeypatch, case):
-    monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 2100)
-    monkeypatch.setattr("mercer.models.resumable.MATTERING_ROWS", 2600)
+    monkeypatch.setattr("mercer.tuning.run.EXACT_ROWS", 2100)
+    monkeypatch.setattr("mercer.tuning.run.MATTERING_ROWS", 2600)
     # A pattern of 38 x 38 fields.
     X = np.random.default_rng(0).uniform(size=(2400, 2))
     y = (np.sin(120.0 * X).prod(axis=1) > 0).astype(int)

@@ -78,7 +78,7 @@ def rows():
 
 
 def outputs(model):
-    return [value for value in vars(model).values() if isinstance(value, np.ndarray)]
+    return [value for value in model._fitted.every.values() if isinstance(value, np.ndarray)]
 
 
 def unlike(a, b, path="model"):

@@ -211,7 +211,7 @@ def test_classes_are_told_apart_whoever_chooses(centers):
 
 @pytest.mark.slow
 def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
-    monkeypatch.setattr("mercer.models.resumable.EXACT_ROWS", 300)
+    monkeypatch.setattr("mercer.tuning.run.EXACT_ROWS", 300)
     model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
     assert "Uniform on 900 rows" in model.report_.centers
     # At most half of the rows, and no more than the kernel can tell apart.

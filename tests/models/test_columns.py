@@ -61,7 +61,7 @@ def model(frame, y):
 @pytest.mark.slow
 def test_frame_with_names_is_learned(model, frame, y):
     assert model.score(frame, y) > 0.9
-    assert model.loo_best_score_ > 0.8
+    assert model.loo_score_ > 0.8
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert model.n_features_in_ == 5
 

@@ -92,7 +92,7 @@ def test_left_out_values_have_the_shape_and_rule_of_new_rows(classes):
     assert model.loo_proba_.shape == model.predict_proba(X).shape
     predicted = model.classes_[model.loo_proba_.argmax(axis=1)]
     assert_array_equal(predicted, labels_of(model, model.loo_decision_))
-    assert_allclose(model.loo_best_score_, np.mean(predicted == y))
+    assert_allclose(model.loo_score_, np.mean(predicted == y))
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_report_tells_what_was_chosen(classes):
     text = str(model.report_)
     assert str(model.kernel_) in text
     assert f"{model.alpha_:.4g}" in text
-    assert f"accuracy {model.loo_best_score_:.4f}" in text
+    assert f"accuracy {model.loo_score_:.4f}" in text
     assert re.search(rf"15 widths by fits with {len(y)} centers to {len(y)} rows, then 35 alphas", text)
     assert model.gamma_ == model.kernel_.gamma
     assert model.loo_path_.scores.shape == (15, 35)

@@ -259,11 +259,11 @@ def centers_of_model(model):
 
 
 def centers_of_stream(model):
-    return model._state.centers
+    return model._fitted.details.sums.centers
 
 
 def sample_of_stream(model):
-    return model._state.additive.drawn.parts[0].X
+    return model._fitted.details.sums.additive.drawn.parts[0].X
 
 
 def centers_of_state(model):

@@ -14,7 +14,7 @@ from mercer.errors import NumericalWarning, WeightWarning
 from mercer.kernels import RBF, FromCallable, Sigmoid
 from mercer.scores.criteria import classification_criterion
 from mercer.solvers.programs import Program, solve
-from mercer.tuning.machine import LossChoice
+from mercer.tuning.spec import LossChoice
 
 GAMMA = 0.5
 CLASS_LOSSES = ["logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge"]
@@ -111,7 +111,7 @@ def test_every_loss_and_penalty_classifies_and_chooses_for_itself(loss, penalty)
     assert model.score(new, labels) > 0.82
     assert log_loss(labels, model.predict_proba(new)) < 0.45
     assert model.gap_ <= 1e-7
-    assert abs(model.loo_best_score_ - model.score(new, labels)) < 0.08
+    assert abs(model.loo_score_ - model.score(new, labels)) < 0.08
     if penalty == "l1":
         assert len(model.support_) < 60
 
@@ -173,7 +173,7 @@ def test_leave_one_out_quantiles_do_not_cross_either():
     assert crossing.any()
     assert (np.diff(model.loo_prediction_[:, order], axis=1) >= 0.0).all()
     scores = [d2_pinball_score(y, f, alpha=a) for a, f in zip(levels, model.loo_prediction_.T)]
-    assert_allclose(model.loo_best_score_, np.mean(scores), atol=1e-9)
+    assert_allclose(model.loo_score_, np.mean(scores), atol=1e-9)
 
 
 def test_left_out_outputs_are_those_of_refitting(banana):
@@ -269,7 +269,7 @@ def test_centers_selected_by_targets_do_not_make_leave_one_out_too_good():
     by_chance, more = [], []
     for seed in range(4):
         X, y, noise = noisy(seed)
-        by_chance.append(model.fit(X, noise).loo_best_score_)
+        by_chance.append(model.fit(X, noise).loo_score_)
         expected = log_loss(y, model.fit(X, y).loo_proba_)
         more.append(log_loss(y_new, model.predict_proba(X_new)) - expected)
     # Two standard errors of 1200 rows; 0.45 and 0.2 if a row is left out, but not its part in the selection.

@@ -84,7 +84,7 @@ def test_centers_selected_by_noise_do_not_predict_it(centers):
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(100, 3)), rng.permutation(np.arange(100) % 2)
-        scores.append(KernelFisherClassifier(centers=centers, random_state=0).fit(X, y).loo_best_score_)
+        scores.append(KernelFisherClassifier(centers=centers, random_state=0).fit(X, y).loo_score_)
     # The best of many kernels and alphas is about 0.05 too good; selected centers were believed up to 0.8.
     assert np.mean(scores) < 0.58
 
@@ -115,4 +115,4 @@ def test_centers_of_machines_fitted_in_passes_do_not_predict_noise():
     X, y = rng.normal(size=(2100, 5)), rng.permutation(np.arange(2100) % 2)
     model = KernelMachineClassifier(RBF(gamma=0.3), loss="squared", centers=400, alpha=0.1).fit(X, y)
     assert len(model.loo_index_) < 2100
-    assert model.loo_best_score_ < 0.5 + 2.0 * 0.5 / np.sqrt(len(model.loo_index_))
+    assert model.loo_score_ < 0.5 + 2.0 * 0.5 / np.sqrt(len(model.loo_index_))

@@ -103,7 +103,7 @@ def test_unit_of_importance_does_not_change_the_centers(noise, model):
     ]
     for fit in fits[1:]:
         assert_allclose(fit.X_fit_, fits[0].X_fit_)
-        assert_allclose(fit.loo_best_score_, fits[0].loo_best_score_, atol=1e-6)
+        assert_allclose(fit.loo_score_, fits[0].loo_score_, atol=1e-6)
         assert_allclose(fit.loo_score_, fits[0].loo_score_, atol=1e-6)
 
 
@@ -130,14 +130,14 @@ def test_both_readings_are_at_hand_and_a_doubt_is_told(noise, model):
     assert len(told) == 1
     assert "read as counts of equal rows (one copy is held out at a time): the leave-one-out score is" in text
     assert "use weights='importance'; otherwise use weights='counts'" in text
-    if hasattr(auto, "loo_best_score_"):
-        counts, importance = (fit.loo_best_score_ for fit in fits)
-        assert auto.loo_best_score_ == counts
+    if hasattr(auto, "loo_score_"):
+        counts, importance = (fit.loo_score_ for fit in fits)
+        assert auto.loo_score_ == counts
         assert f"score is {counts:.3f}." in text
         # Of four rows three have copies that stay and know the answer.
         assert counts > importance + 0.1
     if isinstance(model, KernelRidgeRegressor):
-        assert f"it would be {fits[1].loo_best_score_:.3f}." in text
+        assert f"it would be {fits[1].loo_score_:.3f}." in text
 
 
 def test_doubt_about_larger_numbers_is_told_too(noise):

@@ -1,8 +1,8 @@
 """Kernel ridge regression: leave-one-out, several targets, standard deviations and intervals."""
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from mercer import KernelRidgeRegressor
 from mercer.datasets import make_sinc
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF, Linear, Sigmoid
+from mercer.models.fitted import published
+from mercer.models.nested import NestedScore
 from mercer.scores import jackknife_plus
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
@@ -29,7 +31,7 @@ def test_left_out_predictions_are_those_of_refitting(curve, choice):
     model = KernelRidgeRegressor(**FIXED, **choice).fit(X, y)
     exact = cross_val_predict(KernelRidgeRegressor(**FIXED, **choice), X, y, cv=LeaveOneOut())
     assert_allclose(model.loo_prediction_, exact, rtol=1e-9, atol=1e-12)
-    assert_allclose(model.loo_best_score_, r2_score(y, exact), rtol=1e-9)
+    assert_allclose(model.loo_score_, r2_score(y, exact), rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -208,11 +210,12 @@ def test_intervals_count_the_price_of_choosing(curve):
     width = np.diff(model.predict_interval(X))
     # Residuals of models chosen without the rows are twice as large.
     honest = y - 2.0 * (y - model.loo_prediction_)
-    model._anew = SimpleNamespace(y=y, predicted=honest, outer=np.zeros(50, dtype=int))
-    assert_allclose(np.diff(model.predict_interval(X)), 2.0 * width, rtol=1e-10)
-    # Of many rows nothing is chosen anew.
-    model._anew = SimpleNamespace(y=np.zeros(301))
-    assert_allclose(np.diff(model.predict_interval(X)), width, rtol=1e-12)
+    ones, outer = np.ones(len(y)), np.zeros(len(y), dtype=int)
+    nested = NestedScore(model, X, np.arange(len(y)), y, None, ones, outer, None, {"predicted": honest})
+    priced = published(model, replace(model._fitted, nested=nested))
+    assert_allclose(np.diff(priced.predict_interval(X)), 2.0 * width, rtol=1e-10)
+    many = published(model, replace(model._fitted, nested=replace(nested, y=np.zeros(301))))
+    assert_allclose(np.diff(many.predict_interval(X)), width, rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -283,7 +286,7 @@ def test_constant_target_is_predicted(curve):
 
 def test_report_tells_r2(curve):
     model = KernelRidgeRegressor().fit(*curve)
-    assert f"R² {model.loo_best_score_:.4f}" in str(model.report_)
+    assert f"R² {model.loo_score_:.4f}" in str(model.report_)
     assert "holding out each row" in str(model.report_)
 
 
@@ -347,7 +350,7 @@ def test_a_lean_copy_that_has_no_intervals_makes_no_fits(monkeypatch):
     X, y = make_sinc(80, random_state=0)
     model = KernelRidgeRegressor(centers=20, random_state=0).fit(X, y)
     model.lean()
-    assert not model._anew.is_known
+    assert model._fitted.nested.found is None
 
 
 @pytest.mark.slow
@@ -367,4 +370,4 @@ def test_rows_in_a_regular_order_have_neighbors_of_every_kind(rng):
 def test_a_constant_target_is_predicted(curve, value, centers):
     X = curve[0]
     model = KernelRidgeRegressor(RBF(gamma=0.5), centers=centers).fit(X, np.full(len(X), value))
-    assert (model.loo_score_, model.loo_best_score_) == (1.0, 1.0)
+    assert model.loo_score_ == 1.0

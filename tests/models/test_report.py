@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-import mercer.models.resumable as resumable
 import mercer.tuning.memory as memory
+import mercer.tuning.run as run
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Laplacian, Polynomial
@@ -16,7 +16,7 @@ from mercer.tuning.memory import Rung
 @pytest.fixture
 def few_rungs(monkeypatch):
     """Fewer centers than rows are tried from 300 rows on, with few rows and centers on every rung."""
-    monkeypatch.setattr(resumable, "EVERY_ROW", 300)
+    monkeypatch.setattr(run, "EVERY_ROW", 300)
     monkeypatch.setattr(memory, "RUNGS", (Rung(400, 60), Rung(600, 120), Rung(800, 240)))
 
 
@@ -82,7 +82,7 @@ def test_one_center_and_one_row_are_singular():
 
 def test_the_squared_criterion_of_a_regression_is_one_minus_r_squared(curve):
     model = KernelRidgeRegressor(random_state=0).fit(*curve)
-    np.testing.assert_allclose(model.report_.criterion_value, 1.0 - model.loo_best_score_, rtol=1e-9)
+    np.testing.assert_allclose(model.report_.criterion_value, 1.0 - model.loo_score_, rtol=1e-9)
     said = f"squared {model.report_.criterion_value:.4g} of the variance (1 - R²), holding out each row"
     assert said in str(model.report_)
 

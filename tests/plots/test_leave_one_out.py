@@ -42,7 +42,7 @@ def test_every_class_has_a_line_and_an_area(two, kind):
 def test_the_legend_says_the_leave_one_out_accuracy_of_the_model(two):
     model, X, y = two
     title = LeaveOneOutDisplay.from_estimator(*two).ax_.get_legend().get_title().get_text()
-    assert title == f"accuracy: training {model.score(X, y):.1%}, leave-one-out {model.loo_best_score_:.1%}"
+    assert title == f"accuracy: training {model.score(X, y):.1%}, leave-one-out {model.loo_score_:.1%}"
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_margins_of_more_classes_are_positive_where_labels_are_right(three):
     model, X, y = three
     display = LeaveOneOutDisplay.from_estimator(*three)
     assert (display.train_scores > 0).mean() == pytest.approx(model.score(X, y))
-    assert (display.loo_scores > 0).mean() == pytest.approx(model.loo_best_score_)
+    assert (display.loo_scores > 0).mean() == pytest.approx(model.loo_score_)
 
 
 def test_more_classes_stand_one_above_the_other(three):

@@ -41,7 +41,7 @@ def used(monkeypatch):
 def by_both(monkeypatch, model, *args, **options):
     """Two fits, the second with the spectrum."""
     roots = model.fit(*args, **options)
-    coef, state = roots.dual_coef_.copy(), dict(vars(roots))
+    coef, state = roots.dual_coef_.copy(), roots._fitted.every
     monkeypatch.setattr(exact, "SMALL", 10**6)
     model.fit(*args, **options)
     return coef, state, model
@@ -71,7 +71,7 @@ def test_for_a_given_alpha_roots_give_the_fit_of_the_spectrum(monkeypatch, used,
     assert_allclose(coef, expected.dual_coef_, atol=1e-11 * np.abs(coef).max())
     assert_allclose(found["loo_prediction_"], expected.loo_prediction_, atol=1e-11)
     assert found["degrees_of_freedom_"] == pytest.approx(expected.degrees_of_freedom_, rel=1e-11)
-    assert found["loo_best_score_"] == pytest.approx(expected.loo_best_score_, rel=1e-11)
+    assert found["loo_score_"] == pytest.approx(expected.loo_score_, rel=1e-11)
 
 
 @pytest.mark.sampled(4)
@@ -151,7 +151,7 @@ def test_kernels_that_are_not_positive_semidefinite_are_compared_too(used, rows,
             model.fit(*rows)
     else:
         model.fit(*rows)
-    assert model.loo_best_score_ > 0
+    assert model.loo_score_ > 0
 
 
 def test_a_given_alpha_near_the_rounding_errors_of_the_kernel_is_fitted_by_the_spectrum(monkeypatch, used, rows):
@@ -208,7 +208,7 @@ def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matte
     X, y = checkerboard(rng, 500, 8)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
     monkeypatch.setattr(exact, "SMALL", 10**6)
-    assert model.loo_best_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_best_score_ * 1.01
+    assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
 
 
 @pytest.mark.slow
@@ -238,8 +238,8 @@ def test_a_wide_kernel_in_single_precision_is_fitted_as_well_with_many_rows_as_w
         warnings.simplefilter("ignore", NumericalWarning)
         single, double = (KernelRidgeRegressor(RBF(gamma=1e-6)).fit(X.astype(t), y) for t in ("f4", "f8"))
     # The fit is linear, and the noise has a hundredth of the variance.
-    assert single.loo_best_score_ > 0.98
-    assert single.loo_best_score_ == pytest.approx(double.loo_best_score_, abs=1e-3)
+    assert single.loo_score_ > 0.98
+    assert single.loo_score_ == pytest.approx(double.loo_score_, abs=1e-3)
 
 
 @pytest.mark.slow

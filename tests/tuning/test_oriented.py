@@ -11,7 +11,7 @@ from mercer.gram.differences import Transformation
 from mercer.kernels import RBF
 from mercer.linalg.rank import whiten
 from mercer.rows import MemoryRows
-from mercer.tuning.components import begin_subspace, look_at
+from mercer.tuning.components import begin_subspace, sample_rows
 from mercer.tuning.oriented import NoiseRows, begin_oriented
 
 BUDGET = Budget.from_parameter(1.0)
@@ -24,7 +24,7 @@ def shifted(X):
 def begun(X, gamma, *, samples=(), centers="auto"):
     """The state of a fit to rows X, with a shift of weight 2 as noise unless there are noise rows."""
     rng = np.random.default_rng(0)
-    looked = look_at(MemoryRows(X, block_rows=17), centers, rng, 0)
+    looked = sample_rows(MemoryRows(X, block_rows=17), centers, rng, 0)
     moves = () if samples else (Transformation(shifted, 2.0, "noise"),)
     state = begin_subspace(lambda X, w: RBF(gamma=gamma), looked, None, centers, None, rng, BUDGET, 0, moves)
     return begin_oriented(state, samples, 0)

@@ -255,7 +255,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     def _tables(
         self, tables: Mapping[Any, Any], kernels: dict[Any, Kernel], first: list[Any] | None = None
     ) -> dict[Any, Any]:
-        """Views in memory, in the form that their kernels accept; those of a ``first`` call decide on the columns."""
+        """Views in memory, in the form that their kernels accept; a ``first`` call decides on the columns."""
         known: ViewColumns | None = None if self._fitted is None else self._fitted.details
         views = self.views_ if first is None else first
         two, found = tuple(views) == BOTH, {}

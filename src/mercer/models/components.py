@@ -24,7 +24,7 @@ from mercer.models.subspace import (
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows
-from mercer.rows.table import n_rows
+from mercer.rows.table import n_columns, n_rows
 from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
 from mercer.solvers.preimages import preimages
@@ -37,7 +37,6 @@ from mercer.tuning.components import (
     sample_rows,
 )
 from mercer.tuning.data import RowSchema
-from mercer.tuning.passes import n_columns
 from mercer.types import Array
 
 

@@ -216,8 +216,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     def score_samples(self, X: Any) -> Array:
         """Minus the squared distance (n,) to the center of the ball, or <w, phi(x)>; larger is more usual."""
         check_is_fitted(self)
-        assert self._fitted is not None
-        known: Distances = self._fitted.details
+        known: Distances = self._details
         f = Expansion(self.kernel_, self.X_fit_, self.dual_coef_[:, None], self.intercept_)
 
         def scores(rows: Any) -> Array:

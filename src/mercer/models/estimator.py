@@ -31,11 +31,18 @@ class MercerEstimator(BaseEstimator):
     """An estimator of the library: parameters as they were passed, and one fitted state; abstract."""
 
     _fitted: Fitted | None = None
-    n_features_in_ = fitted[int]()
-    feature_names_in_ = fitted[NDArray[Any]]()
+    n_features_in_ = fitted[int](waits=False)
+    feature_names_in_ = fitted[NDArray[Any]](waits=False)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
+
+    @property
+    def _details(self) -> Any:
+        """What the methods of a family need of a fit besides its attributes."""
+        if self._fitted is None:
+            raise AttributeError(f"this {type(self).__name__} is not fitted")
+        return self._fitted.details
 
     def _publish(self, state: Fitted) -> Self:
         """The model with this state, and nothing of the one before."""

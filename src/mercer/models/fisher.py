@@ -138,8 +138,9 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
         f of every training row for the model fitted without it.
     loo_score_ : float
-        Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and classes:
-        a little too high where rows are few, since they are the best of many; :meth:`nested_score` is not.
+        Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and
+        classes: a little too high where rows are few, since they are the best of many; :meth:`nested_score` is
+        not.
     loo_path_ : TuningPath
         The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
         for a given kernel, the alphas tried in the final fit.

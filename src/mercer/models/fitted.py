@@ -1,8 +1,8 @@
-"""Fitted state: one frozen object that a fit publishes by one assignment, and the attributes that are read from it.
+"""Fitted state: one frozen object that a fit publishes by one assignment, and the attributes read from it.
 
-Whatever changes a model makes a new :class:`Fitted` from the old one and publishes it last, so a call that fails or
-is interrupted leaves the model unchanged. Whatever reads a model takes its state once, so an answer belongs to one
-state, whatever other threads do to the model meanwhile. A state that waits for its solution is solved once.
+Whatever changes a model makes a new :class:`Fitted` from the old one and publishes it last, so a call that fails
+or is interrupted leaves the model unchanged. Whatever reads a model takes its state once, so an answer belongs to
+one state, whatever other threads do to the model meanwhile. A state that waits for its solution is solved once.
 """
 
 import threading
@@ -43,8 +43,9 @@ class Waiting(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit has found, replaced as a whole: public ``attributes`` by name, and those that are ``waiting``, None:
-    there are none; and ``details``, what the methods of a family need besides. A lean state can only predict.
+    """What a fit has found, replaced as a whole: public ``attributes`` by name, and those that are ``waiting``,
+    None: there are none; and ``details``, what the methods of a family need besides. A lean state can only
+    predict.
 
     ``nested`` is the nested cross-validation of what the fit ``chooses``, or its score; None: there are no rows.
     """
@@ -68,8 +69,14 @@ class Fitted:
         return dict(self.attributes) | ({} if self.waiting is None else self.waiting.get())
 
 
-class fitted(Generic[T]):  # noqa: N801 - it is written like property
-    """A public attribute of the state that a fit has published; there is none before."""
+class fitted(Generic[T]):
+    """A public attribute of the state that a fit has published; there is none before.
+
+    ``waits``: a state that has not been solved may have it later.
+    """
+
+    def __init__(self, *, waits: bool = True) -> None:
+        self.waits = waits
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -86,7 +93,7 @@ class fitted(Generic[T]):  # noqa: N801 - it is written like property
         if state is None:
             raise AttributeError(missing)
         try:
-            return state[self.name]
+            return state[self.name] if self.waits else state.attributes[self.name]
         except KeyError:
             lean = f"a lean copy has no {self.name}; read it from the model it is a copy of"
             raise AttributeError(lean if state.is_lean else missing) from None

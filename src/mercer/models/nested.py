@@ -1,8 +1,8 @@
 """Nested cross-validation: rows predicted by models for which everything was chosen without them.
 
-Kernel, penalty and centers are the best of many by leave-one-out, so the score of the best one is too high (selection
-bias), most where rows are few and say little. Here each of some folds is predicted by a model for which everything was
-chosen again without it (Varma and Simon 2006).
+Kernel, penalty and centers are the best of many by leave-one-out, so the score of the best one is too high
+(selection bias), most where rows are few and say little. Here each of some folds is predicted by a model for which
+everything was chosen again without it (Varma and Simon 2006).
 """
 
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ FEWEST_FOLDS = 5
 @dataclass(eq=False)
 class NestedScore(Waiting):
     """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
-    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that are held out together
-    and their groups.
+    the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that are held out
+    together and their groups.
     """
 
     model: Any
@@ -120,8 +120,8 @@ class LeaveOneOutModel(KernelModel):
     def nested_score(self) -> float:
         """The accuracy, or R², to expect of new rows: that of rows for which everything was chosen without them.
 
-        Nested cross-validation of kernel, alpha and centers: ten folds, five beyond 300 rows, three of these beyond
-        1000. The first call takes as long as so many fits. If nothing was chosen it is ``loo_score_``.
+        Nested cross-validation of kernel, alpha and centers: ten folds, five beyond 300 rows, three of these
+        beyond 1000. The first call takes as long as so many fits. If nothing was chosen it is ``loo_score_``.
 
         Only for up to 10,000 rows in memory, which are kept: otherwise use
         :func:`sklearn.model_selection.cross_val_score` on some rows.
@@ -135,9 +135,9 @@ class LeaveOneOutModel(KernelModel):
             return nested.score
         if nested is None:
             raise ValueError(
-                f"{type(self).__name__} has no rows for a nested score: it needs up to {MOST_ROWS:,} rows that were "
-                "passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and a little "
-                "too high where rows are few; a lean copy has only a score that was computed before"
+                f"{type(self).__name__} has no rows for a nested score: it needs up to {MOST_ROWS:,} rows that "
+                "were passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and a "
+                "little too high where rows are few; a lean copy has only a score that was computed before"
             )
         return float(nested)
 

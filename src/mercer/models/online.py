@@ -52,13 +52,13 @@ from mercer.types import Array
 
 @dataclass(frozen=True, eq=False)
 class OnlineState:
-    """All that was learned: the columns, targets and kernel, factors, the function, and records of predictions made
-    before rows were learned, with what follows from these by name. ``held`` are rows that are learned again with
-    those of the next call, because the kernel may still change; None: it is fixed.
+    """All that was learned: the columns, targets and kernel, factors, the function, and records of predictions
+    made before rows were learned, with what follows from these by name. ``held`` are rows that are learned again
+    with those of the next call, because the kernel may still change; None: it is fixed.
     """
 
     schema: RowSchema
-    targets: Any
+    targets: Targets
     kernel: Kernel
     factors: RecursiveState
     prequential: Prequential

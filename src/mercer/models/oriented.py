@@ -22,11 +22,10 @@ from mercer.models.subspace import (
 )
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
 from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
-from mercer.rows.table import n_rows
+from mercer.rows.table import n_columns, n_rows
 from mercer.tuning.components import begin_subspace, sample_rows
 from mercer.tuning.data import RowSchema, check_names
 from mercer.tuning.oriented import HELD, SHARE, NoiseRows, OrientedState, begin_oriented
-from mercer.tuning.passes import n_columns
 from mercer.types import Array
 
 ALLOWED = (

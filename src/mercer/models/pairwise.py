@@ -271,8 +271,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
 
     def _log_odds(self, n: int, X: Any) -> Array:
         """log r_ij / r_ji (pairs, n) at n rows in memory, or of a block; zero for pairs without training rows."""
-        assert self._fitted is not None
-        odds, of_pairs = np.zeros((len(self.pairs_), n)), self._fitted.details
+        odds, of_pairs = np.zeros((len(self.pairs_), n)), self._details
         if of_pairs[0] is not None:
             X = Columns(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
         for place, (model, columns) in enumerate(zip(self.estimators_, of_pairs)):

@@ -18,7 +18,7 @@ from mercer.models.resumable import ResumableModel
 from mercer.rows.virtual import Copies
 from mercer.scores.intervals import price_of_choice, warn_of_few_rows
 from mercer.scores.uncertainty import Uncertainty
-from mercer.tuning.passes import PassState, with_changes
+from mercer.tuning.passes import with_changes
 from mercer.types import Array, Floats
 
 # Up to so many rows it matters for intervals that kernel and alpha were chosen by their residuals.
@@ -119,8 +119,8 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it.
     loo_score_ : float
-        R² of ``loo_prediction_``: a little too high where rows are few, since kernel and alpha are the best of many;
-        :meth:`nested_score` is not.
+        R² of ``loo_prediction_``: a little too high where rows are few, since kernel and alpha are the best of
+        many; :meth:`nested_score` is not.
     loo_path_ : TuningPath
         The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
         for a given kernel, the alphas tried in the final fit.
@@ -267,7 +267,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
             self.alpha_,
             *self._continuation.penalized,
             self.left_out_,
-            self.report_.negative,
+            self.report_.negative or 0.0,
             self._moments_of_rows,
             self._left_out_rows,
             self._price_of_choice,
@@ -276,7 +276,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         )
 
     def _moments_of_rows(self) -> Moments:
-        return with_changes(self._moments, self._sums.additive.changes, self.mu_)
+        return with_changes(self._moments, self._known_sums().additive.changes, self.mu_)
 
     @property
     def _copies(self) -> Copies | None:
@@ -287,15 +287,9 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         tangents = sums.spec.tangents
         return replace(tangents, mu=self.mu_) if tangents and self.mu_ else sums.spec.copies
 
-    @property
-    def _sums(self) -> PassState:
-        sums = self._continuation.sums
-        assert sums is not None
-        return sums
-
     def _left_out_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
-        return self._sums.rows_of(self.loo_index_)
+        return self._known_sums().rows_of(self.loo_index_)
 
     def _price_of_choice(self) -> Array:
         """Factor (q,) of leave-one-out residuals; ones if nothing was chosen, or by many rows."""

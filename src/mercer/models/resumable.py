@@ -74,8 +74,9 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the parameters
-    on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,), if known.
+    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
+    parameters on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,),
+    if known.
     """
 
     begun_with: dict[str, Any]
@@ -207,8 +208,7 @@ class ResumableModel(LeaveOneOutModel):
     @property
     def _continuation(self) -> Continuation:
         """What the fit can go on from."""
-        assert self._fitted is not None
-        found: Continuation = self._fitted.details
+        found: Continuation = self._details
         return found
 
     def _read_training(
@@ -221,7 +221,7 @@ class ResumableModel(LeaveOneOutModel):
             folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
         else:
             data = self._read_first(X, y, sample_weight, block_rows=_block_rows(spec))
-            check_enough_rows(int(np.count_nonzero(data.block.weight)))
+            check_enough_rows(int(np.count_nonzero(np.asarray(data.block.weight))))
             folds = folds_of_rows(self.cv, data.block.y, groups, classifier=is_classifier(self))
         return replace(data, folds=folds)
 
@@ -246,7 +246,7 @@ class ResumableModel(LeaveOneOutModel):
         return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
 
     def _begun(self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None) -> Fitted | None:
-        """The sums so far; after a fit that made every row a center, those of its rows. None: there are no rows."""
+        """The sums so far, after a fit that made every row a center those of its rows; None: there are no rows."""
         state = self._fitted
         if state is None:
             return None
@@ -272,9 +272,14 @@ class ResumableModel(LeaveOneOutModel):
 
     def _current_sums(self, spec: FitSpec) -> PassState:
         """The sums under the current parameters, except those on which they depend."""
+        sums = self._known_sums()
+        return sums.under(spec, under_parameters(self, sums.targets))
+
+    def _known_sums(self) -> PassState:
+        """The sums of the fit so far."""
         sums = self._continuation.sums
         assert sums is not None
-        return sums.under(spec, under_parameters(self, sums.targets))
+        return sums
 
     def _waiting(self, sums: PassState, schema: RowSchema) -> Fitted:
         """What was chosen; the rest is solved when it is needed."""

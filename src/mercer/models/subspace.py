@@ -19,17 +19,16 @@ from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state,
 from mercer.models.lazy import lazily
 from mercer.models.validation import memory_or_none, parameters_of, refuse_changes, row_weight
 from mercer.rows import MemoryRows, Rows, outside_memory
-from mercer.rows.table import n_rows
+from mercer.rows.table import n_columns, n_rows
 from mercer.tuning.components import EVERY_ROW, Subspace, SubspaceSample
 from mercer.tuning.data import RowSchema
-from mercer.tuning.passes import n_columns
 from mercer.types import Array, Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceDetails:
-    """The directions; the parameters on which sums depend; and what the fit can go on from: sums, or all ``rows`` with
-    their weights, None: there are none. ``inverse`` finds rows from scores, None: it is not learned.
+    """The directions; the parameters on which sums depend; and what the fit can go on from: sums, or all ``rows``
+    with their weights, None: there are none. ``inverse`` finds rows from scores, None: it is not learned.
     """
 
     subspace: Subspace
@@ -103,13 +102,6 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
     def transform(self, X: Any) -> Floats:
         """Scores (n, n_components): coordinates around the mean along the components."""
         return self._outputs(X)
-
-    @property
-    def _details(self) -> SubspaceDetails:
-        """What methods need besides the attributes."""
-        assert self._fitted is not None
-        found: SubspaceDetails = self._fitted.details
-        return found
 
     def _first_rows(self, X: Any, sample_weight: Any) -> tuple[Rows, RowSchema]:
         """The rows of a first call, and their columns."""

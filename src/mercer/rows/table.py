@@ -220,3 +220,10 @@ def in_single(*tables: Any) -> bool:
 def in_double(X: Any) -> Any:
     """Rows in float32, as an array or a CSR matrix, in float64; others unchanged."""
     return X.astype(np.float64) if in_single(X) else X
+
+
+def n_columns(X: Any) -> int:
+    """The number of features of rows in a block."""
+    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
+        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
+    return int(X.shape[1])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names
 from mercer.scores.evidence import Folds
@@ -20,10 +20,10 @@ CheckOf = Callable[[int], Callable[[Any], Any]]
 
 @dataclass(frozen=True)
 class RowSchema:
-    """The columns of the first rows: their number, None: rows are objects; and their names, None: there are none."""
+    """The columns of the first rows: their number, None: rows are objects; and names, None: there are none."""
 
     n_features: int | None = None
-    names: NDArray[Any] | None = None
+    names: Any = None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -46,8 +46,8 @@ class RowSchema:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Rows with targets and weights, their columns, and how their targets are found; rows of ``folds`` are held out
-    together.
+    """Rows with targets and weights, their columns, and how their targets are found; rows of ``folds`` are held
+    out together.
 
     ``check`` validates blocks, None: they are objects; ``declared`` are classes besides those that occur.
     """

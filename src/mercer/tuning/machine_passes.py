@@ -83,10 +83,11 @@ def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Gene
     If the logistic loss has so many centers that leave-one-out by Newton steps would be too good, the fit is made
     in memory, with held-out folds.
     """
-    assert spec.loss is not None
+    loss = spec.loss
+    assert loss is not None
     sampled = sample_rows(spec, data, rng)
     m = as_plan(spec.centers, spec.kernel, sampled.drawn.sample().X, sampled.drawn.n_rows)[1]
-    held = data.in_memory if spec.loss.name == "logistic" else None
+    held = data.in_memory if loss.name == "logistic" else None
     if held is not None and not isinstance(spec.centers, str) and _has_many(spec, held.n_rows, m):
         return _in_memory(spec, sampled, data.block, rng)
     state = start_state(spec, sampled, rng, reselects=False)
@@ -96,7 +97,7 @@ def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Gene
         return _in_memory(spec, sampled, data.block, rng)
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
-    objective = Objective(state.gather, sampled, _losses(spec.loss, first, sampled.encode), spec.verbose)
+    objective = Objective(state.gather, sampled, _losses(loss, first, sampled.encode), spec.verbose)
     newton = Newton(objective, state, state.held_out())
     return replace(newton.concluded(newton.descend(first.solution)), schema=sampled.schema, state=None)
 

@@ -1,7 +1,7 @@
 """Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows.
 
-``sample_rows`` draws the sample, ``start_state`` chooses and sums; to the resulting state rows can be ``added``, they
-can be ``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
+``sample_rows`` draws the sample, ``start_state`` chooses and sums; to the resulting state rows can be ``added``,
+they can be ``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from mercer.rows.base import PartlyRead
 from mercer.rows.draw import OF_EACH
 from mercer.rows.progress import stage
 from mercer.rows.repeated import RepeatedRows
-from mercer.rows.table import take
+from mercer.rows.table import n_columns, take
 from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.evidence import Folds, Training
@@ -112,8 +112,8 @@ class Gatherer:
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Rows that must not change between passes, and what the first pass found: a sample, facts about all rows, their
-    columns, and how their targets are encoded.
+    """Rows that must not change between passes, and what the first pass found: a sample, facts about all rows,
+    their columns, and how their targets are encoded.
     """
 
     rows: RepeatedRows
@@ -297,13 +297,6 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
         check = data.check(n_columns(sample.X))
     targets = data.targets_of(sample.y, drawn.labels, data.declared)
     return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
-
-
-def n_columns(X: Any) -> int:
-    """The number of features of rows in a block."""
-    if np.ndim(X) != 2 and not hasattr(X, "indptr"):
-        raise ValueError(f"X of a block has {np.ndim(X)} dimensions; pass blocks of b rows as (b, d)")
-    return int(X.shape[1])
 
 
 def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:

@@ -69,7 +69,7 @@ def held_out(fold: Indices | None, n_held_out: int, n_rows: int) -> str:
 
 
 @dataclass(frozen=True)
-class Decision:
+class FitDecision:
     """Which fit is made: the name of a strategy, and the reason in words."""
 
     strategy: str
@@ -127,5 +127,5 @@ class FitResult:
     sparse: SparseDetails | None = None
     program: ProgramDetails | None = None
     state: Any = None
-    decision: Decision | None = None
+    decision: FitDecision | None = None
     schema: RowSchema | None = None

@@ -17,14 +17,14 @@ from mercer.tuning.fit import ExactFit, check_enough_rows, check_folds
 from mercer.tuning.machine import fit_machine
 from mercer.tuning.machine_passes import fit_machine_in_passes
 from mercer.tuning.passes import sample_rows, start_state
-from mercer.tuning.result import Decision, FitResult
+from mercer.tuning.result import FitDecision, FitResult
 from mercer.tuning.sparse_fit import fit_sparse
 from mercer.tuning.spec import FitSpec
 
 # Names of the fits.
-EXACT, MOMENTS, SPARSE = "every row a center", "moments of the rows", "centers one after another"
+EXACT, MOMENTS, SPARSE = "all rows at once", "sums over the rows", "centers one after another"
 # The same, after every row was found to be too many centers for the memory, or more than are needed.
-LIMITED, FEW = "moments of the rows, in little memory", "moments of the rows, with few centers"
+LIMITED, FEW = "sums over the rows, in little memory", "sums over the rows, with few centers"
 PROGRAM, PROGRAM_IN_PASSES = "program in memory", "program in passes"
 # So many times more rows than centers make a fit in passes worth it.
 WORTH_IT = 4
@@ -96,17 +96,17 @@ def run(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> FitResul
     return replace(result, decision=decision, schema=result.schema or data.schema)
 
 
-def decide(situation: Situation) -> Decision:
+def decide(situation: Situation) -> FitDecision:
     """The first fit for which there is a reason."""
     for strategy, why in RULES:
         reason = why(situation)
         if reason is not None:
-            return Decision(strategy, reason)
-    return Decision(EXACT, "every distinct row is a center")
+            return FitDecision(strategy, reason)
+    return FitDecision(EXACT, "every distinct row can be a center")
 
 
 def _selects(s: Situation) -> str | None:
-    return None if s.spec.sparse is None else "centers are selected one after another by the targets"
+    return None if s.spec.sparse is None else "the model is to have few centers"
 
 
 def _passes_of_a_program(s: Situation) -> str | None:

@@ -66,14 +66,15 @@ class LossChoice:
 
 @dataclass(frozen=True)
 class FitSpec:
-    """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, the meaning of weights, the
-    centers as given by the user, memory in GiB (None: what is free), whether passes show their progress, rows for
-    leave-one-out of fits in passes (None: all), and whether there is an intercept.
+    """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, the meaning of weights,
+    the centers as given by the user, memory in GiB (None: what is free), whether passes show their progress, rows
+    for leave-one-out of fits in passes (None: all), and whether there is an intercept.
 
     ``copies`` join the rows; changes of f by ``tangents`` are penalized instead, with one of the weights ``mus``.
     ``relevance``: features have gammas as far as they matter; None: all have the same. ``loss`` makes the fit a
     program, with the part ``l1_share`` of sum_j |c_j| in the penalty "elastic_net"; None: least squares.
-    ``sparse``: centers are selected one after another, with settings for so many distinct rows; None: they are not.
+    ``sparse``: centers are selected one after another, with settings for so many distinct rows; None: they are
+    not.
     """
 
     kernel: Kernel
