@@ -24,7 +24,7 @@ from mercer.gram import combine
 from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import RBF
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 Array = NDArray[np.float64]
 Split = tuple[Array, NDArray[Any], Array, NDArray[Any]]

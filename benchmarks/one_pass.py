@@ -37,8 +37,8 @@ from mercer.datasets import make_clusters
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.leave_one_out import LeftOutOf
+from mercer.solvers.moments.ridge import decompose_moments
 
 GAMMA = 0.03
 ALPHA = 1.0

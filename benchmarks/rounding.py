@@ -19,7 +19,7 @@ from mercer.centers import Given
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Kernel, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 PROMISED = 1e-6
 Case = tuple[str, float, float, float]

@@ -4,9 +4,9 @@ from scipy.sparse import csr_array, csr_matrix
 
 from mercer import centers, kernels
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import Transformation
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
+from mercer.gram.tangent_covariance import Transformation
 from mercer.invariances import AffineWarp, ElasticWarp, Thickness
 from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
@@ -33,14 +33,14 @@ from mercer.models.report import Report
 from mercer.models.resumable import Kept
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.columns import NamedColumns
-from mercer.rows.draw import Labels
+from mercer.rows.sampling.random_sample import Labels
 from mercer.rows.virtual import Copies
 from mercer.scores import LeftOut, Posterior, Rule
-from mercer.scores.evidence import Folds
-from mercer.scores.knowledge import Knowledge
 from mercer.scores.prequential import Prequential, ScoreWindow
-from mercer.scores.probabilities import StepCurve
+from mercer.scores.probabilities.calibration import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
+from mercer.scores.training_rows import Folds
+from mercer.scores.uncertainty.unexplained_variance import Knowledge
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.orthogonal.stages import SparseStage

@@ -16,7 +16,7 @@ from mercer.gram.budget import GIB
 from mercer.gram.moments import PIECE
 from mercer.linalg import blas_threads, limit_threads
 from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.engine import PART_BLOCKS
+from mercer.rows.engines.base import PART_BLOCKS
 from mercer.tuning.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
 
 # Seconds that each probe may take, and the minimum number of runs.

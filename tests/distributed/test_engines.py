@@ -17,8 +17,8 @@ from mercer import KernelFisherClassifier
 from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
-from mercer.rows.engine import EngineRows
-from mercer.rows.repeated import RepeatedRows, Watched
+from mercer.rows.engines.base import EngineRows
+from mercer.rows.sources.repeated import RepeatedRows, Watched
 
 BLOCK_ROWS = 32
 
@@ -279,7 +279,7 @@ def test_workers_killed_twice_in_each_of_two_passes_change_nothing(request, kind
 @every_engine
 def test_a_disk_that_is_away_for_a_moment_is_read_again(request, kind, tmp_path, monkeypatch):
     rows = kind(request)
-    monkeypatch.setattr("mercer.rows.engine.PAUSE", 0.0)
+    monkeypatch.setattr("mercer.rows.engines.base.PAUSE", 0.0)
     if kind is spark_frame:
         pytest.skip("a stream of Spark can not be read again: Spark tries the task anew")
     fold = engine_folds.UnreadableOnce(tmp_path)

@@ -12,7 +12,7 @@ from mercer.gram.moments import PARTS, MomentsOf
 from mercer.gram.precision import Precision, factor_of, with_coordinates
 from mercer.kernels import RBF
 from mercer.rows.base import Block
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.solvers.smoother import center_variance
 
 KERNEL = RBF(gamma=0.4)

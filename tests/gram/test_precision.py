@@ -9,7 +9,7 @@ from mercer.gram.moments import MomentsOf
 from mercer.gram.precision import SAFE, factor_of, product_precision
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 
 def problem(rng, d, n=6000):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Nominal, OnColumns, Precomputed, pairwise
-from mercer.kernels.vector import GRID
+from mercer.kernels.vectors.gamma import GRID
 from mercer.rows.columns import read_columns
 
 FRAME = pd.DataFrame(

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mercer.gram.blocks import evaluator
 from mercer.kernels import RBF, Linear, Matern, Normalized, Sum
-from mercer.kernels.pairs import FoldedCenters
+from mercer.kernels.matrices import FoldedCenters
 
 # Kernels and how many parts of each are functions of squared distances.
 COMPOSED = [

@@ -18,9 +18,8 @@ from mercer.kernels import (
     SharedSubsets,
     Subtrees,
     Tanimoto,
-    sets,
-    trees,
 )
+from mercer.kernels.structured import sets, trees
 
 DOT = ("",)
 PAIR = ("", DOT, DOT)

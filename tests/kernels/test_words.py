@@ -8,8 +8,8 @@ from scipy.spatial.distance import pdist
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Laplacian, Linear, Normalized, Polynomial, Sigmoid
-from mercer.kernels.spread import MAX_ROWS
-from mercer.kernels.vector import GRID
+from mercer.kernels.length_scales import MAX_ROWS
+from mercer.kernels.vectors.gamma import GRID
 
 WORDS = ["median", "scale", "loo"]
 

@@ -24,13 +24,13 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.linalg import eigen_psd, limit_threads
 from mercer.rows import MemoryRows, every_row
+from mercer.scores.class_outputs import class_targets
 from mercer.scores.criteria import classification_criterion
-from mercer.scores.relative import class_targets
 from mercer.solvers import Observations, decompose, leave_out
-from mercer.solvers.exact import RootFit
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import decompose_moments
-from mercer.solvers.root import Projected
+from mercer.solvers.exact_fits import RootFit
+from mercer.solvers.inverse_root import Projected
+from mercer.solvers.moments.leave_one_out import LeftOutOf
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning import ALPHAS
 
 pytestmark = pytest.mark.ratio

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from mercer.rows import Block, MemoryRows, StreamRows
-from mercer.rows.checksum import checksums
-from mercer.rows.repeated import Passage, RepeatedRows, Watched
+from mercer.rows.sources.checksum import checksums
+from mercer.rows.sources.repeated import Passage, RepeatedRows, Watched
 
 N = 40
 

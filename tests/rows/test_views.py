@@ -11,8 +11,8 @@ from mercer.kernels import RBF, FromCallable, Linear, pairwise
 from mercer.kernels.base import Wrapped
 from mercer.rows import Block, MemoryRows, StreamRows, as_rows, distinct_rows, outside_memory, sample
 from mercer.rows.base import join_blocks, regroup
-from mercer.rows.checksum import checksums
-from mercer.rows.repeated import RepeatedRows
+from mercer.rows.sources.checksum import checksums
+from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import take
 
 N = 40

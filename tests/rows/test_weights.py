@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.rows import MemoryRows, Reading, Tally, reading_of, survey
-from mercer.rows.draw import Draw
+from mercer.rows.sampling.random_sample import Draw
 
 
 def tally(*weights):

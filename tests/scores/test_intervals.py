@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows
 from mercer.scores import LeftOut, jackknife_plus, prediction_intervals, price_of_choice
-from mercer.scores.intervals import least_rows
+from mercer.scores.uncertainty.intervals import least_rows
 from mercer.solvers import HeldOut, Observations, decompose, leave_out, make_smoother, solve
 
 

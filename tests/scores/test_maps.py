@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from mercer.scores import maps
-from mercer.scores.logistic import fit_logits, smoothed_targets
-from mercer.scores.maps import (
+from mercer.scores.probabilities import logit_maps
+from mercer.scores.probabilities.calibration import calibrate
+from mercer.scores.probabilities.logit_maps import (
     FOLDS,
     Map,
     bent,
@@ -19,7 +19,7 @@ from mercer.scores.maps import (
     summing_to_one,
     with_matrix,
 )
-from mercer.scores.probabilities import calibrate
+from mercer.scores.probabilities.logits import fit_logits, smoothed_targets
 
 
 def noisy(rng, n, k, noise=0.4):
@@ -134,7 +134,7 @@ def test_a_map_without_a_part_is_the_one_fitted_to_the_others(rng):
     assert len(found.without) == FOLDS
     rest = part != 2
     plain = one_slope(R[rest], label[rest], weight[rest], found.map.bend)
-    kinds = [plain] + [with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in maps.SPREADS]
+    kinds = [plain] + [with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in logit_maps.SPREADS]
     assert min(np.abs(kind.logits(R) - found.without[2].logits(R)).max() for kind in kinds) < 1e-2
 
 
@@ -245,10 +245,10 @@ def test_separable_scores_have_finite_logits(rng):
 
 def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, monkeypatch):
     R, label = uneven(rng, 600)
-    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**3 - 1)
+    monkeypatch.setattr(logit_maps, "MOST_WORK", 600 * 4**3 - 1)
     bends = chosen(R, label, np.ones(600))
     assert_allclose(bends.slope, bends.slope[0, 0] * np.eye(3))
-    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**2 - 1)
+    monkeypatch.setattr(logit_maps, "MOST_WORK", 600 * 4**2 - 1)
     R, label = true_probabilities(rng, 600, 4)
     assert chosen(R, label, np.ones(600)).bend == np.inf
 

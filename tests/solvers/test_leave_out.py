@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows, every_row
-from mercer.solvers import Observations, decompose, leave_out, left_out
-from mercer.solvers.root import Projected
+from mercer.solvers import Observations, decompose, leave_one_out, leave_out
+from mercer.solvers.inverse_root import Projected
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)
 LONG = np.longdouble
@@ -205,7 +205,7 @@ def test_stacks_of_folds_in_little_memory_are_the_same(rng, monkeypatch):
     spectrum, fold = decompose(K, observations.point_weight), rng.permutation(40) // 3
     whole = leave_out(spectrum, observations, ALPHAS, fold)
     for numbers in (1, 1000, 5000):
-        monkeypatch.setattr(left_out, "WORKSPACE", numbers)
+        monkeypatch.setattr(leave_one_out, "WORKSPACE", numbers)
         assert_close(leave_out(spectrum, observations, ALPHAS, fold), whole, 1e-12)
 
 

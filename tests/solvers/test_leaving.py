@@ -12,9 +12,9 @@ from mercer.gram.products import Parts
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import MOST_NOISE, decompose_moments
+from mercer.rows.sources.memory import HeldRows
+from mercer.solvers.moments.leave_one_out import LeftOutOf
+from mercer.solvers.moments.ridge import MOST_NOISE, decompose_moments
 
 KERNEL = RBF(gamma=0.4)
 ALPHAS = np.array([1e-6, 1e-2, 1.0, 1e2])

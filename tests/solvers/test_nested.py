@@ -9,9 +9,9 @@ from mercer.kernels import RBF
 from mercer.linalg import factor_spd
 from mercer.rows import distinct_rows, every_row
 from mercer.rows.base import Block
-from mercer.solvers import Observations, decompose, leave_out, left_out
-from mercer.solvers.nested import SHIFT, NestedCenters
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers import Observations, decompose, leave_one_out, leave_out
+from mercer.solvers.moments.nested_centers import SHIFT, NestedCenters
+from mercer.solvers.moments.ridge import decompose_moments
 
 # Narrow enough for a condition of K_zz below 1e3, far from the shift.
 KERNEL = RBF(gamma=1.0)
@@ -183,7 +183,7 @@ def test_no_system_is_larger_than_the_number_of_centers(rng, monkeypatch, n, int
         return counted
 
     monkeypatch.setattr(np.linalg, "solve", counting(np.linalg.solve))
-    monkeypatch.setattr(left_out, "factor_spd", counting(factor_spd), raising=False)
+    monkeypatch.setattr(leave_one_out, "factor_spd", counting(factor_spd), raising=False)
     observations, X = copied(rng, N, n), rng.normal(size=(N, 3))
     fits = nested(X, observations.point_weight, np.arange(M), intercept=intercept).first()
     leave_out(fits, observations, ALPHAS, np.arange(n) % 2)

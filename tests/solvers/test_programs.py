@@ -10,11 +10,9 @@ from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
 from mercer.kernels import RBF
-from mercer.solvers.programs import Program, left_out, refits, removal, solve, solve_all
-from mercer.solvers.programs.descent import minimize_lasso
-from mercer.solvers.programs.intercepts import to_middle
-from mercer.solvers.programs.interior import interior_point
-from mercer.solvers.programs.left_out import leave_each_out
+from mercer.solvers.programs import Program, solve, solve_all
+from mercer.solvers.programs.leave_one_out import newton_steps, refits, removal_path
+from mercer.solvers.programs.leave_one_out.newton_steps import leave_each_out
 from mercer.solvers.programs.losses import (
     CornerLoss,
     EpsilonInsensitive,
@@ -27,7 +25,10 @@ from mercer.solvers.programs.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.newton import in_memory
+from mercer.solvers.programs.nonsmooth.intercepts import to_middle
+from mercer.solvers.programs.nonsmooth.interior_point import interior_point
+from mercer.solvers.programs.smooth.lasso_descent import minimize_lasso
+from mercer.solvers.programs.smooth.newton import in_memory
 
 VALUES = {
     "squared": Squared(),
@@ -471,7 +472,7 @@ def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-3])
 def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, columns, monkeypatch):
-    monkeypatch.setattr(left_out, "ENOUGH", 0.0)
+    monkeypatch.setattr(newton_steps, "ENOUGH", 0.0)
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[0 if columns else 1]), ridge=ridge)
     left = leave_each_out(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
     again = refitted(program, columns=columns)
@@ -482,7 +483,7 @@ def test_some_rows_are_left_out_as_all_are(rows):
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[1]), ridge=1e-2)
     found, some = solve(program), np.array([3, 0, 41, 79])
     every = leave_each_out(program, found, program.weight).outputs
-    part = left_out.leave_some_out(program, found, program.weight, some)
+    part = newton_steps.leave_some_out(program, found, program.weight, some)
     # A row whose estimate by one step is good enough may be known better among all of them.
     assert_allclose(part, every[some], atol=2e-3 * every.std())
 
@@ -535,7 +536,7 @@ def test_a_path_that_ends_too_soon_goes_straight_on(rows, monkeypatch):
     program = replace(program_of(rows, "squared_hinge", "ridge", Phi=rows[1]), ridge=1e-2)
     found = solve(program)
     exact = leave_each_out(program, found, program.weight).outputs
-    monkeypatch.setattr(removal, "MEAN_BENDS", 0)
+    monkeypatch.setattr(removal_path, "MEAN_BENDS", 0)
     straight = leave_each_out(program, found, program.weight).outputs
     assert np.isfinite(straight).all()
     assert not np.allclose(straight, exact)

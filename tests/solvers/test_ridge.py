@@ -8,7 +8,7 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.linalg.rank import RankFactor
 from mercer.rows.base import Block
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 ALPHAS = [1e-8, 1e-4, 1e-2, 1.0, 1e3]
 KERNEL = RBF(gamma=0.4)

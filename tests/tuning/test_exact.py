@@ -10,7 +10,7 @@ import mercer.tuning.exact as exact
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
-from mercer.solvers.exact import RootFit, SpectrumFit
+from mercer.solvers.exact_fits import RootFit, SpectrumFit
 from mercer.tuning.alpha import STEP, choose_near
 
 N = 150

@@ -11,12 +11,12 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import every_row
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
+from mercer.rows.sources.memory import HeldRows
 from mercer.scores import squared_criterion
 from mercer.solvers import Coefficients, Observations, decompose
-from mercer.solvers.exact import SpectrumFit
-from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.exact_fits import SpectrumFit
+from mercer.solvers.moments.leave_one_out import MomentFit
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning.alpha import alpha_path, choose_alpha
 
 KERNEL = RBF(gamma=0.3)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer import gate
+from mercer import validation
 from mercer.centers.base import CenterSelector
 from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
@@ -66,7 +66,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     """The selector of centers for n rows like X, and their number; None: the selector determines it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
+        validation.choice("centers", centers, ("auto", "all"))
         return Uniform(), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:
@@ -77,7 +77,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
         return centers, centers.n_centers or (None if chooses else auto_centers(n))
     if isinstance(X, NamedColumns):
         return Given(read_columns(centers, list(X.columns))), None
-    given = as_selector(gate.unmasked("centers", centers))
+    given = as_selector(validation.unmasked("centers", centers))
     if isinstance(given, Given) and kernel.takes_vectors and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))

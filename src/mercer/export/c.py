@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import Label, c_labels, c_name
 from mercer.export.steps import Projection, Step
-from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
+from mercer.scores.uncertainty.unexplained_variance import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
 
 
 def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:

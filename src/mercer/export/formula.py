@@ -29,10 +29,10 @@ from mercer.models import (
 from mercer.models.state import snapshot
 from mercer.models.validation import quantiles_of
 from mercer.rows.table import dense
-from mercer.scores.knowledge import Knowledge
-from mercer.scores.probabilities import Posterior, StepCurve
-from mercer.scores.rule import scores_in
+from mercer.scores.decision_rule import scores_in
+from mercer.scores.probabilities.calibration import Posterior, StepCurve
 from mercer.scores.targets import ascending
+from mercer.scores.uncertainty.unexplained_variance import Knowledge
 from mercer.types import Array, Indices
 
 
@@ -105,7 +105,7 @@ class Moderation:
 
 @dataclass(frozen=True)
 class Variance:
-    """What is known of a row, :class:`mercer.scores.knowledge.Knowledge`, with the kernel of the model.
+    """What is known of a row, `scores/uncertainty/unexplained_variance.py`, with the kernel of the model.
 
     ``inverse`` and ``half`` are upper triangles (r (r + 1) / 2,), column by column; ``floor`` is the least
     k(x, x) of which shares are taken.
@@ -252,7 +252,7 @@ def _some(rows: Array) -> Array:
 
 
 def _classifier(model: Any, f: Formula) -> Formula:
-    """Scores become log-odds as :class:`mercer.scores.rule.Rule` does it."""
+    """Scores become log-odds as :class:`mercer.scores.decision_rule.Rule` does it."""
     posterior = model.rule_.posterior
     known = getattr(model, "knowledge_", None)
     f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))

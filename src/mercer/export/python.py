@@ -7,7 +7,7 @@ import numpy as np
 from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import python_labels
 from mercer.export.steps import Projection, Step
-from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
+from mercer.scores.uncertainty.unexplained_variance import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
 
 
 def to_python(model: Any, *, moderated: bool = True) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import KernelError
-from mercer.gate import finite, square
 from mercer.gram.blocks import check_finite, gram
 from mercer.gram.budget import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.wrap import squared_distances
+from mercer.kernels.algebra.compositions import squared_distances
 from mercer.types import Array, Floats
+from mercer.validation import finite, square
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.blocks import AgainstCenters, check_finite, overflow
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.room import Room
+from mercer.gram.workspace import Room
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows
 from mercer.types import Array, Indices

@@ -7,11 +7,11 @@ import numpy as np
 
 from mercer.gram import blocks
 from mercer.gram.blocks import AgainstCenters, check_finite, cuts, evaluator, overflow
-from mercer.gram.room import Room
+from mercer.gram.workspace import Room
 from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.base import Block, Rows
-from mercer.rows.memory import MemoryRows
+from mercer.rows.sources.memory import MemoryRows
 from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Matrix, integer_power, mirror, precision_of
+from mercer.kernels.input_kinds import Takes, TakesRows
+from mercer.kernels.matrices import Matrix, integer_power, mirror, precision_of
 from mercer.kernels.parameters import integer, nonnegative
-from mercer.kernels.takes import Takes, TakesRows
 from mercer.types import Floats
 
 Parts = list[tuple[str, "Kernel"]]

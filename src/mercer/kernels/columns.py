@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from mercer.errors import KernelError
-from mercer.gate import real, types_of_dates
+from mercer.kernels.algebra.compositions import Mapped
 from mercer.kernels.base import Grid, Kernel
-from mercer.kernels.pairs import Matrix, none_missing, precision_of
+from mercer.kernels.input_kinds import Takes
+from mercer.kernels.length_scales import column_lengths, column_means, median_distance
+from mercer.kernels.matrices import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
-from mercer.kernels.spread import column_lengths, column_means, median_distance
-from mercer.kernels.takes import Takes
-from mercer.kernels.vector import Gamma, gammas_around, unsettled
-from mercer.kernels.wrap import Mapped
+from mercer.kernels.vectors.gamma import Gamma, gammas_around, unsettled
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
+from mercer.validation import real, types_of_dates
 
 # Columns that are not named one by one: all of numbers, all others.
 WORDS = ("numbers", "names")

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.pairs import Matrix
-from mercer.kernels.takes import Takes
+from mercer.kernels.input_kinds import Takes
+from mercer.kernels.matrices import Matrix
 from mercer.rows.table import dense, n_rows
 from mercer.types import Floats
 

@@ -18,7 +18,7 @@ from mercer.kernels import Kernel
 from mercer.models.state import Awaited, aside, lock_of
 from mercer.rows.progress import progress
 from mercer.rows.table import take
-from mercer.scores.evidence import Folds, Training
+from mercer.scores.training_rows import Folds, Training
 from mercer.types import Array, Indices
 
 # Where a model keeps what it needs to be chosen anew.

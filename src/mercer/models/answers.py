@@ -22,8 +22,8 @@ from mercer.rows import Labels
 from mercer.rows.table import in_single
 from mercer.scores import Rule
 from mercer.scores.criteria import r_squared
-from mercer.scores.evidence import design_effect
 from mercer.scores.targets import ClassTargets, RealTargets
+from mercer.scores.training_rows import design_effect
 from mercer.types import Array, Floats, Indices
 
 # In place of the logarithm of zero.

@@ -8,9 +8,9 @@ import numpy as np
 from mercer.models.anew import Anew, with_score
 from mercer.models.report import Report
 from mercer.rows.table import in_single
-from mercer.scores.evidence import Training
-from mercer.scores.knowledge import Knowledge
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Training
+from mercer.scores.uncertainty.unexplained_variance import Knowledge
 from mercer.tuning.result import FitResult
 
 

@@ -12,13 +12,13 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer import gate
+from mercer import validation
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.estimator import MercerEstimator
 from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
-from mercer.rows.source import parquet_rows
+from mercer.rows.resolve import parquet_rows
 from mercer.rows.table import as_table, holds_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.fit import Settings
@@ -38,8 +38,8 @@ class Columns:
     name: str = "X"
 
     def __call__(self, X: Any) -> Any:
-        gate.not_dates(self.name, X)
-        with gate.naming_text(self.name, X):
+        validation.not_dates(self.name, X)
+        with validation.naming_text(self.name, X):
             X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
         if self.n_features not in (None, X.shape[1]):
             raise ValueError(
@@ -140,15 +140,15 @@ class KernelModel(MercerEstimator):
         """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
         kernel = self._row_kernel
         takes = kernel.takes
-        X = gate.unmasked("X", X)
+        X = validation.unmasked("X", X)
         X = as_table(X) if takes == "columns" else X
         if takes == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
         if takes == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
-        gate.not_dates("X", X)
+        validation.not_dates("X", X)
         remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
-        with gate.naming_text("X", X), gate.naming_missing("X", remedy if takes == "vectors" else ""):
+        with validation.naming_text("X", X), validation.naming_missing("X", remedy if takes == "vectors" else ""):
             X = validate_data(
                 self,
                 X,

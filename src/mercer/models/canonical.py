@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
@@ -25,7 +25,7 @@ from mercer.models.validation import (
 )
 from mercer.rows import outside_memory
 from mercer.rows.table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
-from mercer.solvers.canonical import correlations_of_scores
+from mercer.solvers.directions.canonical import correlations_of_scores
 from mercer.tuning.canonical import (
     AUTO_CENTERS,
     CanonicalFit,
@@ -333,7 +333,7 @@ def check_columns(known: Mapping[Any, Any], tables: Mapping[Any, Any]) -> None:
 
 def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: bool) -> Any:
     """Rows of one view in the form that its kernel accepts: finite numbers, or any objects; (n,) is a column."""
-    takes, X = as_kernel(kernel).takes, gate.unmasked(name, X)
+    takes, X = as_kernel(kernel).takes, validation.unmasked(name, X)
     if takes == "objects" and not holds_numbers(X):
         return read_objects(as_kernel(kernel), X)
     X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
@@ -344,9 +344,9 @@ def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: 
 
 def _as_columns(name: str, X: Any) -> Any:
     """Numbers (n,) as one column (n, 1)."""
-    gate.not_dates(name, X)
+    validation.not_dates(name, X)
     X = np.asarray(X)
-    text = gate.first_text(X) if X.dtype.kind in "UO" else None
+    text = validation.first_text(X) if X.dtype.kind in "UO" else None
     if text is not None:
         raise ValueError(
             f"{name} contains text ({text!r}), but its kernel takes numbers; encode it with a OneHotEncoder, or "
@@ -388,7 +388,7 @@ def folds_of(cv: Any, paired: Paired, n: int, rng: np.random.Generator) -> Indic
         if given is None:
             raise ValueError(f"cv={cv!r}; pass a number of folds, a splitter, or an iterable of splits")
         return np.unique(given.fold[paired.row], return_inverse=True)[1]
-    folds = gate.whole("cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2)
+    folds = validation.whole("cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2)
     return rng.permutation(paired.n) % min(folds, paired.n)
 
 

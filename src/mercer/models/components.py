@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import NumericalWarning, warn
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
 from mercer.models.base import check_names, read_blocks
@@ -23,8 +23,8 @@ from mercer.models.subspace import (
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import n_rows
-from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
 from mercer.solvers.preimages import preimages
 from mercer.tuning.components import (
@@ -209,7 +209,7 @@ class KernelPCA(SubspaceModel):
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
-        rate = gate.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
+        rate = validation.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
         if "_state" in self.__dict__:
             found, weight = left_out_of_state(self._state, self.n_components_)
         else:
@@ -274,8 +274,8 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
     if n is None:
         return None, None
     if isinstance(n, float | np.floating):
-        return None, gate.number("n_components", n, words, above=0.0, below=1.0)
-    return gate.whole("n_components", n, words, least=1), None
+        return None, validation.number("n_components", n, words, above=0.0, below=1.0)
+    return validation.whole("n_components", n, words, least=1), None
 
 
 def _learned(model: KernelPCA) -> KernelRidgeRegressor:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew
@@ -30,8 +30,8 @@ from mercer.models.validation import (
     share,
 )
 from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
-from mercer.scores.knowledge import learn
 from mercer.scores.targets import RealTargets, Targets, uncrossed
+from mercer.scores.uncertainty.unexplained_variance import learn
 from mercer.tuning.fit import Settings
 from mercer.tuning.machine import LossChoice, MachineSettings, fit_machine
 from mercer.tuning.machine_passes import fit_machine_in_passes
@@ -149,7 +149,7 @@ class MachineModel(Scored, KernelModel):
         return 'centers="all"' if isinstance(self.centers, str) and self.centers == "all" else ""
 
     def _settings(self) -> MachineSettings:
-        gate.choice("penalty", self.penalty, PENALTIES)
+        validation.choice("penalty", self.penalty, PENALTIES)
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
         return MachineSettings(
             loss=self._loss(),
@@ -164,7 +164,7 @@ class MachineModel(Scored, KernelModel):
         )
 
     def _loss(self) -> LossChoice:
-        gate.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
+        validation.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
     def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:

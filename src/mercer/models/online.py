@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import check_size, self_similarity
 from mercer.gram.moments import pieces
 from mercer.kernels import Kernel, as_kernel
@@ -37,11 +37,11 @@ from mercer.rows import (
     survey,
 )
 from mercer.rows.base import join_blocks, of_at_least
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import take
-from mercer.rows.twins import weight_of
+from mercer.scores.class_outputs import class_numbers, class_shares
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
-from mercer.scores.relative import class_numbers, class_shares
 from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
 from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
@@ -333,7 +333,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         block = self._add(X, y, sample_weight, None, restart=True)
         self._calibrate_left_out(block)
         self.state_ = forgetful(self.state_)
@@ -358,7 +358,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             All labels that will occur; needed in the first call if its rows do not contain them all.
         sample_weight : array of shape (n,), default=None
         """
-        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and hasattr(self, "state_"):
             check_declared(classes, self.classes_)
         self._add(X, y, sample_weight, classes, restart=False)
@@ -508,7 +508,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
             A row of weight zero is not learned.
         """
         if not outside_memory(X):
-            gate.in_range("y", real_targets(y, self))
+            validation.in_range("y", real_targets(y, self))
         self._add(X, y, sample_weight, None, restart=True)
         return self
 

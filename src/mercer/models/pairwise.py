@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from mercer.gate import choice, same_type, unmasked
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
 from mercer.models.base import Columns, KernelModel, check_names, check_square, read_blocks
@@ -32,10 +31,11 @@ from mercer.models.validation import (
     with_default,
 )
 from mercer.rows import outside_memory
-from mercer.rows.memory import HeldRows
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import n_rows, take
-from mercer.scores.coupling import couple_least_squares, couple_odds
+from mercer.scores.probabilities.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
+from mercer.validation import choice, same_type, unmasked
 
 # Rows that pairs are asked about at once, at least: each question takes time of its own.
 ASKED = 1000

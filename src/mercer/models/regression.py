@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
@@ -16,8 +16,8 @@ from mercer.models.lazy import lazily_whole
 from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.rows.virtual import Copies
-from mercer.scores.intervals import price_of_choice, warn_of_few_rows
-from mercer.scores.uncertainty import Uncertainty
+from mercer.scores.uncertainty.intervals import price_of_choice, warn_of_few_rows
+from mercer.scores.uncertainty.regression import Uncertainty
 from mercer.tuning.passes import with_changes
 from mercer.types import Array, Floats
 
@@ -257,7 +257,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         changes f: O(m³) and O(m²) for each of the rows left out once per call, and O(m²) per row.
         """
         check_is_fitted(self)
-        gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        validation.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
         self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
         warn_of_few_rows(self.left_out_, coverage)

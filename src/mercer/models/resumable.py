@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.centers import CenterSelector
 from mercer.centers.resolve import EVERY_ROW, EXACT_ROWS, MATTERING_ROWS
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
-from mercer.kernels.vector import Stationary
+from mercer.kernels.vectors.stationary import Stationary
 from mercer.models.anew import ANEW, Anew, Scored, choose_anew, known_score
 from mercer.models.attributes import attributes_of
 from mercer.models.base import KernelModel, check_names, read_blocks
@@ -41,9 +41,9 @@ from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
-from mercer.scores.evidence import Folds
-from mercer.scores.knowledge import Knowledge, learn
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Folds
+from mercer.scores.uncertainty.unexplained_variance import Knowledge, learn
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Settings, check_enough_rows, check_folds
@@ -427,12 +427,13 @@ def _relevance_of(model: ResumableModel) -> Features | None:
 def _features_of(relevance: Any) -> Features:
     """Each feature by itself, or in the group that is named for it."""
     if isinstance(relevance, str):
-        gate.choice("relevance", relevance, allowed=("diagonal",))
+        validation.choice("relevance", relevance, allowed=("diagonal",))
         return Features()
-    names = gate.labels("relevance", relevance)
+    names = validation.labels("relevance", relevance)
     if names.ndim != 1:
         raise ValueError(
-            f'relevance is {gate.shown(relevance)}; pass "diagonal", or one label for each feature: its group'
+            f'relevance is {validation.shown(relevance)}; pass "diagonal", or one label for each feature: its '
+            "group"
         )
     return Features(np.unique(names, return_inverse=True)[1])
 
@@ -457,7 +458,7 @@ def _invariance_of(model: ResumableModel) -> dict[str, Any]:
 
 
 def _mu(value: Any) -> float:
-    return gate.number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+    return validation.number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
 
 
 def _fixed(model: ResumableModel) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.expansion import expansion_of
 from mercer.gram import Budget
 from mercer.kernels import Kernel, as_kernel
@@ -88,9 +88,9 @@ class SparseModel(Scored, KernelModel):
 
     def _settings(self, n_points: int) -> SparseSettings:
         """The parameters, validated, for this many distinct rows of positive weight."""
-        gate.choice("selection", self.selection, SELECTIONS)
+        validation.choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
-            gate.choice("stop", self.stop, STOPS)
+            validation.choice("stop", self.stop, STOPS)
         penalty = self._penalty()
         alpha, chosen_by = self._alpha(penalty, n_points)
         rule = SelectionRule(
@@ -116,7 +116,7 @@ class SparseModel(Scored, KernelModel):
 
     def _penalty(self) -> str:
         """The penalty; selections and widths that support only one raise an error for others."""
-        given = gate.choice("penalty", self.penalty, PENALTIES)
+        given = validation.choice("penalty", self.penalty, PENALTIES)
         if self.selection == "orthogonal":
             if given not in ("auto", "orthogonal"):
                 raise ValueError(
@@ -442,7 +442,7 @@ def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
     def widened(kernel: Kernel) -> tuple[Kernel, ...]:
         if widths is None:
             return (kernel,)
-        factors = np.atleast_1d(gate.real("widths", widths))
+        factors = np.atleast_1d(validation.real("widths", widths))
         if (
             kernel.gamma is None
             or factors.ndim != 1

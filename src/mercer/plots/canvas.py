@@ -9,8 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gate import choice
 from mercer.types import Array, Indices
+from mercer.validation import choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

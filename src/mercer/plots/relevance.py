@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from mercer.gate import whole
 from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.plots.canvas import COLORS, axes_or_new, fitted_model
+from mercer.validation import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

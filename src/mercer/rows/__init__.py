@@ -1,14 +1,14 @@
 """Sources of rows, samples of rows, and rows that are equal."""
 
 from mercer.rows.base import Block, Rows
-from mercer.rows.dask import is_dask, map_rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
-from mercer.rows.draw import Draw, Drawn, Labels, Sample, sample, survey
-from mercer.rows.memory import MemoryRows
-from mercer.rows.parquet import ParquetRows
-from mercer.rows.source import as_rows, feature_names, first_block, outside_memory
-from mercer.rows.stream import StreamRows
-from mercer.rows.weights import Meaning, Reading, Tally, reading_of
+from mercer.rows.engines.dask import is_dask, map_rows
+from mercer.rows.resolve import as_rows, feature_names, first_block, outside_memory
+from mercer.rows.sampling.random_sample import Draw, Drawn, Labels, Sample, sample, survey
+from mercer.rows.sampling.weights import Meaning, Reading, Tally, reading_of
+from mercer.rows.sources.memory import MemoryRows
+from mercer.rows.sources.parquet import ParquetRows
+from mercer.rows.sources.stream import StreamRows
 
 __all__ = [
     "Block",

@@ -10,11 +10,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from mercer.gate import same_type
 from mercer.linalg.threads import stream_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import HasRows, join, n_rows, take
 from mercer.types import Array, Indices
+from mercer.validation import same_type
 
 # Adding up blocks costs little compared with the blocks themselves: twice the rows of one matrix product.
 BLOCK_ROWS = 8192

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gate import MISSING, first_text, not_dates, shown
 from mercer.types import Array, Indices
+from mercer.validation import MISSING, first_text, not_dates, shown
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")

@@ -1,7 +1,10 @@
 """From leave-one-out scores to thresholds, probabilities, intervals, and criteria for model selection."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.intervals import (
+from mercer.scores.decision_rule import ClassFit, Rule, Scatter, make_rule
+from mercer.scores.probabilities.calibration import CALIBRATIONS, Posterior, calibrate, odds_shift
+from mercer.scores.thresholds import THRESHOLDS, threshold_at
+from mercer.scores.uncertainty.intervals import (
     LeftOut,
     jackknife_plus,
     noise_std,
@@ -10,9 +13,6 @@ from mercer.scores.intervals import (
     relative_std,
     residual_intervals,
 )
-from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
-from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
-from mercer.scores.thresholds import THRESHOLDS, threshold_at
 
 __all__ = [
     "CALIBRATIONS",

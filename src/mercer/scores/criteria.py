@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from mercer.linalg.threads import map_in_threads
-from mercer.scores.evidence import weighted_quantile
-from mercer.scores.logistic import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
-from mercer.scores.relative import relative
+from mercer.scores.class_outputs import relative
+from mercer.scores.probabilities.logits import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
+from mercer.scores.training_rows import weighted_quantile
 from mercer.types import Array, Floats, Indices
 
 # Threads in which outputs are evaluated, each of which needs memory.

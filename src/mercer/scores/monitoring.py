@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.scores.evidence import weighted_quantile
+from mercer.scores.training_rows import weighted_quantile
 from mercer.types import Array
 
 

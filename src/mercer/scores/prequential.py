@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.rows.weights import Reading
+from mercer.rows.sampling.weights import Reading
+from mercer.scores.class_outputs import class_targets
 from mercer.scores.criteria import accuracy
-from mercer.scores.evidence import Training
-from mercer.scores.probabilities import Posterior
-from mercer.scores.relative import class_targets
-from mercer.scores.rule import ClassFit, Rule, Scatter
+from mercer.scores.decision_rule import ClassFit, Rule, Scatter
+from mercer.scores.probabilities.calibration import Posterior
 from mercer.scores.targets import ClassTargets
+from mercer.scores.training_rows import Training
 from mercer.types import Array, Indices
 
 # Isotonic and logistic calibration work without rows of a class; normal densities do not.

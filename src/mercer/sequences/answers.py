@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.models.base import check_names
 from mercer.models.state import from_one_state
 from mercer.sequences.alignment import WordModels
@@ -112,7 +112,7 @@ class WordAnswers(ClassifierMixin):
         check_is_fitted(self)
         if silence is not None:
             self._number(silence, "silence")
-        penalty = gate.number(
+        penalty = validation.number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
         labels = self._labels

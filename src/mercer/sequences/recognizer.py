@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 
-from mercer import gate
+from mercer import validation
 from mercer.models import KernelFisherClassifier
 from mercer.models.base import keep_names
 from mercer.models.estimator import MercerEstimator
@@ -202,18 +202,20 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         for name in ("n_mixtures", "n_iter"):
             count(name, getattr(self, name))
         for name in ("context", "n_rounds"):
-            gate.whole(name, getattr(self, name), "an integer of at least 0", least=0)
-        gate.choice("topology", self.topology, TOPOLOGIES)
-        gate.number("held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0)
+            validation.whole(name, getattr(self, name), "an integer of at least 0", least=0)
+        validation.choice("topology", self.topology, TOPOLOGIES)
+        validation.number("held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0)
         if isinstance(self.estimator, str):
-            gate.choice("estimator", self.estimator, ("mixtures",))
+            validation.choice("estimator", self.estimator, ("mixtures",))
         elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 
     def _most_states(self) -> list[int]:
         """The number of states of each word, if its sequences are long enough."""
         if not isinstance(self.n_states, Mapping):
-            n = gate.whole("n_states", self.n_states, "a positive integer, or a dict of them by word", least=1)
+            n = validation.whole(
+                "n_states", self.n_states, "a positive integer, or a dict of them by word", least=1
+            )
             return [n] * len(self.classes_)
         most = [STATES] * len(self.classes_)
         for word, n in self.n_states.items():

@@ -18,7 +18,7 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import DEPENDENT
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
-from mercer.solvers.orbits import Orbit
+from mercer.solvers.moments.orbits import Orbit
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Floats, Indices
 

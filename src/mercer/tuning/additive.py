@@ -7,8 +7,8 @@ import numpy as np
 
 from mercer.gram.moments import Moments
 from mercer.rows import Block, Draw, Drawn, Rows
-from mercer.rows.repeated import RepeatedRows
-from mercer.rows.twins import ROUNDING
+from mercer.rows.sampling.row_matching import ROUNDING
+from mercer.rows.sources.repeated import RepeatedRows
 
 # Sums over rows: moments, and those of what transformations change, None: there are none.
 Summed = tuple[Moments, Moments | None]

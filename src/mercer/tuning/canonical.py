@@ -12,7 +12,7 @@ from mercer.centers.resolve import wanted_centers
 from mercer.errors import KernelError
 from mercer.gram import Budget, cross
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.joint import JointMomentsOf
+from mercer.gram.joint_moments import JointMomentsOf
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import DEPENDENT, NEARLY_DEPENDENT, ORIGIN_ROWS, factor_of
 from mercer.kernels import Kernel
@@ -22,7 +22,7 @@ from mercer.linalg.threads import map_in_threads
 from mercer.rows import Block, MemoryRows
 from mercer.rows.distinct import distinct_rows, every_row
 from mercer.rows.table import n_rows, take
-from mercer.solvers.canonical import (
+from mercer.solvers.directions.canonical import (
     Axes,
     CanonicalDirections,
     axes_of_grams,

@@ -20,9 +20,9 @@ from mercer.kernels.base import Kernel, grid_shape, kind_of
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
-from mercer.scores.logistic import PIECE
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.nested import LowRank, NestedCenters
+from mercer.scores.probabilities.logits import PIECE
+from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer.tuning.memory import (
     MOST_ROWS,
     Rung,

@@ -14,7 +14,6 @@ from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, cross, gram, own_values
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import (
     DEPENDENT,
@@ -24,18 +23,19 @@ from mercer.gram.precision import (
     product_precision,
     with_coordinates,
 )
+from mercer.gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
 from mercer.rows import Block, Draw, MemoryRows, Rows, survey
-from mercer.rows.repeated import RepeatedRows
+from mercer.rows.sampling.row_matching import weight_of
+from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
-from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import Statistics
-from mercer.solvers.rayleigh import rayleigh
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.directions.rayleigh import rayleigh
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded

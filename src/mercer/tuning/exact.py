@@ -19,8 +19,8 @@ from mercer.linalg.threads import SMALL, at_most
 from mercer.rows.progress import progress, stage
 from mercer.rows.table import in_single, n_rows
 from mercer.solvers import decompose
-from mercer.solvers.exact import AlphaFit, RootFit, SpectrumFit
-from mercer.solvers.root import Projected
+from mercer.solvers.exact_fits import AlphaFit, RootFit, SpectrumFit
+from mercer.solvers.inverse_root import Projected
 from mercer.tuning.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer.tuning.compare import Compared, compare
 from mercer.tuning.memory import (

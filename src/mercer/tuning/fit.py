@@ -16,12 +16,12 @@ from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
 from mercer.rows.base import LocalRows
-from mercer.rows.draw import OF_EACH
+from mercer.rows.sampling.random_sample import OF_EACH
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import in_single, n_rows, take
-from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, rows_for_each
-from mercer.scores.evidence import Folds, Training
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Folds, Training
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.checks import (
     warn_of_constant,

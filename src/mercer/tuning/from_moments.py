@@ -18,11 +18,11 @@ from mercer.gram.moments import Moments
 from mercer.gram.precision import TOLERANCE_SINGLE
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import in_single
-from mercer.solvers.leaving import MomentFit, SelectedAgain
-from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
+from mercer.solvers.moments.leave_one_out import MomentFit, SelectedAgain
+from mercer.solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task

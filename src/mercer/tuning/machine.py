@@ -23,10 +23,10 @@ from mercer.kernels.base import grid_shape
 from mercer.linalg import map_in_threads
 from mercer.rows import Block, Meaning
 from mercer.rows.table import n_rows, take
-from mercer.scores.evidence import Training, weighted_quantile
 from mercer.scores.targets import Targets
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.programs.left_out import MOST_ROWS as MOST_LEFT_OUT
+from mercer.scores.training_rows import Training, weighted_quantile
+from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.programs.leave_one_out.newton_steps import MOST_ROWS as MOST_LEFT_OUT
 from mercer.solvers.programs.losses import (
     EpsilonInsensitive,
     Hinge,

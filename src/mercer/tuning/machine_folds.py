@@ -14,9 +14,9 @@ import numpy as np
 from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.folds import dealt
 from mercer.solvers.programs import solve_all
-from mercer.solvers.programs.left_out import LeftOutRows, degrees_of_freedom, leave_some_out
+from mercer.solvers.programs.leave_one_out.newton_steps import LeftOutRows, degrees_of_freedom, leave_some_out
 from mercer.solvers.programs.losses import Logistic
-from mercer.solvers.programs.together import Programs, solve_together
+from mercer.solvers.programs.smooth.simultaneous import Programs, solve_together
 from mercer.tuning.machine_problem import BETWEEN, MachineAtAlpha, MachineColumns, MachineProblem
 from mercer.tuning.path import COARSE
 from mercer.types import Array, Indices

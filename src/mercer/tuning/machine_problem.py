@@ -14,9 +14,14 @@ from mercer.rows.distinct import Distinct
 from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve, solve_all
-from mercer.solvers.programs.left_out import LeftOutRows, can_follow, has_one_side, leave_each_out
+from mercer.solvers.programs.leave_one_out.newton_steps import (
+    LeftOutRows,
+    can_follow,
+    has_one_side,
+    leave_each_out,
+)
+from mercer.solvers.programs.leave_one_out.refits import refit_without
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
-from mercer.solvers.programs.refits import refit_without
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices

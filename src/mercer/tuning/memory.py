@@ -23,12 +23,12 @@ from mercer.gram.blocks import BLOCK_SIZE, MATRICES_HELD
 from mercer.gram.budget import GIB, readable_size
 from mercer.gram.moments import PIECE
 from mercer.kernels import RBF, InverseMultiquadric, Kernel, Linear, RationalQuadratic
-from mercer.kernels.spread import MAX_ROWS
+from mercer.kernels.length_scales import MAX_ROWS
 from mercer.linalg.threads import AHEAD
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import is_sparse, n_rows
 from mercer.scores.criteria import judging_bytes
-from mercer.solvers.leaving import PIECE as LEAVING
+from mercer.solvers.moments.leave_one_out import PIECE as LEAVING
 from mercer.tuning.path import ALPHAS
 
 # Outputs evaluated at once: several alphas for few rows, one alpha for many.

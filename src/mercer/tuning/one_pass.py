@@ -18,12 +18,12 @@ from mercer.gram.precision import (
     with_coordinates,
 )
 from mercer.kernels.base import Kernel, Scaled
-from mercer.kernels.vector import Linear
+from mercer.kernels.vectors.dot_product import Linear
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import in_double, in_single, n_rows, take
 from mercer.rows.virtual import Copies, Orbits, rows_for_each
 from mercer.scores.criteria import Criterion, CriterionFor

@@ -4,10 +4,10 @@ from typing import Any
 
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Block, Reading, distinct_rows
-from mercer.rows.twins import weight_of
+from mercer.rows.sampling.row_matching import weight_of
+from mercer.scores.class_outputs import class_numbers
+from mercer.scores.decision_rule import Scatter
 from mercer.scores.prequential import ScoreWindow
-from mercer.scores.relative import class_numbers
-from mercer.scores.rule import Scatter
 from mercer.solvers.recursive import Recursion, RecursiveState, left_out
 from mercer.types import Array
 

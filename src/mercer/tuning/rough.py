@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.expansion import Expansion
 from mercer.kernels.base import Kernel, grid_shape
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.nested import coefficients
+from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.moments.nested_centers import coefficients
 from mercer.tuning.compare import Setting
 from mercer.tuning.path import Trial
 from mercer.tuning.problem import ExactProblem

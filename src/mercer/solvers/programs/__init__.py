@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.solvers.programs.descent import descend
-from mercer.solvers.programs.intercepts import to_middle
-from mercer.solvers.programs.interior import interior_point
-from mercer.solvers.programs.linear import generate_columns
 from mercer.solvers.programs.losses import CornerLoss, Huber, Logistic
-from mercer.solvers.programs.newton import newton
+from mercer.solvers.programs.nonsmooth.intercepts import to_middle
+from mercer.solvers.programs.nonsmooth.interior_point import interior_point
+from mercer.solvers.programs.nonsmooth.linear_programs import generate_columns
 from mercer.solvers.programs.program import Program, Solution, concluded
-from mercer.solvers.programs.together import Programs, solve_together
+from mercer.solvers.programs.smooth.lasso_descent import descend
+from mercer.solvers.programs.smooth.newton import newton
+from mercer.solvers.programs.smooth.simultaneous import Programs, solve_together
 from mercer.types import Array
 
 __all__ = ["Program", "Solution", "solve", "solve_all"]
