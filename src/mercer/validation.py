@@ -43,7 +43,7 @@ LEAST_WEIGHT, LEAST_TOTAL, MOST_WEIGHT = 1e-100, 1e-30, 1e30
 OUTWEIGHED = 1e12
 
 
-def number(
+def check_number(
     name: str,
     value: Any,
     allowed: str,
@@ -57,23 +57,23 @@ def number(
     """A finite number with above < value < below and least <= value <= most; ``allowed`` describes the range."""
     found = _as_float(value)
     if not (np.isfinite(found) and above < found < below and least <= found <= most):
-        raise error(f"{name}={shown(value)}; it must be {allowed}")
+        raise error(f"{name}={format_value(value)}; it must be {allowed}")
     return found
 
 
-def whole(name: str, value: Any, allowed: str, *, least: int, error: type[ValueError] = ValueError) -> int:
+def check_int(name: str, value: Any, allowed: str, *, least: int, error: type[ValueError] = ValueError) -> int:
     """An integer of at least ``least``; ``allowed`` describes the range."""
     scalar = _scalar(value)
     if _is_truth(scalar) or not isinstance(scalar, Integral) or int(scalar) < least:
-        raise error(f"{name}={shown(value)}; it must be {allowed}")
+        raise error(f"{name}={format_value(value)}; it must be {allowed}")
     return int(scalar)
 
 
-def truth(name: str, value: Any) -> bool:
+def check_bool(name: str, value: Any) -> bool:
     """True or False."""
     scalar = _scalar(value)
     if not _is_truth(scalar):
-        raise ValueError(f"{name}={shown(value)}; it must be True or False")
+        raise ValueError(f"{name}={format_value(value)}; it must be True or False")
     return bool(scalar)
 
 
@@ -82,11 +82,13 @@ def seed(random_state: Any) -> Any:
     return 0 if random_state is None else random_state
 
 
-def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """One of the words."""
     words = list(allowed)
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name}={shown(value)} is not known; it must be one of {', '.join(map(repr, words))}")
+        raise ValueError(
+            f"{name}={format_value(value)} is not known; it must be one of {', '.join(map(repr, words))}"
+        )
     return value
 
 
@@ -110,7 +112,7 @@ def _as_float(value: Any) -> float:
         return np.inf
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value in an error message: at most 200 characters of it, larger arrays by their shape."""
     shape = getattr(value, "shape", ())
     text = repr(value) if np.prod(shape) <= 10 else f"an array of shape {shape}"
@@ -323,7 +325,7 @@ def signs(name: str, y: Any) -> Array:
     array = finite(name, y)
     wrong = array[np.abs(array) != 1.0]
     if array.ndim != 1 or len(wrong):
-        what = f"the label {shown(float(wrong[0]))}" if len(wrong) else f"shape {array.shape}"
+        what = f"the label {format_value(float(wrong[0]))}" if len(wrong) else f"shape {array.shape}"
         raise ValueError(f"{name} has {what}; pass one label for each row, -1 or +1")
     return array
 
@@ -390,7 +392,7 @@ def _one_type(name: str, values: Sequence[Any]) -> str:
             raise _missing(name, str(_first(values, kind)))
         if word not in dict(FAMILIES).values():
             raise ValueError(
-                f"Unknown label type: {name} contains {shown(_first(values, kind))}, of type {word}; pass "
+                f"Unknown label type: {name} contains {format_value(_first(values, kind))}, of type {word}; pass "
                 "numbers, strings, Booleans or dates"
             )
     found = sorted(set(words.values()))
@@ -410,7 +412,7 @@ def _mixture(name: str, values: Sequence[Any], words: dict[type, str]) -> ValueE
     """The error for labels of several types; NaN among strings means a missing label."""
     if any(isinstance(value, float) and np.isnan(value) for value in values):
         return _missing(name, "nan")
-    examples = {word: shown(_first(values, kind)) for kind, word in words.items()}
+    examples = {word: format_value(_first(values, kind)) for kind, word in words.items()}
     both = " and ".join(f"{word} ({example})" for word, example in examples.items())
     return ValueError(
         f"{name} contains labels of type {both}; convert all of them to one type, such as {name}.astype(str)"
@@ -510,4 +512,4 @@ def no_row_alone(name: str, weight: Array) -> None:
 def class_factor(name: str, value: Any) -> float:
     """The weight of a class: positive, and of a size that keeps sample weights in range."""
     allowed = f"a positive, finite number between {LEAST_TOTAL:.0e} and {MOST_WEIGHT:.0e}"
-    return number(name, value, allowed, least=LEAST_TOTAL, most=MOST_WEIGHT)
+    return check_number(name, value, allowed, least=LEAST_TOTAL, most=MOST_WEIGHT)

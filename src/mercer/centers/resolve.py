@@ -66,7 +66,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     """The selector of centers for n rows like X, and their number; None: the selector determines it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
-        validation.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         return Uniform(), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:

@@ -208,8 +208,8 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
 
     def _check(self) -> None:
         share("nu", self.nu)
-        validation.number("tol", self.tol, "a number, at least 0", least=0.0)
-        validation.whole("max_estimators", self.max_estimators, "a whole number, at least 1", least=1)
+        validation.check_number("tol", self.tol, "a number, at least 0", least=0.0)
+        validation.check_int("max_estimators", self.max_estimators, "a whole number, at least 1", least=1)
         learner = self._learner
         if not has_fit_parameter(learner, "sample_weight"):
             raise ValueError(

@@ -388,7 +388,9 @@ def folds_of(cv: Any, paired: Paired, n: int, rng: np.random.Generator) -> Indic
         if given is None:
             raise ValueError(f"cv={cv!r}; pass a number of folds, a splitter, or an iterable of splits")
         return np.unique(given.fold[paired.row], return_inverse=True)[1]
-    folds = validation.whole("cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2)
+    folds = validation.check_int(
+        "cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2
+    )
     return rng.permutation(paired.n) % min(folds, paired.n)
 
 

@@ -209,7 +209,7 @@ class KernelPCA(SubspaceModel):
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
-        rate = validation.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
+        rate = validation.check_number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
         if "_state" in self.__dict__:
             found, weight = left_out_of_state(self._state, self.n_components_)
         else:
@@ -274,8 +274,8 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
     if n is None:
         return None, None
     if isinstance(n, float | np.floating):
-        return None, validation.number("n_components", n, words, above=0.0, below=1.0)
-    return validation.whole("n_components", n, words, least=1), None
+        return None, validation.check_number("n_components", n, words, above=0.0, below=1.0)
+    return validation.check_int("n_components", n, words, least=1), None
 
 
 def _learned(model: KernelPCA) -> KernelRidgeRegressor:

@@ -156,7 +156,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
-        validation.choice("form", self.form, FORMS)
+        validation.check_choice("form", self.form, FORMS)
         rate, nu = share("rate", self.rate), share("nu", self.rate if self.nu is None else self.nu)
         budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
         X = self._read(X, reset=True)

@@ -149,7 +149,7 @@ class MachineModel(Scored, KernelModel):
         return 'centers="all"' if isinstance(self.centers, str) and self.centers == "all" else ""
 
     def _settings(self) -> MachineSettings:
-        validation.choice("penalty", self.penalty, PENALTIES)
+        validation.check_choice("penalty", self.penalty, PENALTIES)
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
         return MachineSettings(
             loss=self._loss(),
@@ -164,7 +164,7 @@ class MachineModel(Scored, KernelModel):
         )
 
     def _loss(self) -> LossChoice:
-        validation.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
+        validation.check_choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
     def _attributes(self, targets: Targets, fit: FitResult, anew: Anew | None) -> dict[str, Any]:

@@ -333,7 +333,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        validation.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         block = self._add(X, y, sample_weight, None, restart=True)
         self._calibrate_left_out(block)
         self.state_ = forgetful(self.state_)
@@ -358,7 +358,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             All labels that will occur; needed in the first call if its rows do not contain them all.
         sample_weight : array of shape (n,), default=None
         """
-        validation.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and hasattr(self, "state_"):
             check_declared(classes, self.classes_)
         self._add(X, y, sample_weight, classes, restart=False)

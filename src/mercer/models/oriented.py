@@ -234,9 +234,9 @@ class OrientedKernelPCA(SubspaceModel):
 def share_of(mu: Any) -> float:
     """The penalty as a share of the noise variance."""
     if isinstance(mu, str):
-        validation.choice("mu", mu, ("auto",))
+        validation.check_choice("mu", mu, ("auto",))
         return SHARE
-    return validation.number("mu", mu, 'a number of at least 0, or "auto"', least=0.0)
+    return validation.check_number("mu", mu, 'a number of at least 0, or "auto"', least=0.0)
 
 
 def parts_of(noise: Any) -> list[tuple[str, Any, float]]:
@@ -268,6 +268,6 @@ def _part(name: str, part: Any) -> tuple[str, Any, float]:
     part, weight = part if _is_pair(part) else (part, 1.0)
     named = isinstance(part, Mapping) and any(map(callable, part.values()))
     if part is None or named or isinstance(part, Real):
-        raise ValueError(f"{name} is {validation.shown(part)}; {ALLOWED}")
-    weight = validation.number(f"the weight of {name}", weight, "a number of at least 0", least=0.0)
+        raise ValueError(f"{name} is {validation.format_value(part)}; {ALLOWED}")
+    weight = validation.check_number(f"the weight of {name}", weight, "a number of at least 0", least=0.0)
     return f"{name} ({part.__name__})" if hasattr(part, "__name__") else name, part, weight

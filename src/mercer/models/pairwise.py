@@ -35,7 +35,7 @@ from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.probabilities.coupling import couple_least_squares, couple_odds
 from mercer.types import Array, Indices
-from mercer.validation import choice, same_type, unmasked
+from mercer.validation import check_choice, same_type, unmasked
 
 # Rows that pairs are asked about at once, at least: each question takes time of its own.
 ASKED = 1000
@@ -49,7 +49,7 @@ def _goes_on(model: "PairwiseClassifier") -> bool:
 
 def _rule(coupling: Any) -> Callable[[Array], Array]:
     """Log-probabilities of classes from log-odds of pairs, by the name of the rule."""
-    choice("coupling", coupling, ("least_squares", "odds"))
+    check_choice("coupling", coupling, ("least_squares", "odds"))
     return couple_odds if coupling == "odds" else couple_least_squares
 
 

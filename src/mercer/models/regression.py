@@ -257,7 +257,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         changes f: O(m³) and O(m²) for each of the rows left out once per call, and O(m²) per row.
         """
         check_is_fitted(self)
-        validation.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        validation.check_number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
         self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
         warn_of_few_rows(self.left_out_, coverage)

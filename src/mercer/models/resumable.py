@@ -427,13 +427,13 @@ def _relevance_of(model: ResumableModel) -> Features | None:
 def _features_of(relevance: Any) -> Features:
     """Each feature by itself, or in the group that is named for it."""
     if isinstance(relevance, str):
-        validation.choice("relevance", relevance, allowed=("diagonal",))
+        validation.check_choice("relevance", relevance, allowed=("diagonal",))
         return Features()
     names = validation.labels("relevance", relevance)
     if names.ndim != 1:
         raise ValueError(
-            f'relevance is {validation.shown(relevance)}; pass "diagonal", or one label for each feature: its '
-            "group"
+            f'relevance is {validation.format_value(relevance)}; pass "diagonal", or one label for each feature: '
+            "its group"
         )
     return Features(np.unique(names, return_inverse=True)[1])
 
@@ -458,7 +458,7 @@ def _invariance_of(model: ResumableModel) -> dict[str, Any]:
 
 
 def _mu(value: Any) -> float:
-    return validation.number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+    return validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
 
 
 def _fixed(model: ResumableModel) -> dict[str, Any]:

@@ -88,9 +88,9 @@ class SparseModel(Scored, KernelModel):
 
     def _settings(self, n_points: int) -> SparseSettings:
         """The parameters, validated, for this many distinct rows of positive weight."""
-        validation.choice("selection", self.selection, SELECTIONS)
+        validation.check_choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
-            validation.choice("stop", self.stop, STOPS)
+            validation.check_choice("stop", self.stop, STOPS)
         penalty = self._penalty()
         alpha, chosen_by = self._alpha(penalty, n_points)
         rule = SelectionRule(
@@ -116,7 +116,7 @@ class SparseModel(Scored, KernelModel):
 
     def _penalty(self) -> str:
         """The penalty; selections and widths that support only one raise an error for others."""
-        given = validation.choice("penalty", self.penalty, PENALTIES)
+        given = validation.check_choice("penalty", self.penalty, PENALTIES)
         if self.selection == "orthogonal":
             if given not in ("auto", "orthogonal"):
                 raise ValueError(

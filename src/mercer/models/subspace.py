@@ -133,7 +133,7 @@ def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
 def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
     """Whether all of n rows in memory are centers."""
     if isinstance(centers, str):
-        validation.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         return centers == "all" or n <= EVERY_ROW or kernel.takes_values
     return isinstance(centers, Integral) and centers is not True and n <= int(centers)
 
@@ -141,7 +141,7 @@ def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
 def refuse_every_row(centers: Any) -> None:
     """Reject centers that need all rows at once."""
     if isinstance(centers, str):
-        validation.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         if centers == "all":
             raise ValueError('centers="all" needs all rows in memory, at once; set a number of centers, or "auto"')
 

@@ -39,9 +39,9 @@ def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | Non
     """A positive number, or None for one of the strings."""
     if isinstance(value, str) and value in words:
         return None
-    validation.number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
+    validation.check_number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
     least, most = PENALTIES
-    return validation.number(name, value, f"between {least:g} and {most:g}", least=least, most=most)
+    return validation.check_number(name, value, f"between {least:g} and {most:g}", least=least, most=most)
 
 
 def _or_words(words: Sequence[str]) -> str:
@@ -51,23 +51,23 @@ def _or_words(words: Sequence[str]) -> str:
 
 def positive_or_none(name: str, value: Any) -> float | None:
     """A positive number or None."""
-    return None if value is None else validation.number(name, value, "a positive number or None", above=0.0)
+    return None if value is None else validation.check_number(name, value, "a positive number or None", above=0.0)
 
 
 def memory_or_none(name: str, value: Any) -> float | None:
     """A positive number of GiB or None."""
     allowed = "a positive number of GiB, such as 0.5 or 4, or None"
-    return None if value is None else validation.number(name, value, allowed, above=0.0)
+    return None if value is None else validation.check_number(name, value, allowed, above=0.0)
 
 
 def positive(name: str, value: Any) -> float:
     """A positive number."""
-    return validation.number(name, value, "a number above 0", above=0.0)
+    return validation.check_number(name, value, "a number above 0", above=0.0)
 
 
 def nonnegative(name: str, value: Any) -> float:
     """A number of at least zero."""
-    return validation.number(name, value, "a number of at least zero", least=0.0)
+    return validation.check_number(name, value, "a number of at least zero", least=0.0)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -77,28 +77,30 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def share(name: str, value: Any) -> float:
     """A number above zero and at most one."""
-    return validation.number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0)
+    return validation.check_number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0)
 
 
 def count(name: str, value: Any) -> int:
     """A positive integer."""
-    return validation.whole(name, value, "a positive integer", least=1)
+    return validation.check_int(name, value, "a positive integer", least=1)
 
 
 def count_or_none(name: str, value: Any) -> int | None:
     """A positive integer or None."""
-    return None if value is None else validation.whole(name, value, "a positive integer or None", least=1)
+    return None if value is None else validation.check_int(name, value, "a positive integer or None", least=1)
 
 
 def loo_size(value: Any) -> int | None:
     """A number of rows, at least two, or None for all."""
     allowed = "a number of rows, at least 2, or None for all of them"
-    return None if value is None else validation.whole("loo_rows", value, allowed, least=2)
+    return None if value is None else validation.check_int("loo_rows", value, allowed, least=2)
 
 
 def _verbosity(name: str, value: Any) -> int:
     allowed = "False, True or an integer of at least 0"
-    return int(value) if isinstance(value, bool | np.bool_) else validation.whole(name, value, allowed, least=0)
+    return (
+        int(value) if isinstance(value, bool | np.bool_) else validation.check_int(name, value, allowed, least=0)
+    )
 
 
 def _nonnegative_or_none(name: str, value: Any) -> float | None:
@@ -106,7 +108,7 @@ def _nonnegative_or_none(name: str, value: Any) -> float | None:
 
 
 def _whole(name: str, value: Any) -> int:
-    return validation.whole(name, value, "an integer of at least 0", least=0)
+    return validation.check_int(name, value, "an integer of at least 0", least=0)
 
 
 # Numeric and Boolean parameters, and their validation; alpha may also be a string.
@@ -114,22 +116,22 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "delta": positive_or_none,
     "epsilon": positive_or_none,
     "l1_ratio": share,
-    "calibration": partial(validation.choice, allowed=CALIBRATIONS),
-    "criterion": partial(validation.choice, allowed=CLASSIFICATION_CRITERIA),
-    "threshold": partial(validation.choice, allowed=("bayes", *THRESHOLDS)),
+    "calibration": partial(validation.check_choice, allowed=CALIBRATIONS),
+    "criterion": partial(validation.check_choice, allowed=CLASSIFICATION_CRITERIA),
+    "threshold": partial(validation.check_choice, allowed=("bayes", *THRESHOLDS)),
     "decay": share,
-    "fit_intercept": validation.truth,
-    "fit_inverse_transform": validation.truth,
+    "fit_intercept": validation.check_bool,
+    "fit_inverse_transform": validation.check_bool,
     "loo_rows": lambda _, value: loo_size(value),
     "max_centers": count_or_none,
     "max_memory": memory_or_none,
     "n_candidates": count_or_none,
     "nu": share,
-    "prune": validation.truth,
-    "shared": validation.truth,
+    "prune": validation.check_bool,
+    "shared": validation.check_bool,
     "tol": nonnegative,
     "verbose": _verbosity,
-    "when_full": partial(validation.choice, allowed=WHEN_FULL),
+    "when_full": partial(validation.check_choice, allowed=WHEN_FULL),
     "window": count,
 }
 CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
@@ -142,7 +144,7 @@ CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
     "n_init": count,
     "n_means": _whole,
     "n_subset": count,
-    "per_class": validation.truth,
+    "per_class": validation.check_bool,
     "rows": validation.unmasked,
     "tolerance": _nonnegative_or_none,
 }
@@ -185,8 +187,9 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
         old, new = before.get(name), now.get(name)
         if not _same(old, new):
             raise ValueError(
-                f"{name} was {validation.shown(old)} for the first rows and is {validation.shown(new)} now, and "
-                "sums for different values cannot be combined; restore it, or call fit to start over"
+                f"{name} was {validation.format_value(old)} for the first rows and is "
+                f"{validation.format_value(new)} now, and sums for different values cannot "
+                "be combined; restore it, or call fit to start over"
             )
 
 
@@ -212,7 +215,7 @@ def quantiles_of(value: Any) -> tuple[float, ...]:
 
 def penalty_of(value: str) -> Penalty:
     """One of the two penalties."""
-    validation.choice("penalty", value, get_args(Penalty))
+    validation.check_choice("penalty", value, get_args(Penalty))
     return cast(Penalty, value)
 
 
@@ -300,10 +303,10 @@ def class_priors(priors: Any, classes: NDArray[Any]) -> Array | None:
         return None
     labels = classes.tolist()
     if isinstance(priors, Mapping) and set(priors) != set(labels):
-        raise ValueError(f"priors={priors!r}; pass one for each of the classes {validation.shown(labels)}")
+        raise ValueError(f"priors={priors!r}; pass one for each of the classes {validation.format_value(labels)}")
     wrong = ValueError(
         f"priors={priors!r}; pass {len(labels)} positive numbers that sum to one, in the order of the classes "
-        f"{validation.shown(labels)}, or as a dict"
+        f"{validation.format_value(labels)}, or as a dict"
     )
     try:
         p = validation.real(
@@ -383,10 +386,10 @@ def meaning_of(weights: Any) -> Meaning:
     """The meaning of weights."""
     if np.ndim(weights) > 0:
         raise ValueError(
-            f"weights={validation.shown(weights)}; weights of rows are passed to fit as sample_weight, and the "
-            "parameter weights sets their meaning: 'auto', 'counts' or 'importance'"
+            f"weights={validation.format_value(weights)}; weights of rows are passed to fit as sample_weight, and "
+            "the parameter weights sets their meaning: 'auto', 'counts' or 'importance'"
         )
-    return cast(Meaning, validation.choice("weights", weights, get_args(Meaning)))
+    return cast(Meaning, validation.check_choice("weights", weights, get_args(Meaning)))
 
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:

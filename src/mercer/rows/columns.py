@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.types import Array, Indices
-from mercer.validation import MISSING, first_text, not_dates, shown
+from mercer.validation import MISSING, first_text, format_value, not_dates
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
@@ -109,7 +109,9 @@ def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
 def missing_columns(absent: Sequence[Any], there: Sequence[Any]) -> ValueError:
     """The error for columns that are needed and are not there."""
     if not absent:
-        return ValueError(f"no columns are named, but at least one is needed; there are {shown(list(there))}")
+        return ValueError(
+            f"no columns are named, but at least one is needed; there are {format_value(list(there))}"
+        )
     words = ("columns", "are") if len(absent) > 1 else ("column", "is")
     return ValueError(
         f"{words[0]} {', '.join(map(repr, absent))} {words[1]} needed, but the rows have "
@@ -187,7 +189,7 @@ def _as_numbers(name: Any, column: NDArray[Any]) -> Array:
     not_dates(f"column {name!r}", there)
     example = first_text(there)
     raise ValueError(
-        f"column {name!r} contains {shown(there[0] if example is None else example)}, but its kernel takes "
+        f"column {name!r} contains {format_value(there[0] if example is None else example)}, but its kernel takes "
         f"numbers; compare names by equality: OnColumns(Nominal(), [{name!r}])"
     )
 

@@ -124,7 +124,7 @@ def boosting_bound(f: Array, y: Array, *, total: float, complexity: float, delta
     it. Shawe-Taylor (2015), "Final boosting bound".
     """
     slack = np.maximum(0.0, 1.0 - functional_margins(f, y))
-    complexity = validation.number("complexity", complexity, "a number >= 0", least=0.0)
+    complexity = validation.check_number("complexity", complexity, "a number >= 0", least=0.0)
     return RiskBound(float(slack.mean()), _positive("total", total) * complexity, _chance(len(slack), delta))
 
 
@@ -141,7 +141,9 @@ def novelty_bound(
     d2 = validation.finite("distance2", distance2)
     m = len(validation.as_long("distance2", d2, len(d2)))
     margin, largest = _positive("margin", margin), _positive("largest", largest)
-    radius2 = validation.number("radius2", radius2, f"between 0 and largest={largest:g}", least=0.0, most=largest)
+    radius2 = validation.check_number(
+        "radius2", radius2, f"between 0 and largest={largest:g}", least=0.0, most=largest
+    )
     slack = np.maximum(0.0, d2 - radius2)
     return RiskBound(float(slack.mean()) / margin, 6.0 * largest / (margin * np.sqrt(m)), _chance(m, delta))
 
@@ -177,7 +179,7 @@ def hoeffding(m: int, delta: float, *, width: float = 1.0) -> float:
 
     t = width sqrt(ln(2/delta) / 2m). For the error of a model on m new rows, width is 1. Hoeffding (1963).
     """
-    m, width = validation.whole("m", m, "an integer >= 1", least=1), _positive("width", width)
+    m, width = validation.check_int("m", m, "an integer >= 1", least=1), _positive("width", width)
     return float(width * np.sqrt(np.log(2.0 / _probability(delta)) / (2.0 * m)))
 
 
@@ -187,8 +189,8 @@ def leading_eigenvalues(K: Array, k: int) -> float:
     They are those of the centered kernel matrix, divided by m - 1. Cost O(m³).
     """
     K = validation.square("K", K)
-    m = validation.whole("the number of rows", len(K), "at least 2", least=2)
-    k = validation.whole("k", k, "an integer >= 1", least=1)
+    m = validation.check_int("the number of rows", len(K), "at least 2", least=2)
+    k = validation.check_int("k", k, "an integer >= 1", least=1)
     values, _ = symmetric_eigen(centered(K))
     return float(values[-k:].sum()) / (m - 1)
 
@@ -203,7 +205,7 @@ def eigenvalue_deviation(m: int, largest: float, delta: float = 0.05) -> float:
     for m above 32 ln(1/delta) only. Exchanging one row changes the sum by at most 8 largest / (m - 2). Mika
     (2002), Theorems 4.2 and 4.4.
     """
-    m = validation.whole("m", m, "an integer >= 3", least=3)
+    m = validation.check_int("m", m, "an integer >= 3", least=3)
     return mcdiarmid(np.full(m, 8.0 * _positive("largest", largest) / (m - 2)), delta)
 
 
@@ -224,7 +226,7 @@ def _roots(K: Array, S: Array) -> Array:
 
 def _draw_signs(m: int, draws: int, random_state: int | np.random.Generator | None) -> Array:
     """Independent signs (draws, m)."""
-    draws = validation.whole("draws", draws, "an integer >= 1", least=1)
+    draws = validation.check_int("draws", draws, "an integer >= 1", least=1)
     return np.random.default_rng(validation.seed(random_state)).choice(np.array([-1.0, 1.0]), size=(draws, m))
 
 
@@ -244,8 +246,8 @@ def _dual_variables(alpha: Array) -> Array:
 
 
 def _positive(name: str, value: float) -> float:
-    return validation.number(name, value, "a positive number", above=0.0)
+    return validation.check_number(name, value, "a positive number", above=0.0)
 
 
 def _probability(delta: float) -> float:
-    return validation.number("delta", delta, "between 0 and 1", above=0.0, below=1.0)
+    return validation.check_number("delta", delta, "between 0 and 1", above=0.0, below=1.0)

@@ -112,7 +112,7 @@ class WordAnswers(ClassifierMixin):
         check_is_fitted(self)
         if silence is not None:
             self._number(silence, "silence")
-        penalty = validation.number(
+        penalty = validation.check_number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
         labels = self._labels

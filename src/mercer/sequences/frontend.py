@@ -31,9 +31,9 @@ def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float
     """
     x = _channel(signal)
     allowed = "a positive number"
-    validation.number("rate", rate, f"{allowed} of values per second", above=0.0)
+    validation.check_number("rate", rate, f"{allowed} of values per second", above=0.0)
     w, h = (
-        max(round(validation.number(name, value, f"{allowed} of seconds", above=0.0) * rate), 1)
+        max(round(validation.check_number(name, value, f"{allowed} of seconds", above=0.0) * rate), 1)
         for name, value in (("width", width), ("step", step))
     )
     x = np.pad(x, (0, max(w - len(x), 0)))
@@ -92,7 +92,7 @@ def mel_cepstra(
     """
     pieces = windows(signal, rate, width=width, step=step)
     power = mel_powers(signal, rate, n_bands=n_bands, width=width, step=step)
-    if validation.whole("n_cepstra", n_cepstra, "a positive integer", least=1) >= n_bands:
+    if validation.check_int("n_cepstra", n_cepstra, "a positive integer", least=1) >= n_bands:
         raise ValueError(f"n_cepstra={n_cepstra!r}; it must be below n_bands={n_bands}")
     cepstra = dct(_log(power), type=2, norm="ortho", axis=1)[:, 1 : n_cepstra + 1]
     return np.column_stack([_log((pieces**2).sum(axis=1)), cepstra])
@@ -102,7 +102,7 @@ def mel_powers(
     signal: ArrayLike, rate: float, *, n_bands: int = 23, width: float = 0.025, step: float = 0.010
 ) -> Array:
     """Power (T, n_bands) of a signal in mel bands: its mel spectrogram."""
-    validation.whole("n_bands", n_bands, "an integer of at least 2", least=2)
+    validation.check_int("n_bands", n_bands, "an integer of at least 2", least=2)
     x = _channel(signal)
     pieces = windows(np.append(x[:1], x[1:] - PREEMPHASIS * x[:-1]), rate, width=width, step=step)
     n_fft = next_fast_len(pieces.shape[1], real=True)
@@ -116,7 +116,7 @@ def differences(X: ArrayLike, *, reach: int = 2) -> Array:
     frames = validation.finite("X", X)
     if frames.ndim != 2:
         raise ValueError(f"X has shape {frames.shape}; pass frames as (T, d)")
-    validation.whole("reach", reach, "a positive integer", least=1)
+    validation.check_int("reach", reach, "a positive integer", least=1)
     padded = np.pad(frames, ((reach, reach), (0, 0)), mode="edge")
     T, steps = len(frames), range(1, reach + 1)
     slopes: Array = sum(

@@ -55,9 +55,8 @@ def frame_names(X: Any) -> tuple[Any, ...] | None:
 def _listed(X: Any) -> list[Any]:
     """The sequences of a list, or of an array or a series that holds them."""
     if isinstance(X, str | bytes | os.PathLike):
-        raise ValueError(
-            f"X is {validation.shown(X)}; {WANTED}; read files by read_sequences({validation.shown(X)}, ...)"
-        )
+        path = validation.format_value(X)
+        raise ValueError(f"X is {path}; {WANTED}; read files by read_sequences({path}, ...)")
     kind, dimensions = type(X).__name__, len(getattr(X, "shape", ()))
     if dimensions == 2:
         raise ValueError(f"X is one {kind} of frames; {WANTED}: [X]")
@@ -98,7 +97,7 @@ def _check_shape(name: str, X: Any) -> None:
         raise ValueError(f"frames of {name} differ in length; pass frames as (T, d)") from problem
     if len(shape) == 0:
         raise ValueError(
-            f"{name} is {validation.shown(X)}, of type {type(X).__name__}; pass an array of frames (T, d)"
+            f"{name} is {validation.format_value(X)}, of type {type(X).__name__}; pass an array of frames (T, d)"
         )
     if is_sparse(X):
         raise ValueError(f"{name} is a sparse {type(X).__name__}; pass an array of frames (T, d): X.toarray()")

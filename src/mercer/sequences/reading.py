@@ -98,7 +98,7 @@ def _marks(y: Any, sequence: Any, groups: Any) -> list[str]:
     named = {"y": y, "sequence": sequence} | ({} if groups is None else {"groups": groups})
     for name, column in named.items():
         if not isinstance(column, str):
-            raise ValueError(f"{name}={validation.shown(column)}; it must be the name of one column")
+            raise ValueError(f"{name}={validation.format_value(column)}; it must be the name of one column")
     if sequence == y:
         raise ValueError(f"sequence={sequence!r} is the column of labels, too; name one that numbers sequences")
     return [sequence, y] if groups is None else [sequence, y, groups]
@@ -183,7 +183,7 @@ def _begins(values: list[NDArray[Any]], before: list[NDArray[Any] | None], first
     for what, changes in zip(("labels", "groups"), others):
         wrong = np.flatnonzero(changes & ~own)
         if len(wrong):
-            number = validation.shown(values[0][wrong[:1]].tolist()[0])
+            number = validation.format_value(values[0][wrong[:1]].tolist()[0])
             raise ValueError(
                 f"sequence {number} has several {what}, another one in row {first + wrong[0]}; pass one for all "
                 "its frames, and other numbers for other sequences"

@@ -202,18 +202,20 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         for name in ("n_mixtures", "n_iter"):
             count(name, getattr(self, name))
         for name in ("context", "n_rounds"):
-            validation.whole(name, getattr(self, name), "an integer of at least 0", least=0)
-        validation.choice("topology", self.topology, TOPOLOGIES)
-        validation.number("held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0)
+            validation.check_int(name, getattr(self, name), "an integer of at least 0", least=0)
+        validation.check_choice("topology", self.topology, TOPOLOGIES)
+        validation.check_number(
+            "held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0
+        )
         if isinstance(self.estimator, str):
-            validation.choice("estimator", self.estimator, ("mixtures",))
+            validation.check_choice("estimator", self.estimator, ("mixtures",))
         elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 
     def _most_states(self) -> list[int]:
         """The number of states of each word, if its sequences are long enough."""
         if not isinstance(self.n_states, Mapping):
-            n = validation.whole(
+            n = validation.check_int(
                 "n_states", self.n_states, "a positive integer, or a dict of them by word", least=1
             )
             return [n] * len(self.classes_)

@@ -6,7 +6,7 @@ from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Parted, Parts, Sum, check_kernels, check_names, check_pairs
 from mercer.kernels.matrices import Matrix
 from mercer.types import Floats
-from mercer.validation import choice, number
+from mercer.validation import check_choice, check_number
 
 RULES = ("auto", "alignment", "loo", "equal")
 
@@ -62,8 +62,8 @@ class WeightedSum(Parted):
     def rule(self) -> str | float:
         """How weights are learned, checked."""
         if isinstance(self.weights, str):
-            return choice("weights", self.weights, allowed=RULES)
-        return number("weights", self.weights, "a norm of at least 1, or a word", least=1.0)
+            return check_choice("weights", self.weights, allowed=RULES)
+        return check_number("weights", self.weights, "a norm of at least 1, or a word", least=1.0)
 
     def of(self, kernels: Sequence[Kernel], weights: Floats) -> Sum:
         """The sum with these kernels and weights (p,), without those of weight zero."""

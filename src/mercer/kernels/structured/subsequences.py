@@ -23,7 +23,7 @@ from mercer.kernels.structured.strings import (
     settled_length,
 )
 from mercer.types import Array, Floats, Indices
-from mercer.validation import number
+from mercer.validation import check_number
 
 Codes = NDArray[np.int32]
 
@@ -207,7 +207,7 @@ def _multiplied(centers: "GapFeatures", X: Objects, room: Floats | None = None) 
 
 def _share(name: str, value: object) -> float:
     """The value as a number above 0 and at most 1."""
-    return number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0, error=KernelError)
+    return check_number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0, error=KernelError)
 
 
 @dataclass(frozen=True)

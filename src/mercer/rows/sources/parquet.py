@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
 from mercer.rows.columns import read_columns
 from mercer.types import Indices
-from mercer.validation import shown
+from mercer.validation import format_value
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
@@ -247,7 +247,7 @@ def _files(path: str | Path, *, of_objects: bool) -> tuple[Path, ...]:
     if isfile(path):
         return (Path(path),)
     if not isdir(path):
-        text = shown(str(path))
+        text = format_value(str(path))
         remedy = f"; a string is read as the path of a Parquet file: for one text, pass a list, [{text}]"
         raise FileNotFoundError(
             f"there is no file or folder {text}{remedy if of_objects and isinstance(path, str) else ''}"

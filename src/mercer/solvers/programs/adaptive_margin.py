@@ -39,7 +39,7 @@ def adaptive_margin(K: Array, y: Array, share: float = 1.0) -> MarginMachine:
     """
     K, y = validation.square("K", K), validation.signs("y", y)
     y = validation.as_long("y", y, len(K))
-    share = validation.number("share", share, "a number >= 0", least=0.0)
+    share = validation.check_number("share", share, "a number >= 0", least=0.0)
     M = y[:, None] * (K - share * np.diag(np.diag(K))) * y
     alpha, dual = _solved(M)
     slack = np.maximum(0.0, 1.0 - M @ alpha)

@@ -43,11 +43,11 @@ def adatron(
     """
     K, y = validation.square("K", K), validation.signs("y", y)
     y = validation.as_long("y", y, len(K))
-    C = validation.number("C", C, "a positive number", above=0.0)
-    tolerance = validation.number("tolerance", tolerance, "a positive number", above=0.0)
+    C = validation.check_number("C", C, "a positive number", above=0.0)
+    tolerance = validation.check_number("tolerance", tolerance, "a positive number", above=0.0)
     steps = _steps(K)
     alpha = np.zeros(len(y)) if start is None else np.clip(validation.as_long("start", start, len(y)), 0.0, C)
-    most_epochs = validation.whole("most_epochs", most_epochs, "an integer >= 1", least=1)
+    most_epochs = validation.check_int("most_epochs", most_epochs, "an integer >= 1", least=1)
     epochs, converged = 0, False
     while epochs < most_epochs and not converged:
         alpha, epochs = _epoch(K, y, C, steps, alpha), epochs + 1
