@@ -95,7 +95,7 @@ def test_frames_are_read_where_a_kernel_is_called():
     assert_array_equal(Nominal(gamma=1.0).block(FRAME, FRAME), Nominal(gamma=1.0).block(ROWS, ROWS))
 
 
-def test_lengths_are_settled_as_standard_deviations_of_weighted_rows():
+def test_lengths_are_resolved_as_standard_deviations_of_weighted_rows():
     (kernel,) = OnColumns(RBF(gamma=1.0), ["age", "pay"]).candidates(ROWS, [1.0, 2.0, 1.0, 0.0])
     repeated = FRAME.iloc[[0, 1, 1, 2]][["age", "pay"]]
     assert_allclose(kernel.lengths, repeated.std(ddof=0))
@@ -111,10 +111,10 @@ def test_width_is_that_of_scaled_columns():
 
 def test_words_stand_for_columns_of_numbers_and_of_names():
     both = OnColumns(RBF(gamma=1.0), "numbers") + OnColumns(Nominal(gamma=1.0), "names")
-    assert not both.settled
+    assert not both.resolved
     (kernel,) = both.candidates(ROWS)
     assert [part.columns for _, part in kernel.parts] == [["age", "pay"], ["job", "town", "smokes"]]
-    assert kernel.settled
+    assert kernel.resolved
     assert (both.reads, kernel.reads) == (None, ("age", "pay", "job", "town", "smokes"))
 
 

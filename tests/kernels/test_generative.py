@@ -208,7 +208,7 @@ def test_classifiers_learn_the_mixture_from_their_rows(kernel):
     X = np.vstack([rng.normal(m, 0.7, size=(40, 2)) for m in ([0, 0], [4, 0], [0, 4])])
     y = np.repeat([0, 1, 1], 40)
     model = KernelFisherClassifier(kernel, alpha=1e-2).fit(X, y)
-    assert model.kernel_.settled
+    assert model.kernel_.resolved
     assert model.score(X, y) > 0.95
 
 

@@ -194,8 +194,8 @@ def test_notebook_can_show_every_kernel(kernel):
     assert type(kernel).__name__ in kernel._repr_html_()
 
 
-def test_settled_kernel_is_its_only_candidate(kernel, X):
-    assert kernel.settled
+def test_resolved_kernel_is_its_only_candidate(kernel, X):
+    assert kernel.resolved
     (candidate,) = kernel.candidates(X)
     assert repr(candidate) == repr(kernel)
 

@@ -189,9 +189,9 @@ def test_slabs_of_pairs_change_nothing(monkeypatch, rng, kernel, slab):
 @pytest.mark.parametrize("kernel", [KmerSpectrum("loo"), Mismatch("loo", 0), Subsequence("loo")])
 def test_lengths_to_choose_from_are_those_that_strings_have(kernel):
     name = "length" if isinstance(kernel, Subsequence) else "k"
-    assert not kernel.settled
+    assert not kernel.resolved
     assert [getattr(k, name) for k in kernel.candidates(["", "abc", "ab"])] == [1, 2, 3]
-    assert all(k.settled for k in kernel.candidates(["abc"]))
+    assert all(k.resolved for k in kernel.candidates(["abc"]))
     with pytest.raises(KernelError, match="is chosen from data"):
         (
             kernel

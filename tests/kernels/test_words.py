@@ -18,10 +18,10 @@ def gammas(kernel, X, weight=None):
     return np.array([candidate.gamma for candidate in kernel.candidates(X, weight)])
 
 
-def test_default_is_not_settled_and_candidates_are(kind, X):
-    assert not kind().settled
+def test_default_is_not_resolved_and_candidates_are(kind, X):
+    assert not kind().resolved
     assert len(kind().candidates(X)) == len(GRID)
-    assert all(candidate.settled for candidate in kind().candidates(X))
+    assert all(candidate.resolved for candidate in kind().candidates(X))
 
 
 def test_candidates_keep_the_other_parameters(X):
@@ -106,10 +106,10 @@ def test_signed_zeros_are_the_same_row():
 
 def test_candidates_of_combinations_are_all_combinations(X):
     kernel = RBF() + 2.0 * Normalized(Polynomial(gamma="scale")) + Linear() * Laplacian()
-    assert not kernel.settled
+    assert not kernel.resolved
     candidates = kernel.candidates(X)
     assert len(candidates) == len(GRID) ** 2
-    assert all(candidate.settled for candidate in candidates)
+    assert all(candidate.resolved for candidate in candidates)
     assert_array_equal(
         [candidate.get_params()["rbf__gamma"] for candidate in candidates],
         np.repeat(gammas(RBF(), X), len(GRID)),

@@ -69,7 +69,7 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         return True
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         """Whether all parameters are numbers."""
         return not isinstance(self.gamma, str)
 
@@ -198,8 +198,8 @@ class Composite(Kernel):
         return all(kernel.positive_semidefinite for kernel in self._kernels())
 
     @property
-    def settled(self) -> bool:
-        return all(kernel.settled for kernel in self._kernels())
+    def resolved(self) -> bool:
+        return all(kernel.resolved for kernel in self._kernels())
 
     @property
     def symmetric(self) -> bool:

@@ -16,7 +16,7 @@ from mercer.kernels.input_kinds import Takes
 from mercer.kernels.length_scales import column_lengths, column_means, median_distance
 from mercer.kernels.matrices import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
-from mercer.kernels.vectors.gamma import Gamma, gammas_around, unsettled
+from mercer.kernels.vectors.gamma import Gamma, gammas_around, unresolved
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
@@ -92,9 +92,9 @@ class OnColumns(Mapped):
         return None if isinstance(self.columns, str) else tuple(self.columns)
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         words = (self.columns, self.lengths, self.missing) if self.kernel.takes_vectors else (self.columns,)
-        return self.kernel.settled and not any(isinstance(word, str) for word in words)
+        return self.kernel.resolved and not any(isinstance(word, str) for word in words)
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel; columns and lengths are the same in all."""
@@ -112,8 +112,8 @@ class OnColumns(Mapped):
         lengths, missing = self.lengths, self.missing
         if self.kernel.takes_vectors and (isinstance(lengths, str) or isinstance(missing, str)):
             numbers = _numbers(_part(X, columns))
-            lengths = _settled("lengths", lengths, "std", column_lengths, numbers, weight)
-            missing = _settled("missing", missing, "mean", column_means, numbers, weight)
+            lengths = _resolved("lengths", lengths, "std", column_lengths, numbers, weight)
+            missing = _resolved("missing", missing, "mean", column_means, numbers, weight)
         return OnColumns(self.kernel, columns, lengths, missing)
 
     def _seen(self, X: Matrix) -> Matrix:
@@ -249,7 +249,7 @@ class Nominal(Kernel):
         if self.gamma is None:
             return np.subtract(1.0, D, out=D)
         if isinstance(self.gamma, str):
-            raise unsettled(self, self.gamma)
+            raise unresolved(self, self.gamma)
         D *= -nonnegative("gamma", self.gamma)
         return np.exp(D, out=D)
 
@@ -306,7 +306,7 @@ def _numbers(part: Matrix) -> Matrix:
     return part.astype(dtype, copy=False)
 
 
-def _settled(
+def _resolved(
     name: str, value: Any, word: str, of_columns: Callable[..., Floats], X: Matrix, weight: ArrayLike | None
 ) -> Any:
     """A parameter with its word replaced by numbers of the columns X (n, d)."""

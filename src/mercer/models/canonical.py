@@ -14,7 +14,7 @@ from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import Columns, KernelModel, check_square, read_objects
 from mercer.models.state import from_one_state, in_one_step
-from mercer.models.subspace import all_are_centers, budget_of, settled
+from mercer.models.subspace import all_are_centers, budget_of, resolved
 from mercer.models.validation import (
     check_parameters,
     count,
@@ -177,7 +177,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         kernels = kernels_by_view(self.kernel, self.views_)
         views = self._tables(tables, kernels, reset=True)
         weight = row_weight(sample_weight, n_rows(views))
-        kernels = {v: settled(kernels[v], view, weight) for v, view in views.items()}
+        kernels = {v: resolved(kernels[v], view, weight) for v, view in views.items()}
         paired = Paired.of(kernels, views, weight)
         fold = folds_of(self.cv, paired, len(weight), rng)
         plan = CanonicalPlan(alpha, most, planned(self.centers, paired), fold, budget, self.verbose)

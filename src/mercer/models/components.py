@@ -19,7 +19,7 @@ from mercer.models.subspace import (
     budget_of,
     refuse_every_row,
     require_components,
-    settled,
+    resolved,
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
@@ -151,7 +151,7 @@ class KernelPCA(SubspaceModel):
         weight = row_weight(sample_weight, n_rows(X))
         if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
             return self._begun(MemoryRows(X, None, None if sample_weight is None else weight))
-        kernel = settled(self.kernel, X, weight)
+        kernel = resolved(self.kernel, X, weight)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
         self._rows = None if kernel.takes_values else subspace.centers
         self._weight = points.share * points.n
@@ -225,7 +225,7 @@ class KernelPCA(SubspaceModel):
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
         looked = self._looked(rows, self.centers, rng)
-        settle, most, check = partial(settled, self.kernel), wanted(self)[0], self._check_block()
+        settle, most, check = partial(resolved, self.kernel), wanted(self)[0], self._check_block()
         state = begin_subspace(settle, looked, check, self.centers, most, rng, budget_of(self), self.verbose)
         self._begun_with = parameters_of(self, self._fixed)
         return self._continued(state, rows)

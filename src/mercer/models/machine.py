@@ -111,7 +111,7 @@ class MachineModel(Scored, KernelModel):
         targets = self._settle(y, Labels.of(y, weight) if is_classifier(self) else None, None)
         names = getattr(self, "feature_names_in_", None)
         fit = fit_machine(kernel, settings, targets, Block(X, y, weight, 0), rng, names)
-        chooses = settings.alpha is None or not kernel.settled
+        chooses = settings.alpha is None or not kernel.resolved
         anew = choose_anew(self, kernel, fit.training, y, given) if chooses else None
         self.__dict__ |= self._attributes(targets, fit, anew)
         return self

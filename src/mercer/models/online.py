@@ -45,7 +45,7 @@ from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWin
 from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
 from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
-from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
+from mercer.tuning.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
 from mercer.types import Array
 
 
@@ -162,7 +162,7 @@ class OnlineModel(KernelModel):
 
     def _begin(self, block: Block, n_targets: int, *, more_to_come: bool) -> None:
         """Determine the kernel on the first rows, and forget everything learned before."""
-        self.kernel_, enough = settled_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
+        self.kernel_, enough = resolved_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
         self.gamma_ = self.kernel_.gamma
         self._held = None if enough else block
         # A single row may be small, or like all others.

@@ -16,7 +16,7 @@ from mercer.models.subspace import (
     budget_of,
     refuse_every_row,
     require_components,
-    settled,
+    resolved,
 )
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
 from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
@@ -191,7 +191,7 @@ class OrientedKernelPCA(SubspaceModel):
             refuse_every_row(centers)
         looked, budget = self._looked(rows, centers, rng), budget_of(self)
         transformations, samples = self._noise()
-        settle, check = partial(settled, self.kernel), self._check_block()
+        settle, check = partial(resolved, self.kernel), self._check_block()
         verbose = self.verbose
         begun = begin_subspace(settle, looked, check, centers, None, rng, budget, verbose, transformations, HELD)
         self._begun_with = parameters_of(self, self._fixed)

@@ -339,7 +339,7 @@ def _anew(model: ResumableModel, settings: Settings, fit: FitResult, rows: Memor
 def _chooses(settings: Settings) -> bool:
     """Whether kernel, alpha or centers are chosen by the rows."""
     selects = isinstance(settings.centers, Integral | CenterSelector)
-    return settings.alpha is None or not settings.kernel.settled or selects or len(settings.mus) > 1
+    return settings.alpha is None or not settings.kernel.resolved or selects or len(settings.mus) > 1
 
 
 def _in_passes(settings: Settings, X: Any, folds: Folds | None) -> bool:

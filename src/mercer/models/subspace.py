@@ -125,7 +125,7 @@ def budget_of(model: Any) -> Budget:
     return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
 
 
-def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
+def resolved(kernel: Any, X: Any, weight: Array) -> Kernel:
     """The kernel with numbers as parameters; a linear one around the rows, which changes rounding errors only."""
     return without_targets(kernel, X, weight).around(X)
 

@@ -257,7 +257,7 @@ def load_of(
         n=n,
         item=4 if in_single(X) else 8,
         classes=classes,
-        kernels=1 if kernel.settled else SEVERAL,
+        kernels=1 if kernel.resolved else SEVERAL,
         alphas=len(ALPHAS) if settings.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),

@@ -17,12 +17,12 @@ SETTLING = 100
 MOST_HELD = 1000
 
 
-def settled_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
+def resolved_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
     """The kernel with strings replaced by numbers, and whether they are final; names mean gamma="median"."""
     chosen = as_kernel(kernel).copy()
     if isinstance(kernel, str) and chosen.gamma == "loo":
         chosen = chosen.set_params(gamma="median")
-    if chosen.settled:
+    if chosen.resolved:
         return chosen, True
     n, different = len(weight), len(distinct_rows(X).first)
     if different < 2 and (not more_to_come or n == 0 or n >= MOST_HELD):

@@ -254,7 +254,7 @@ def _by_leaving_out(
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
     u, (rows, most) = problem.n_points, COMPARED
     few, exact = AS_GOOD * problem.settings.longest(u), problem.with_random_centers
-    if not kernel.settled:
+    if not kernel.resolved:
         stage = least_comparison(exact.extent, few)
         problem.budget.require(stage.n_bytes, stage.name)
     compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)

@@ -48,7 +48,7 @@ class OneOf(Parted):
         self.kernels = [kernel for _, kernel in parts]
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return False
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:

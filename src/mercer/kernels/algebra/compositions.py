@@ -15,7 +15,7 @@ from mercer.kernels.input_kinds import Takes
 from mercer.kernels.length_scales import median_distance
 from mercer.kernels.matrices import Matrix, as_matrices, as_matrix, inner_products, mirror, precision_of
 from mercer.kernels.parameters import nonnegative
-from mercer.kernels.vectors.gamma import Gamma, gammas_around, unsettled
+from mercer.kernels.vectors.gamma import Gamma, gammas_around, unresolved
 from mercer.rows.table import dense, n_rows, take
 from mercer.types import Array, Floats
 from mercer.validation import square
@@ -112,8 +112,8 @@ class GaussianOf(Wrapped):
         self.gamma = gamma
 
     @property
-    def settled(self) -> bool:
-        return self.kernel.settled and not isinstance(self.gamma, str)
+    def resolved(self) -> bool:
+        return self.kernel.resolved and not isinstance(self.gamma, str)
 
     @property
     def averages(self) -> bool:
@@ -152,7 +152,7 @@ class GaussianOf(Wrapped):
     def _profile(self, D: Floats) -> Floats:
         """Kernel values from squared distances, in their memory."""
         if isinstance(self.gamma, str):
-            raise unsettled(self, self.gamma)
+            raise unresolved(self, self.gamma)
         D *= -nonnegative("gamma", self.gamma)
         return np.exp(D, out=D)
 

@@ -81,7 +81,7 @@ class WeightedSum(Parted):
         return [kernel for _, kernel in self.named]
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return False
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:

@@ -40,7 +40,7 @@ class FromModel(Structured):
         return self.takes_vectors
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return isinstance(self.model, Generative)
 
     def check_rows(self, X: Any) -> None:
@@ -55,7 +55,7 @@ class FromModel(Structured):
             raise KernelError(f'model={self.model!r}; it must be "mixture", "markov", a Mixture or a HiddenMarkov')
         return MODELS[self.model]
 
-    def _settled_model(self) -> Generative:
+    def _resolved_model(self) -> Generative:
         if not isinstance(self.model, Generative):
             self._kind()
             raise KernelError(f'model="{self.model}" is learned from data; call candidates(X) first, or pass one')
@@ -152,12 +152,12 @@ class FisherKernel(FromModel, Counting):
         self.whiten = whiten
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return isinstance(self.model, Generative) and not isinstance(self.whiten, str)
 
     def candidates(self, X: Any, weight: ArrayLike | None = None) -> list[Kernel]:
         """The kernel, with a model and the sizes of scores from the rows X."""
-        if self.settled:
+        if self.resolved:
             return [self]
         model = self._learned(X, weight)
         return [clone(self).set_params(model=model, whiten=self._whitening(model, X, weight))]
@@ -171,7 +171,7 @@ class FisherKernel(FromModel, Counting):
         return Whitening.of(model.scores(X), w, full=self.whiten == "full")
 
     def _vocabulary(self, Z: Any) -> ScoreColumns:
-        model, whiten = self._settled_model(), self.whiten
+        model, whiten = self._resolved_model(), self.whiten
         if isinstance(whiten, str):
             raise KernelError(f'whiten="{whiten}" is determined from data; call candidates(X) first, or pass None')
         return ScoreColumns(
@@ -210,16 +210,16 @@ class MarginalizedKernel(Normable, FromModel):
 
     def candidates(self, X: Any, weight: ArrayLike | None = None) -> list[Kernel]:
         """The kernel, with a model of the rows X."""
-        return [self] if self.settled else [clone(self).set_params(model=self._learned(X, weight))]
+        return [self] if self.resolved else [clone(self).set_params(model=self._learned(X, weight))]
 
     def cosines_at(self, Z: Any) -> Callable[..., Floats]:
-        return partial(_in_precision, partial(self._settled_model().cosines, Z))
+        return partial(_in_precision, partial(self._resolved_model().cosines, Z))
 
     def log_diag(self, X: Any) -> Floats:
-        return self._settled_model().log_marginal_diag(X)
+        return self._resolved_model().log_marginal_diag(X)
 
     def at(self, Z: Any) -> Callable[..., Floats]:
-        return partial(_in_precision, partial(self._settled_model().marginal, Z))
+        return partial(_in_precision, partial(self._resolved_model().marginal, Z))
 
     def diag(self, X: Any) -> Floats:
         return np.exp(_in_precision(self.log_diag, X))

@@ -12,7 +12,7 @@ from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Normalized, Scaled
 from mercer.kernels.parameters import integer
 from mercer.kernels.structured.base import Objects
-from mercer.kernels.structured.strings import KmerSpectrum, settled_length, strings
+from mercer.kernels.structured.strings import KmerSpectrum, resolved_length, strings
 from mercer.kernels.structured.text import BagOfWords, TermColumns
 from mercer.types import Array
 
@@ -68,7 +68,7 @@ def _weighted(kernel: Kernel, Z: Objects, c: Array) -> tuple[Any, Array]:
 
 
 def _of_substrings(kernel: KmerSpectrum, texts: list[str], c: Array) -> tuple[Any, Array]:
-    k = settled_length("k", kernel.k)
+    k = resolved_length("k", kernel.k)
     lengths = range(k if kernel.min_k is None else kernel.min_k, k + 1)
 
     def pieces(text: str) -> list[str]:

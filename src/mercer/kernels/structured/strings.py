@@ -234,7 +234,7 @@ class KmerSpectrum(OnStrings, Counting):
         self.aligned = aligned
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return not isinstance(self.k, str)
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
@@ -243,7 +243,7 @@ class KmerSpectrum(OnStrings, Counting):
         return lengths_to_try(self, "k", X, least, LONGEST)
 
     def _vocabulary(self, Z: Objects) -> KmerColumns:
-        k = settled_length("k", self.k)
+        k = resolved_length("k", self.k)
         shortest = k if self.min_k is None else integer("min_k", self.min_k, least=1)
         if shortest > k:
             raise KernelError(f"min_k={shortest} is more than k={k}; it must be at most k")
@@ -260,7 +260,7 @@ def longest_of(X: Objects) -> int:
     return max(map(len, strings(X)), default=0)
 
 
-def settled_length(name: str, value: object) -> int:
+def resolved_length(name: str, value: object) -> int:
     """A length as an integer."""
     if isinstance(value, str):
         raise KernelError(f'{name}="{value}" is chosen from data; call candidates(X) first, or pass an integer')
@@ -383,7 +383,7 @@ class Mismatch(OnStrings, Counting):
         self.alphabet = alphabet
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return self.alphabet is not None and not isinstance(self.k, str)
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
@@ -393,7 +393,7 @@ class Mismatch(OnStrings, Counting):
         return lengths_to_try(known, "k", X, integer("mismatches", self.mismatches, least=0) + 1, LONGEST)
 
     def _vocabulary(self, Z: Objects) -> NeighborColumns:
-        k, mismatches = settled_length("k", self.k), integer("mismatches", self.mismatches, least=0)
+        k, mismatches = resolved_length("k", self.k), integer("mismatches", self.mismatches, least=0)
         if mismatches >= k:
             raise KernelError(f"mismatches={mismatches} must be less than k={k}")
         if not isinstance(self.alphabet, str):

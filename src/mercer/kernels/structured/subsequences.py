@@ -20,7 +20,7 @@ from mercer.kernels.structured.strings import (
     digits,
     lengths_to_try,
     longest_of,
-    settled_length,
+    resolved_length,
 )
 from mercer.types import Array, Floats, Indices
 from mercer.validation import check_number
@@ -149,7 +149,7 @@ class Subsequence(PairwiseStrings):
         self.decay = decay
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return not isinstance(self.length, str)
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
@@ -157,7 +157,7 @@ class Subsequence(PairwiseStrings):
         return lengths_to_try(self, "length", X, 1, LONGEST)
 
     def at(self, Z: Objects) -> Callable[..., Floats]:
-        p, decay = settled_length("length", self.length), _share("decay", self.decay)
+        p, decay = resolved_length("length", self.length), _share("decay", self.decay)
         letters = Letters.of(Z)
         alphabet = letters.distinct()
         cells = max(p - 1, 1) * (len(letters.code) / max(letters.n_objects, 1)) ** 2
@@ -170,7 +170,7 @@ class Subsequence(PairwiseStrings):
 
         The kernel is decay^2 times the sum of D_p. ``before[q - 1]`` holds the sums of D_q over i' < i.
         """
-        p, decay = settled_length("length", self.length), _share("decay", self.decay)
+        p, decay = resolved_length("length", self.length), _share("decay", self.decay)
         shape = np.broadcast_shapes(S.shape[1:], T.shape[1:])
         if p > min(len(S), len(T)):
             return np.zeros(shape)

@@ -209,12 +209,12 @@ class BagOfWords(OnStrings, Counting):
         self.topics = topics
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return not isinstance(self.idf, str) and (self.topics is None or isinstance(self.topics, TermTopics))
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
         """The kernel, with weights and topics of the terms of X if they are to be set."""
-        if self.settled:
+        if self.resolved:
             return [self]
         w = np.ones(n_rows(X)) if weight is None else np.asarray(weight, np.float64)
         terms = self.prepared(X)

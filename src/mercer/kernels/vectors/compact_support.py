@@ -46,8 +46,8 @@ class Wendland(Stationary):
         self.dimension = dimension
 
     @property
-    def settled(self) -> bool:
-        return self.dimension is not None and super().settled
+    def resolved(self) -> bool:
+        return self.dimension is not None and super().resolved
 
     @property
     def _kink(self) -> bool:

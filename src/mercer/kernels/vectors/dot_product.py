@@ -10,7 +10,7 @@ from mercer.errors import KernelError
 from mercer.kernels.base import Differentiable, Kernel
 from mercer.kernels.matrices import Matrix, as_matrices, as_matrix, inner_products, integer_power, squared_norms
 from mercer.kernels.parameters import finite, integer, nonnegative
-from mercer.kernels.vectors.gamma import scale_gamma, unknown_word, unsettled
+from mercer.kernels.vectors.gamma import scale_gamma, unknown_word, unresolved
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 from mercer.validation import real
@@ -134,7 +134,7 @@ class Affine(DotProduct):
     def _affine(self, G: Floats) -> Floats:
         """gamma G + coef0, in place."""
         if isinstance(self.gamma, str):
-            raise unsettled(self, self.gamma)
+            raise unresolved(self, self.gamma)
         G *= nonnegative("gamma", self.gamma)
         G += finite("coef0", self.coef0)
         return G

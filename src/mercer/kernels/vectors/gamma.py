@@ -36,7 +36,7 @@ def scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> float
 def feature_gamma(kernel: Kernel, gamma: Gamma, X: Matrix) -> float | Floats:
     """gamma as one number, or one for each column of X, in the precision of X."""
     if isinstance(gamma, str):
-        raise unsettled(kernel, gamma)
+        raise unresolved(kernel, gamma)
     values = np.asarray(nonnegative("gamma", gamma)) if np.ndim(gamma) == 0 else real("gamma", gamma)
     if values.ndim > 0 and values.shape != (X.shape[1],):
         raise KernelError(
@@ -61,7 +61,7 @@ def _in_precision(gamma: Floats, dtype: Any) -> Floats:
     return values
 
 
-def unsettled(kernel: Kernel, word: str) -> KernelError:
+def unresolved(kernel: Kernel, word: str) -> KernelError:
     """The error for a word where a number is needed."""
     return KernelError(
         f'gamma="{word}" of {type(kernel).__name__} is not a number yet; pass a number, or use one of '

@@ -29,7 +29,7 @@ from mercer.kernels.matrices import (
     with_near_pairs,
 )
 from mercer.kernels.parameters import finite, positive
-from mercer.kernels.vectors.gamma import Gamma, feature_gamma, gammas_around, scale_gamma, unsettled
+from mercer.kernels.vectors.gamma import Gamma, feature_gamma, gammas_around, scale_gamma, unresolved
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
 
@@ -328,7 +328,7 @@ class Weighted(Kernel):
         self.relevance = relevance
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         return False
 
     @property
@@ -344,10 +344,10 @@ class Weighted(Kernel):
         return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
-        raise unsettled(self.kernel, str(self.kernel.gamma))
+        raise unresolved(self.kernel, str(self.kernel.gamma))
 
     def diag(self, X: Matrix) -> Floats:
-        raise unsettled(self.kernel, str(self.kernel.gamma))
+        raise unresolved(self.kernel, str(self.kernel.gamma))
 
 
 def _power_of(T: Floats, unit: float, exponent: float) -> Floats:

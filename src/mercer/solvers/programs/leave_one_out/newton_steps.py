@@ -99,11 +99,11 @@ def leave_each_out(
     if can_follow(program, own) and (with_corners or has_one_side(loss)):
         outputs[some], trusted[some] = _followed(step, found, some, with_corners=with_corners)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
-        outputs[some], settled = _descended(step, some)
-        trusted[some] &= settled & (not (with_corners and isinstance(loss, Rounded)))
+        outputs[some], converged = _descended(step, some)
+        trusted[some] &= converged & (not (with_corners and isinstance(loss, Rounded)))
     elif n <= MOST_ROWS and step.at.loss.jumps:
-        outputs, settled = _improved(step, found, outputs, own, some)
-        trusted &= settled & (not (with_corners and isinstance(loss, Rounded)))
+        outputs, converged = _improved(step, found, outputs, own, some)
+        trusted &= converged & (not (with_corners and isinstance(loss, Rounded)))
     elif n > MOST_ROWS and own is not None:
         trusted &= not step.at.loss.jumps
     most = program.largest_outputs
@@ -177,20 +177,20 @@ def _improved(
 
     And where they did.
     """
-    B, settled = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
+    B, converged = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
     some = rows[(np.abs(outputs - step.at.f) > SETTLED * step.scale)[rows]]
     far = step.at.one_minus_leverage[some] < STEPS_CANCEL
-    settled[some[far]] = False
+    converged[some[far]] = False
     some = some[~far]
-    steps = [step.settled(i, B) for i in some.tolist()]
+    steps = [step.converged(i, B) for i in some.tolist()]
     last, known = np.array([end for end, _ in steps]), np.array([well for _, well in steps], dtype=bool)
     f, first = step.at.f[some], outputs[some]
     outputs[some] = np.where(known | (np.abs(last - f) > np.abs(first - f)), last, first)
-    settled[some] = known
-    others = np.flatnonzero(~settled)
+    converged[some] = known
+    others = np.flatnonzero(~converged)
     if len(others) and can_follow(step.at.program, own):
-        outputs[others], settled[others] = _followed(step, found, others)
-    return outputs, settled
+        outputs[others], converged[others] = _followed(step, found, others)
+    return outputs, converged
 
 
 def _descended(step: "_Step", rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
@@ -284,7 +284,7 @@ class _Step:
         given = at.loss, at.program.y, at.program.weight, at.f, at.curvature, at.rows
         return WithoutRows(*given, rows, self.share[rows], column, self.coef[rows]).outputs(first, self.scale)
 
-    def settled(self, i: int, B: Array) -> tuple[float, bool]:
+    def converged(self, i: int, B: Array) -> tuple[float, bool]:
         """The output of a row without it, by steps until the pieces of the losses that all rows are on settle.
 
         And whether they do: steps that lead farther away are halved.

@@ -123,9 +123,9 @@ def minimize_lasso(H: Array, q: Array, lasso: float, start: Array) -> Array:
     for _ in range(min(MOST_SIGNS, SIGNS_A_COLUMN * (len(q) + 1))):
         some = np.flatnonzero(sign)
         if len(some):
-            v, settled = _along_signs(H, q, lasso, v, sign, some)
-            sign = np.sign(v) if not settled else sign
-            if not settled:
+            v, converged = _along_signs(H, q, lasso, v, sign, some)
+            sign = np.sign(v) if not converged else sign
+            if not converged:
                 continue
         slope = q - H @ v
         excess = np.where(v == 0.0, np.abs(slope) - lasso, -np.inf)
