@@ -153,8 +153,8 @@ def test_kernel_on_objects_sees_the_values_of_one_column():
 
 def test_parts_that_take_different_rows_take_columns_together():
     names = OnColumns(Nominal(gamma=1.0), ["job"])
-    assert (names + RBF()).takes == "columns"
-    assert (names * FromCallable(np.minimum.outer)).takes == "columns"
+    assert (names + RBF()).input_kind == "columns"
+    assert (names * FromCallable(np.minimum.outer)).input_kind == "columns"
     assert names.symmetric
     assert not names.averages
 

@@ -102,7 +102,7 @@ def test_width_after_a_function_is_that_of_its_results(X):
 
 def test_constant_goes_with_any_rows():
     assert_array_equal((LETTERS + Constant(3.0)).block(["ab"], ["b", "c"]), [[4.0, 3.0]])
-    assert (Constant() + Linear()).takes == "vectors"
+    assert (Constant() + Linear()).input_kind == "vectors"
     assert Constant().symmetric
 
 

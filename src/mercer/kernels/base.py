@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from mercer.errors import KernelError
-from mercer.kernels.input_kinds import Takes, TakesRows
+from mercer.kernels.input_kinds import AcceptsRows, InputKind
 from mercer.kernels.matrices import Matrix, integer_power, mirror, precision_of
 from mercer.kernels.parameters import integer, nonnegative
 from mercer.types import Floats
@@ -23,10 +23,10 @@ Parts = list[tuple[str, "Kernel"]]
 # X -> block(X, Z) for the centers Z of one kernel or several.
 Evaluators = list[Callable[..., Floats]]
 # What a combination of kernels takes: the first of these that one of them needs.
-RANKED: tuple[Takes, ...] = ("columns", "vectors", "objects", "values")
+RANKED: tuple[InputKind, ...] = ("columns", "vectors", "objects", "values")
 
 
-class Kernel(TakesRows, BaseEstimator, ABC):
+class Kernel(AcceptsRows, BaseEstimator, ABC):
     """k(x, z) = <phi(x), phi(z)>: the similarity of two objects.
 
     A kernel consists of its parameters only; it is never fitted. Parameters may be strings, such as
@@ -215,12 +215,12 @@ class Composite(Kernel):
         return None if None in each else tuple(dict.fromkeys(chain.from_iterable(filter(None, each))))
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         """The rows that all components accept: columns or vectors, if others accept any objects.
 
         Named columns that are all numbers are vectors, too.
         """
-        kinds = {kernel.takes for kernel in self._kernels()}
+        kinds = {kernel.input_kind for kernel in self._kernels()}
         if "values" in kinds and len(kinds) > 1:
             raise KernelError(
                 f"{self} combines kernels for different rows, {', '.join(sorted(kinds))}; precompute the values "

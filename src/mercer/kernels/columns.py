@@ -12,7 +12,7 @@ from sklearn.base import clone
 from mercer.errors import KernelError
 from mercer.kernels.algebra.compositions import Mapped
 from mercer.kernels.base import Grid, Kernel
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.length_scales import column_lengths, column_means, median_distance
 from mercer.kernels.matrices import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
@@ -84,7 +84,7 @@ class OnColumns(Mapped):
         self.missing = missing
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "columns"
 
     @property
@@ -103,7 +103,7 @@ class OnColumns(Mapped):
         return Grid([inner], lambda chosen: clone(same).set_params(kernel=chosen[0]))
 
     def check_rows(self, X: Matrix) -> None:
-        if self.kernel.takes == "objects" and not isinstance(self.columns, str):
+        if self.kernel.input_kind == "objects" and not isinstance(self.columns, str):
             self.kernel.check_rows(self._seen(X))
 
     def _for(self, X: Matrix, weight: ArrayLike | None) -> "OnColumns":
@@ -127,7 +127,7 @@ class OnColumns(Mapped):
         if kernel.takes_vectors:
             return self._scaled(_numbers(part))
         named = isinstance(part, NamedColumns)
-        return part.objects() if named and kernel.takes == "objects" else part
+        return part.objects() if named and kernel.input_kind == "objects" else part
 
     def _scaled(self, X: Matrix) -> Matrix:
         """Columns (n, d) divided by their lengths; (n, 2 d) with indicators, if missing numbers have a meaning."""
@@ -186,7 +186,7 @@ class Nominal(Kernel):
         self.weights = weights
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "columns"
 
     @property

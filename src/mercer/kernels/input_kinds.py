@@ -9,17 +9,17 @@ from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.table import n_rows, take
 from mercer.types import Indices
 
-Takes = Literal["vectors", "columns", "objects", "values"]
+InputKind = Literal["vectors", "columns", "objects", "values"]
 
 
-class TakesRows:
+class AcceptsRows:
     """Properties of the rows of a kernel, and of pairs of rows.
 
-    All follow from ``takes``, the only one that a kernel on rows other than vectors must define.
+    All follow from ``input_kind``, the only one that a kernel on rows other than vectors must define.
     """
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         """What a row is: "vectors" of numbers, named "columns", any "objects", or precomputed kernel "values".
 
         Kernels on columns also accept vectors, whose columns have positions instead of names.
@@ -29,12 +29,12 @@ class TakesRows:
     @property
     def takes_vectors(self) -> bool:
         """Whether rows are vectors of numbers."""
-        return self.takes == "vectors"
+        return self.input_kind == "vectors"
 
     @property
     def takes_values(self) -> bool:
         """Whether X holds kernel values: one row for each row, one column for each training row."""
-        return self.takes == "values"
+        return self.input_kind == "values"
 
     @property
     def reads(self) -> tuple[Any, ...] | None:

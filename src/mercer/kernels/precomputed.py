@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.matrices import Matrix
 from mercer.rows.table import dense, n_rows
 from mercer.types import Floats
@@ -52,7 +52,7 @@ class Precomputed(Foreign):
         self.psd = psd
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "values"
 
     def block(self, X: Matrix, Z: ArrayLike) -> Floats:
@@ -107,7 +107,7 @@ class FromCallable(Foreign):
         self.psd = psd
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "objects"
 
     def block(self, X: Objects, Z: Objects) -> Floats:

@@ -68,8 +68,8 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     if kernel is not None:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
-        named = kernel.takes == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
-        form = "columns" if named else "list" if kernel.takes == "objects" else "array"
+        named = kernel.input_kind == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
+        form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
 
@@ -139,25 +139,25 @@ class KernelModel(MercerEstimator):
     def _read(self, X: Any, *, reset: bool) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
         kernel = self._row_kernel
-        takes = kernel.takes
+        kind = kernel.input_kind
         X = validation.unmasked("X", X)
-        X = as_table(X) if takes == "columns" else X
-        if takes == "columns" and (has_columns(X) or not holds_numbers(X)):
+        X = as_table(X) if kind == "columns" else X
+        if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
-        if takes == "objects" and not holds_numbers(X):
+        if kind == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
         validation.not_dates("X", X)
         remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
-        with validation.naming_text("X", X), validation.naming_missing("X", remedy if takes == "vectors" else ""):
+        with validation.naming_text("X", X), validation.naming_missing("X", remedy if kind == "vectors" else ""):
             X = validate_data(
                 self,
                 X,
                 reset=reset,
-                accept_sparse="csr" if takes != "values" else False,
+                accept_sparse="csr" if kind != "values" else False,
                 dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan" if takes == "columns" else True,
+                ensure_all_finite="allow-nan" if kind == "columns" else True,
             )
-        if takes == "values" and reset:
+        if kind == "values" and reset:
             check_square(X)
         return X
 

@@ -333,11 +333,11 @@ def check_columns(known: Mapping[Any, Any], tables: Mapping[Any, Any]) -> None:
 
 def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: bool) -> Any:
     """Rows of one view in the form that its kernel accepts: finite numbers, or any objects; (n,) is a column."""
-    takes, X = as_kernel(kernel).takes, validation.unmasked(name, X)
-    if takes == "objects" and not holds_numbers(X):
+    kind, X = as_kernel(kernel).input_kind, validation.unmasked(name, X)
+    if kind == "objects" and not holds_numbers(X):
         return read_objects(as_kernel(kernel), X)
     X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
-    if takes == "values" and first:
+    if kind == "values" and first:
         check_square(X)
     return X
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Pointwise, Wrapped
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.length_scales import median_distance
 from mercer.kernels.matrices import Matrix, as_matrices, as_matrix, inner_products, mirror, precision_of
 from mercer.kernels.parameters import nonnegative
@@ -45,7 +45,7 @@ class Constant(Kernel):
         self.value = value
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "objects"
 
     @property
@@ -262,7 +262,7 @@ class After(Mapped):
         self.function = function
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "objects"
 
     @property

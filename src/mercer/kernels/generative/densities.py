@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from mercer.errors import KernelError
 from mercer.kernels.base import cosines_from_logs
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.matrices import as_matrix
 from mercer.kernels.parameters import SetByRows
 from mercer.kernels.structured.base import Objects
@@ -38,7 +38,7 @@ PRINTED = 30
 class Generative(SetByRows, ABC):
     """A density of rows whose parameters are arrays; abstract."""
 
-    rows: ClassVar[Takes]
+    rows: ClassVar[InputKind]
 
     @classmethod
     @abstractmethod
@@ -94,7 +94,7 @@ class Mixture(Generative):
     weights: Any
     means: Any
     variances: Any
-    rows: ClassVar[Takes] = "vectors"
+    rows: ClassVar[InputKind] = "vectors"
 
     def __repr__(self) -> str:
         return self._written(weights=self.weights, means=self.means, variances=self.variances)
@@ -209,7 +209,7 @@ class HiddenMarkov(Generative):
     transition: Any
     emission: Any
     alphabet: str
-    rows: ClassVar[Takes] = "objects"
+    rows: ClassVar[InputKind] = "objects"
 
     def __repr__(self) -> str:
         arrays = {"start": self.start, "transition": self.transition, "emission": self.emission}

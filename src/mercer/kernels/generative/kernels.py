@@ -12,7 +12,7 @@ from sklearn.base import clone
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Normable
 from mercer.kernels.generative.densities import Generative, HiddenMarkov, Mixture, some_rows
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.matrices import Matrix, precision_of
 from mercer.kernels.parameters import SetByRows, integer
 from mercer.kernels.structured.base import Counting, Structured
@@ -32,7 +32,7 @@ class FromModel(Structured):
     size: Any
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return self._kind().rows
 
     @property
@@ -44,7 +44,7 @@ class FromModel(Structured):
         return isinstance(self.model, Generative)
 
     def check_rows(self, X: Any) -> None:
-        if self.takes == "objects":
+        if self.input_kind == "objects":
             strings(X)
 
     def _kind(self) -> type[Generative]:

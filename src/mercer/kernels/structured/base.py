@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.input_kinds import Takes
+from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.matrices import Matrix, inner_products, mirror, squared_norms
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats, Indices
@@ -24,7 +24,7 @@ class Structured(Kernel):
     """A kernel on strings, sets, trees or other objects; abstract."""
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "objects"
 
     @property
