@@ -28,7 +28,7 @@ Case = tuple[str, float, float, float]
 class FixedLinear(Linear):
     """The linear kernel without an origin of its own."""
 
-    def around(self, X: Any) -> Kernel:
+    def centered_on(self, X: Any) -> Kernel:
         return self
 
 

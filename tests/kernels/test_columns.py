@@ -48,7 +48,9 @@ def test_kernel_of_names_is_gaussian_on_indicators():
 
 
 def test_name_never_seen_differs_from_all():
-    assert_array_equal(Nominal(gamma=None).at(["a", "b"])(["c", "b", None]), [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert_array_equal(
+        Nominal(gamma=None).evaluator(["a", "b"])(["c", "b", None]), [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    )
 
 
 @pytest.mark.parametrize(("n_names", "d"), [(40_000, 2), (3, 300)])

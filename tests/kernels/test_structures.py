@@ -141,13 +141,13 @@ def test_block_is_transposed_when_arguments_change_places(kernel, X, Z):
 
 @pytest.mark.sampled(6)
 def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
-    at = kernel.at(Z)
+    evaluate = kernel.evaluator(Z)
     for rows in (X[:20], X[20:21], X[21:]):
         expected = kernel.block(rows, Z)
         assert expected.dtype == np.float64
-        assert_array_equal(at(rows), expected)
-        assert_array_equal(at(rows, np.full(expected.shape, np.nan)), expected)
-        assert_array_equal(pickle.loads(pickle.dumps(at))(rows), expected)
+        assert_array_equal(evaluate(rows), expected)
+        assert_array_equal(evaluate(rows, np.full(expected.shape, np.nan)), expected)
+        assert_array_equal(pickle.loads(pickle.dumps(evaluate))(rows), expected)
 
 
 @pytest.mark.sampled(21)

@@ -92,7 +92,7 @@ def test_gaussian_of_strings_has_its_width_chosen():
 def test_relatives_of_combined_kernels_are_their_blocks(X, Z):
     for kernel in (GaussianOf(Linear()), After(RBF(), np.tanh), Conformal(RBF(), factor)):
         one, *_, other = kernel.candidates(X)
-        assert_allclose(one.relatives(X, Z)(other), other.block(X, Z), rtol=1e-10, atol=1e-14)
+        assert_allclose(one.blocks_for_widths(X, Z)(other), other.block(X, Z), rtol=1e-10, atol=1e-14)
 
 
 def test_width_after_a_function_is_that_of_its_results(X):

@@ -67,7 +67,7 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     """
     m = n_rows(centers)
     double = getattr(centers, "dtype", None) == np.float64
-    return partial(_evaluate, kernel, kernel.at(centers), m, double) if m else _no_values
+    return partial(_evaluate, kernel, kernel.evaluator(centers), m, double) if m else _no_values
 
 
 @dataclass(frozen=True)

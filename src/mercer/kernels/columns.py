@@ -209,10 +209,10 @@ class Nominal(Kernel):
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         return self._profile(self._distances(X, *_coded(_values(Z))))
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, *_coded(_values(Z)))
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, *_coded(_values(Z)))
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         D = self._distances(X, *_coded(_values(Z)))
         return lambda kernel: kernel._profile(D.copy())
 
@@ -222,7 +222,7 @@ class Nominal(Kernel):
         self._shares(len(columns))
         return np.ones(len(columns[0]), precision_of(X))
 
-    def _at(self, codes: Codes, books: list[Book], X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, codes: Codes, books: list[Book], X: Matrix, room: Floats | None = None) -> Floats:
         return self._profile(self._distances(X, codes, books))
 
     def _distances(self, X: Matrix, codes: Codes, books: list[Book]) -> Floats:

@@ -127,7 +127,7 @@ def budget_of(model: Any) -> Budget:
 
 def resolved(kernel: Any, X: Any, weight: Array) -> Kernel:
     """The kernel with numbers as parameters; a linear one around the rows, which changes rounding errors only."""
-    return without_targets(kernel, X, weight).around(X)
+    return without_targets(kernel, X, weight).centered_on(X)
 
 
 def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:

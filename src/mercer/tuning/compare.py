@@ -122,7 +122,7 @@ class Setting:
         """kernel -> kernel values (u, m) of the points against the centers, in float64, for these kernels."""
         X = in_double(self.problem.X)
         kinds = {kind_of(kernel): kernel for kernel in kernels}
-        values = {kind: one.relatives(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
+        values = {kind: one.blocks_for_widths(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
         return lambda kernel: values[kind_of(kernel)](kernel)
 
     def nested(self, kernel: Kernel, K: Floats) -> NestedCenters:
@@ -213,7 +213,7 @@ def compare(
     """
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
-        kernel = kernel.around(problem.X)
+        kernel = kernel.centered_on(problem.X)
     own, room = problem.own_points, problem.budget.n_bytes
     order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
     if problem.orbits is None:

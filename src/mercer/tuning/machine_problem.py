@@ -121,12 +121,12 @@ class MachineProblem:
         """The columns of the programs for a kernel; O(n m² + m³) for the penalty of the norm, else O(n m)."""
         X = in_double(self.exact.X)
         Z = kernel.centers(X, self.centers) if self.others is None else self.others
-        K = kernel.relatives(X, Z)(kernel)
+        K = kernel.blocks_for_widths(X, Z)(kernel)
         check_finite(kernel, K)
         rows = self.observations.rows.point
         if self.penalty != "rkhs":
             return MachineColumns(self, kernel, np.asarray(K, dtype=np.float64)[rows], None)
-        among = K[self.centers] if self.others is None else kernel.relatives(Z, Z)(kernel)
+        among = K[self.centers] if self.others is None else kernel.blocks_for_widths(Z, Z)(kernel)
         eigen = eigen_psd(np.array(among, dtype=np.float64, order="F"))
         kept = np.flatnonzero(eigen.values > 0.0)[::-1]
         back = eigen.vectors[:, kept] / np.sqrt(eigen.values[kept])

@@ -247,7 +247,7 @@ def _around_given(kernel: Kernel, centers: Any) -> Kernel:
     With fewer centers, or in a sum with other kernels, it would be a different model from the one specified.
     """
     plain = kernel.kernel if isinstance(kernel, Scaled) else kernel
-    around = kernel.around(centers) if isinstance(plain, Linear) else kernel
+    around = kernel.centered_on(centers) if isinstance(plain, Linear) else kernel
     if around is kernel or np.linalg.matrix_rank(centers - centers.mean(axis=0)) < centers.shape[1]:
         return kernel
     return around

@@ -135,10 +135,10 @@ class GaussianOf(Wrapped):
             np.fill_diagonal(K, 1.0)
         return K
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, self.kernel.at(Z), self.kernel.diag(Z))
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, self.kernel.evaluator(Z), self.kernel.diag(Z))
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         """With the squared distances, since candidates differ in gamma only."""
         D = squared_distances(self.kernel, X, Z)
         return lambda kernel: kernel._profile(D.copy())
@@ -146,8 +146,10 @@ class GaussianOf(Wrapped):
     def diag(self, X: Matrix) -> Floats:
         return np.ones_like(self.kernel.diag(X))
 
-    def _at(self, at: Callable[..., Floats], own: Floats, X: Matrix, room: Floats | None = None) -> Floats:
-        return self._profile(_squared_distances(at(X, room), self.kernel.diag(X), own))
+    def _evaluate(
+        self, evaluate: Callable[..., Floats], own: Floats, X: Matrix, room: Floats | None = None
+    ) -> Floats:
+        return self._profile(_squared_distances(evaluate(X, room), self.kernel.diag(X), own))
 
     def _profile(self, D: Floats) -> Floats:
         """Kernel values from squared distances, in their memory."""
@@ -227,15 +229,15 @@ class Mapped(Wrapped):
     def diag(self, X: Matrix) -> Floats:
         return self.kernel.diag(self._seen(X))
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, self.kernel.at(self._seen(Z)))
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, self.kernel.evaluator(self._seen(Z)))
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        values = self.kernel.relatives(self._seen(X), self._seen(Z))
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        values = self.kernel.blocks_for_widths(self._seen(X), self._seen(Z))
         return lambda kernel: values(kernel.kernel)
 
-    def _at(self, at: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
-        return at(self._seen(X), room)
+    def _evaluate(self, evaluate: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
+        return evaluate(self._seen(X), room)
 
 
 class After(Mapped):
@@ -315,15 +317,17 @@ class Conformal(Wrapped):
         own = self.kernel.diag(X)
         return np.asarray(own * np.square(self._factor(X)), dtype=own.dtype)
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, self.kernel.at(Z), self._factor(Z))
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, self.kernel.evaluator(Z), self._factor(Z))
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        values, factor = self.kernel.relatives(X, Z), self._factor(Z)
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        values, factor = self.kernel.blocks_for_widths(X, Z), self._factor(Z)
         return lambda kernel: self._times(values(kernel.kernel), X, factor)
 
-    def _at(self, at: Callable[..., Floats], factor: Floats, X: Matrix, room: Floats | None = None) -> Floats:
-        return self._times(at(X, room), X, factor)
+    def _evaluate(
+        self, evaluate: Callable[..., Floats], factor: Floats, X: Matrix, room: Floats | None = None
+    ) -> Floats:
+        return self._times(evaluate(X, room), X, factor)
 
     def _times(self, K: Floats, X: Matrix, factor: Floats) -> Floats:
         K *= np.outer(self._factor(X), factor).astype(K.dtype, copy=False)

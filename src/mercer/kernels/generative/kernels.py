@@ -212,13 +212,13 @@ class MarginalizedKernel(Normable, FromModel):
         """The kernel, with a model of the rows X."""
         return [self] if self.resolved else [clone(self).set_params(model=self._learned(X, weight))]
 
-    def cosines_at(self, Z: Any) -> Callable[..., Floats]:
+    def cosine_evaluator(self, Z: Any) -> Callable[..., Floats]:
         return partial(_in_precision, partial(self._resolved_model().cosines, Z))
 
     def log_diag(self, X: Any) -> Floats:
         return self._resolved_model().log_marginal_diag(X)
 
-    def at(self, Z: Any) -> Callable[..., Floats]:
+    def evaluator(self, Z: Any) -> Callable[..., Floats]:
         return partial(_in_precision, partial(self._resolved_model().marginal, Z))
 
     def diag(self, X: Any) -> Floats:

@@ -36,12 +36,12 @@ class Structured(Kernel):
         return False
 
     @abstractmethod
-    def at(self, Z: Objects) -> Callable[..., Floats]:
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         """(X, room=None) -> block(X, Z), with the centers prepared once; picklable."""
 
     def block(self, X: Objects, Z: Objects) -> Floats:
         centers = self.prepared(Z)
-        return mirror(self.at(centers)(centers)) if X is Z else self.at(centers)(X)
+        return mirror(self.evaluator(centers)(centers)) if X is Z else self.evaluator(centers)(X)
 
 
 class Vocabulary(Protocol):
@@ -62,7 +62,7 @@ class Counting(Structured):
     def _vocabulary(self, Z: Objects) -> Vocabulary:
         """The features of the centers."""
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         Z = self.prepared(Z)
         vocabulary = self._vocabulary(Z)
         return partial(_products, vocabulary, [_transposed(F) for F in vocabulary.features(Z)])

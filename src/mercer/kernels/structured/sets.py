@@ -98,8 +98,8 @@ class SharedSubsets(OnSets):
     def __init__(self, weight: float = 1.0) -> None:
         self.weight = weight
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(_then, self._powers, super().at(Z))
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(_then, self._powers, super().evaluator(Z))
 
     def diag(self, X: Objects) -> Floats:
         return self._powers(super().diag(X))
@@ -121,21 +121,23 @@ class Tanimoto(OnSets):
     array([[0.5, 0. ]])
     """
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(_share_at, super().at(Z), _sizes(Z))
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(_evaluate_share, super().evaluator(Z), _sizes(Z))
 
     def diag(self, X: Objects) -> Floats:
         return np.ones(len(X))
 
 
 def _then(
-    function: Callable[[Floats], Floats], at: Callable[..., Floats], X: Objects, room: Floats | None = None
+    function: Callable[[Floats], Floats], evaluate: Callable[..., Floats], X: Objects, room: Floats | None = None
 ) -> Floats:
-    return function(at(X))
+    return function(evaluate(X))
 
 
-def _share_at(at: Callable[..., Floats], sizes: Array, X: Objects, room: Floats | None = None) -> Floats:
-    return _share(at(X), _sizes(X), sizes)
+def _evaluate_share(
+    evaluate: Callable[..., Floats], sizes: Array, X: Objects, room: Floats | None = None
+) -> Floats:
+    return _share(evaluate(X), _sizes(X), sizes)
 
 
 def _share(common: Floats, left: Array, right: Array) -> Floats:
@@ -222,9 +224,11 @@ class MeanMap(Structured, Wrapped):
         each = None if weight is None else np.repeat(np.asarray(weight, np.float64), bags.sizes)
         return Grid([self.kernel.candidates(bags.vectors, each)], lambda l: clone(self).set_params(kernel=l[0]))
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         centers = Bags.of(Z)
-        return partial(_mean_values, self.kernel.at(centers.vectors) if len(centers.vectors) else None, centers)
+        return partial(
+            _mean_values, self.kernel.evaluator(centers.vectors) if len(centers.vectors) else None, centers
+        )
 
     def diag(self, X: Objects) -> Floats:
         values = [self.kernel.block(bag, bag).mean() if len(bag) else 0.0 for bag in _bags(X)]
@@ -232,13 +236,13 @@ class MeanMap(Structured, Wrapped):
 
 
 def _mean_values(
-    at: Callable[..., Floats] | None, centers: Bags, X: Objects, room: Floats | None = None
+    evaluate: Callable[..., Floats] | None, centers: Bags, X: Objects, room: Floats | None = None
 ) -> Floats:
     """Means of l over pairs of vectors, few bags at a time."""
     rows = Bags.of(X)
     K = np.zeros((len(rows.sizes), len(centers.sizes)))
     for some in rows.cuts(SLAB // max(len(centers.vectors), 1)):
         vectors = rows.vectors[rows.start[some.start] : rows.start[some.stop]]
-        if at is not None and len(vectors):
-            K[some] = centers.means(rows.means(at(vectors), some).T).T
+        if evaluate is not None and len(vectors):
+            K[some] = centers.means(rows.means(evaluate(vectors), some).T).T
     return K

@@ -54,7 +54,7 @@ class PairwiseStrings(OnStrings):
     def _values(self, S: Codes, T: Codes) -> Array:
         """k (...) of strings S (length, ...) and T (length, ...), whose other axes are broadcast."""
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         return partial(self._compared, self._values, Z)
 
     def _compared(
@@ -156,13 +156,13 @@ class Subsequence(PairwiseStrings):
         """The kernel, or for length="loo" one for every length up to 5 that some string has."""
         return lengths_to_try(self, "length", X, 1, LONGEST)
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         p, decay = resolved_length("length", self.length), _share("decay", self.decay)
         letters = Letters.of(Z)
         alphabet = letters.distinct()
         cells = max(p - 1, 1) * (len(letters.code) / max(letters.n_objects, 1)) ** 2
         if p > longest_of(Z) or len(alphabet) ** p > max(FEATURES, min(FEATURES_PER_CELL * cells, MOST_FEATURES)):
-            return super().at(Z)
+            return super().evaluator(Z)
         return partial(_multiplied, GapFeatures(alphabet, p, decay).of(Z))
 
     def _values(self, S: Codes, T: Codes) -> Array:
@@ -346,7 +346,7 @@ class LocalAlignment(Normable, PairwiseStrings):
         self.gap = gap
         self.extension = extension
 
-    def cosines_at(self, Z: Objects) -> Callable[..., Floats]:
+    def cosine_evaluator(self, Z: Objects) -> Callable[..., Floats]:
         return partial(self._cosines, Z, self.log_diag(Z))
 
     def _cosines(self, Z: Objects, right: Floats, X: Objects, room: Floats | None = None) -> Floats:

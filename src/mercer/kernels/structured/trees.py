@@ -131,13 +131,13 @@ class Subtrees(Structured):
         self.decay = decay
         self.rooted = rooted
 
-    def at(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(self._at, Forest.of(Z))
+    def evaluator(self, Z: Objects) -> Callable[..., Floats]:
+        return partial(self._evaluate, Forest.of(Z))
 
     def diag(self, X: Objects) -> Floats:
         return np.array([self.block([tree], [tree])[0, 0] for tree in X], np.float64)
 
-    def _at(self, centers: Forest, X: Objects, room: Floats | None = None) -> Floats:
+    def _evaluate(self, centers: Forest, X: Objects, room: Floats | None = None) -> Floats:
         """Few trees at a time."""
         rows, decay = Forest.of(X, centers.numbers), positive("decay", self.decay)
         K = np.zeros((rows.n_objects, centers.n_objects))

@@ -64,7 +64,7 @@ class Linear(DotProduct):
     def __init__(self, origin: ArrayLike | None = None) -> None:
         self.origin = origin
 
-    def around(self, X: Matrix) -> Kernel:
+    def centered_on(self, X: Matrix) -> Kernel:
         """With its origin at the mean of the rows, if that is ten standard deviations from the current origin."""
         if is_sparse(X) or type(self) is not Linear:
             return self

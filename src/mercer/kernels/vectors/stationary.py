@@ -85,21 +85,21 @@ class Stationary(Differentiable, Kernel):
         """With one gamma for each feature, in the ratios of ``relevance`` (d,); their scale is to be chosen."""
         return Weighted(self, relevance)
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         """With the distances for gamma = 1, if gamma is one number."""
         X, Z = as_matrices(X, Z)
         if np.ndim(self.gamma) > 0:
-            return super().relatives(X, Z)
+            return super().blocks_for_widths(X, Z)
         T = self._distances(X, Z, 1.0)
         return lambda kernel: kernel._profile(T * feature_gamma(kernel, kernel.gamma, X))
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
         Z = as_matrix(Z)
         if self._exponents is not squared_exponents or is_sparse(Z):
-            return super().at(Z)
-        return partial(self._at, Z, FoldedCenters.of(Z, feature_gamma(self, self.gamma, Z)))
+            return super().evaluator(Z)
+        return partial(self._evaluate, Z, FoldedCenters.of(Z, feature_gamma(self, self.gamma, Z)))
 
-    def _at(self, Z: Floats, folded: FoldedCenters, X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, Z: Floats, folded: FoldedCenters, X: Matrix, room: Floats | None = None) -> Floats:
         if is_sparse(X):
             return self.block(X, Z)
         X, _ = as_matrices(X, Z)
