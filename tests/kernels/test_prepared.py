@@ -110,5 +110,5 @@ def test_a_kernel_that_computes_its_own_block_is_evaluated_by_it(kernel, X, Z):
 
 @pytest.mark.parametrize("kernel", [kernel for kernel, _ in COMPOSED[:3]], ids=str)
 def test_multiples_sums_and_products_are_made_in_the_room_they_are_given(kernel, X, Z):
-    room = np.empty((len(X), len(Z)))
-    assert kernel.evaluator(Z)(X, room) is room
+    workspace = np.empty((len(X), len(Z)))
+    assert kernel.evaluator(Z)(X, workspace) is workspace

@@ -79,7 +79,7 @@ class AgainstCenters:
 
     @cached_property
     def values(self) -> Callable[..., Floats]:
-        """(X, room=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
+        """(X, workspace=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
         return evaluator(self.kernel, self.centers)
 
 
@@ -88,15 +88,17 @@ def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Flo
     return {name: evaluator(term, centers) for name, term in named_parts(kernel, Sum)}
 
 
-def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, double: bool, X: Any, room: Any = None) -> Floats:
+def _evaluate(
+    kernel: Kernel, at: Callable[..., Any], m: int, double: bool, X: Any, workspace: Any = None
+) -> Floats:
     """Values of a block; ``double``: centers are in float64, and so are the values of rows in float32."""
     with np.errstate(over="ignore", invalid="ignore"):
-        K = np.asarray(at(in_double(X) if double else X, room))
+        K = np.asarray(at(in_double(X) if double else X, workspace))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 
 
-def _no_values(X: Any, room: Any = None) -> Floats:
+def _no_values(X: Any, workspace: Any = None) -> Floats:
     return np.empty((n_rows(X), 0))
 
 

@@ -56,8 +56,8 @@ class Coordinates:
         """K R^-1 in place: last columns first, since they need the original columns before them."""
         for stop in range(K.shape[1], 0, -TILE[1]):
             strip = slice(max(stop - TILE[1], 0), stop)
-            room = space((len(K), strip.stop - strip.start))
-            K[:, strip] = np.matmul(K[:, :stop], self.inverse[:stop, strip], out=room)
+            workspace = space((len(K), strip.stop - strip.start))
+            K[:, strip] = np.matmul(K[:, :stop], self.inverse[:stop, strip], out=workspace)
 
     def slopes(self, coef: Array) -> Array:
         """a (m, p) with phi'a = (k - origin)'coef."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer.gram import blocks
 from mercer.gram.blocks import AgainstCenters, check_finite, cuts, evaluator, overflow
-from mercer.gram.workspace import Room
+from mercer.gram.workspace import Workspace
 from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.base import Block, Rows
@@ -28,11 +28,11 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
     default. The result does not depend on the number of threads, not even in its last bit.
     """
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
-    values, room = evaluator(kernel, centers), Room()
+    values, workspace = evaluator(kernel, centers), Workspace()
 
     def fill(rows: slice) -> None:
         some = take(X, rows)
-        K = values(some, room.for_values(some, len(coef)))
+        K = values(some, workspace.for_values(some, len(coef)))
         out[rows] = K @ coef
         if not np.isfinite(out[rows]).all():
             check_finite(kernel, K)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.rows.table import n_rows
 
 
-class Room(threading.local):
+class Workspace(threading.local):
     """Arrays by name, each thread its own; requesting memory for every block costs up to a sixth of a pass.
 
     Memory is held as long as the object exists.

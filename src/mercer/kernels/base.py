@@ -57,9 +57,9 @@ class Kernel(AcceptsRows, BaseEstimator, ABC):
         """k(x_i, x_i) as an (n,) array."""
 
     def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
-        """(X, room=None) -> block(X, Z) for many X, with work that depends only on Z done once; picklable.
+        """(X, workspace=None) -> block(X, Z) for many X, with work that depends only on Z done once; picklable.
 
-        ``room`` is an (n, m) array that may be reused for the block, if it has its type.
+        ``workspace`` is an (n, m) array that may be reused for the block, if it has its type.
         """
         return partial(_evaluate_block, self, Z)
 
@@ -143,7 +143,7 @@ class Normable(ABC):
 
     @abstractmethod
     def cosine_evaluator(self, Z: Matrix) -> Callable[..., Floats]:
-        """(X, room=None) -> k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), or 0 if a root is 0; picklable."""
+        """(X, workspace=None) -> k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), or 0 if a root is 0; picklable."""
 
     @abstractmethod
     def log_diag(self, X: Matrix) -> Floats:
@@ -274,10 +274,10 @@ class Pointwise(Composite):
         values = [kernel.blocks_for_widths(X, Z) for kernel in self._kernels()]
         return lambda kernel: _relative(kernel, values)
 
-    def _evaluate(self, values: Evaluators, X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, values: Evaluators, X: Matrix, workspace: Floats | None = None) -> Floats:
         """The first kernel writes its values into the given memory, and the others are combined with them."""
-        rooms = chain([room], repeat(None))
-        return self._combined(evaluate(X, space) for evaluate, space in zip(values, rooms))
+        workspaces = chain([workspace], repeat(None))
+        return self._combined(evaluate(X, space) for evaluate, space in zip(values, workspaces))
 
 
 class Parted(Composite):
@@ -553,10 +553,10 @@ class Normalized(Wrapped):
         return partial(self._evaluate_normalized, self.kernel.evaluator(Z), self._inverse_norms(Z))
 
     def _evaluate_normalized(
-        self, evaluate: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
+        self, evaluate: Callable[..., Floats], right: Floats, X: Matrix, workspace: Floats | None = None
     ) -> Floats:
         X = self.prepared(X)
-        return _onto(np.multiply, evaluate(X, room), np.outer(self._inverse_norms(X), right))
+        return _onto(np.multiply, evaluate(X, workspace), np.outer(self._inverse_norms(X), right))
 
     def prepared(self, X: Matrix) -> Matrix:
         return self.kernel.prepared(X)
@@ -590,7 +590,7 @@ def cosines_from_logs(logs: Floats, left: Floats, right: Floats) -> Floats:
     return np.asarray(np.exp(logs - norms))
 
 
-def _evaluate_block(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
+def _evaluate_block(kernel: Kernel, Z: Matrix, X: Matrix, workspace: Floats | None = None) -> Floats:
     return kernel.block(X, Z)
 
 

@@ -222,7 +222,7 @@ class Nominal(Kernel):
         self._shares(len(columns))
         return np.ones(len(columns[0]), precision_of(X))
 
-    def _evaluate(self, codes: Codes, books: list[Book], X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, codes: Codes, books: list[Book], X: Matrix, workspace: Floats | None = None) -> Floats:
         return self._profile(self._distances(X, codes, books))
 
     def _distances(self, X: Matrix, codes: Codes, books: list[Book]) -> Floats:

@@ -125,13 +125,13 @@ class FoldedCenters:
         right = np.column_stack([Z, np.ones(len(Z), Z.dtype), -squared_norms(Z, gamma)])
         return cls(origin, np.ascontiguousarray(right.T), gamma)
 
-    def exponents(self, X: Floats, room: Floats | None = None) -> Floats:
+    def exponents(self, X: Floats, workspace: Floats | None = None) -> Floats:
         """The product, (n, m), with positive rounding errors set to zero."""
         # Values that are not finite are detected where they are used.
         with np.errstate(over="ignore", invalid="ignore"):
             left = self._left(X)
-            fits = room is not None and room.dtype == np.result_type(left, self.right)
-            return _without_positive(np.matmul(left, self.right, out=room if fits else None))
+            fits = workspace is not None and workspace.dtype == np.result_type(left, self.right)
+            return _without_positive(np.matmul(left, self.right, out=workspace if fits else None))
 
     def _left(self, X: Floats) -> Floats:
         """The first factor, (n, d + 2)."""

@@ -147,9 +147,9 @@ class GaussianOf(Wrapped):
         return np.ones_like(self.kernel.diag(X))
 
     def _evaluate(
-        self, evaluate: Callable[..., Floats], own: Floats, X: Matrix, room: Floats | None = None
+        self, evaluate: Callable[..., Floats], own: Floats, X: Matrix, workspace: Floats | None = None
     ) -> Floats:
-        return self._profile(_squared_distances(evaluate(X, room), self.kernel.diag(X), own))
+        return self._profile(_squared_distances(evaluate(X, workspace), self.kernel.diag(X), own))
 
     def _profile(self, D: Floats) -> Floats:
         """Kernel values from squared distances, in their memory."""
@@ -236,8 +236,8 @@ class Mapped(Wrapped):
         values = self.kernel.blocks_for_widths(self._seen(X), self._seen(Z))
         return lambda kernel: values(kernel.kernel)
 
-    def _evaluate(self, evaluate: Callable[..., Floats], X: Matrix, room: Floats | None = None) -> Floats:
-        return evaluate(self._seen(X), room)
+    def _evaluate(self, evaluate: Callable[..., Floats], X: Matrix, workspace: Floats | None = None) -> Floats:
+        return evaluate(self._seen(X), workspace)
 
 
 class After(Mapped):
@@ -325,9 +325,9 @@ class Conformal(Wrapped):
         return lambda kernel: self._times(values(kernel.kernel), X, factor)
 
     def _evaluate(
-        self, evaluate: Callable[..., Floats], factor: Floats, X: Matrix, room: Floats | None = None
+        self, evaluate: Callable[..., Floats], factor: Floats, X: Matrix, workspace: Floats | None = None
     ) -> Floats:
-        return self._times(evaluate(X, room), X, factor)
+        return self._times(evaluate(X, workspace), X, factor)
 
     def _times(self, K: Floats, X: Matrix, factor: Floats) -> Floats:
         K *= np.outer(self._factor(X), factor).astype(K.dtype, copy=False)

@@ -225,6 +225,6 @@ class MarginalizedKernel(Normable, FromModel):
         return np.exp(_in_precision(self.log_diag, X))
 
 
-def _in_precision(values: Callable[..., Floats], X: Any, room: Floats | None = None) -> Floats:
+def _in_precision(values: Callable[..., Floats], X: Any, workspace: Floats | None = None) -> Floats:
     """values(X), in the precision of X."""
     return values(X).astype(precision_of(X), copy=False)

@@ -37,7 +37,7 @@ class Structured(Kernel):
 
     @abstractmethod
     def evaluator(self, Z: Objects) -> Callable[..., Floats]:
-        """(X, room=None) -> block(X, Z), with the centers prepared once; picklable."""
+        """(X, workspace=None) -> block(X, Z), with the centers prepared once; picklable."""
 
     def block(self, X: Objects, Z: Objects) -> Floats:
         centers = self.prepared(Z)
@@ -79,7 +79,7 @@ def _transposed(F: Matrix) -> Matrix:
     return F.T.tocsr()
 
 
-def _products(vocabulary: Vocabulary, right: list[Matrix], X: Objects, room: Floats | None = None) -> Floats:
+def _products(vocabulary: Vocabulary, right: list[Matrix], X: Objects, workspace: Floats | None = None) -> Floats:
     """The features of X times those of the centers, ``right`` (v, m) in as many parts."""
     return reduce(np.add, map(_product, vocabulary.features(X), right))
 

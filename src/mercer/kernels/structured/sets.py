@@ -129,13 +129,16 @@ class Tanimoto(OnSets):
 
 
 def _then(
-    function: Callable[[Floats], Floats], evaluate: Callable[..., Floats], X: Objects, room: Floats | None = None
+    function: Callable[[Floats], Floats],
+    evaluate: Callable[..., Floats],
+    X: Objects,
+    workspace: Floats | None = None,
 ) -> Floats:
     return function(evaluate(X))
 
 
 def _evaluate_share(
-    evaluate: Callable[..., Floats], sizes: Array, X: Objects, room: Floats | None = None
+    evaluate: Callable[..., Floats], sizes: Array, X: Objects, workspace: Floats | None = None
 ) -> Floats:
     return _share(evaluate(X), _sizes(X), sizes)
 
@@ -236,7 +239,7 @@ class MeanMap(Structured, Wrapped):
 
 
 def _mean_values(
-    evaluate: Callable[..., Floats] | None, centers: Bags, X: Objects, room: Floats | None = None
+    evaluate: Callable[..., Floats] | None, centers: Bags, X: Objects, workspace: Floats | None = None
 ) -> Floats:
     """Means of l over pairs of vectors, few bags at a time."""
     rows = Bags.of(X)

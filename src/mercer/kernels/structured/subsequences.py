@@ -58,7 +58,7 @@ class PairwiseStrings(OnStrings):
         return partial(self._compared, self._values, Z)
 
     def _compared(
-        self, values: Callable[[Codes, Codes], Array], Z: Objects, X: Objects, room: Floats | None = None
+        self, values: Callable[[Codes, Codes], Array], Z: Objects, X: Objects, workspace: Floats | None = None
     ) -> Floats:
         """A function of all pairs, slab by slab; if X is Z, only those of the upper triangle."""
         rows, centers = Letters.of(X), Letters.of(Z)
@@ -175,16 +175,16 @@ class Subsequence(PairwiseStrings):
         if p > min(len(S), len(T)):
             return np.zeros(shape)
         before = np.zeros((p - 1, len(T), *shape))
-        total, running, room = np.zeros((3, *shape))
+        total, running, workspace = np.zeros((3, *shape))
         for s in S:
             before *= decay
             same = np.broadcast_to(_equal(s, T), (len(T), *shape))
             for q in range(p - 1, 0, -1):
                 running[:] = 0.0
                 for j in range(len(T)):
-                    np.multiply(running, same[j], out=room)
+                    np.multiply(running, same[j], out=workspace)
                     target = total if q == p - 1 else before[q, j]
-                    target += room
+                    target += workspace
                     running += before[q - 1, j]
                     running *= decay
             if p > 1:
@@ -194,7 +194,7 @@ class Subsequence(PairwiseStrings):
         return np.asarray(decay * decay * total)
 
 
-def _multiplied(centers: "GapFeatures", X: Objects, room: Floats | None = None) -> Floats:
+def _multiplied(centers: "GapFeatures", X: Objects, workspace: Floats | None = None) -> Floats:
     """The kernel by products of features of X with those of the centers, some last characters at a time."""
     digit = centers.digits(X)
     K = np.zeros((len(digit), len(centers.digit)))
@@ -349,7 +349,7 @@ class LocalAlignment(Normable, PairwiseStrings):
     def cosine_evaluator(self, Z: Objects) -> Callable[..., Floats]:
         return partial(self._cosines, Z, self.log_diag(Z))
 
-    def _cosines(self, Z: Objects, right: Floats, X: Objects, room: Floats | None = None) -> Floats:
+    def _cosines(self, Z: Objects, right: Floats, X: Objects, workspace: Floats | None = None) -> Floats:
         return cosines_from_logs(self._compared(self._log_values, Z, X), self.log_diag(X), right)
 
     def log_diag(self, X: Objects) -> Floats:

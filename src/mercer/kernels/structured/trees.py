@@ -137,7 +137,7 @@ class Subtrees(Structured):
     def diag(self, X: Objects) -> Floats:
         return np.array([self.block([tree], [tree])[0, 0] for tree in X], np.float64)
 
-    def _evaluate(self, centers: Forest, X: Objects, room: Floats | None = None) -> Floats:
+    def _evaluate(self, centers: Forest, X: Objects, workspace: Floats | None = None) -> Floats:
         """Few trees at a time."""
         rows, decay = Forest.of(X, centers.numbers), positive("decay", self.decay)
         K = np.zeros((rows.n_objects, centers.n_objects))

@@ -99,11 +99,11 @@ class Stationary(Differentiable, Kernel):
             return super().evaluator(Z)
         return partial(self._evaluate, Z, FoldedCenters.of(Z, feature_gamma(self, self.gamma, Z)))
 
-    def _evaluate(self, Z: Floats, folded: FoldedCenters, X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, Z: Floats, folded: FoldedCenters, X: Matrix, workspace: Floats | None = None) -> Floats:
         if is_sparse(X):
             return self.block(X, Z)
         X, _ = as_matrices(X, Z)
-        T = folded.exponents(X, room)
+        T = folded.exponents(X, workspace)
         return self._profile(with_near_pairs(T, X, Z, folded.gamma) if self._kink else T)
 
     def _distances(self, X: Matrix, Z: Matrix, gamma: float | Floats) -> Floats:
