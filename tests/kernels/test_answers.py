@@ -28,7 +28,7 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "takes", "symmetric", "averages"), ANSWERS)
+@pytest.mark.parametrize(("kernel", "input_kind", "symmetric", "averages"), ANSWERS)
 def test_kernels_say_what_they_take(kernel, input_kind, symmetric, averages):
     assert kernel.input_kind == input_kind
     assert (kernel.takes_vectors, kernel.takes_values) == (input_kind == "vectors", input_kind == "values")
