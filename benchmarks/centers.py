@@ -93,7 +93,7 @@ def fit(kernel: RBF, sample: CandidateRows, chosen: Chosen) -> tuple[float, Arra
     spectrum = decompose_moments(chosen.moments, cross(kernel, chosen.rows, chosen.rows))
     few = chosen.left_out
     alphas = ALPHAS * spectrum.trace
-    outputs = spectrum.left_out(
+    outputs = spectrum.loo_outputs(
         cross(kernel, sample.X[few], chosen.rows), sample.Y[few], sample.weight[few], alphas
     )
     wrong = (decide(outputs) != sample.label[few]).mean(axis=1)

@@ -35,7 +35,7 @@ from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.columns import NamedColumns
 from mercer.rows.sampling.random_sample import Labels
 from mercer.rows.virtual import Copies
-from mercer.scores import LeftOut, Posterior, Rule
+from mercer.scores import LooResults, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities.calibration import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
@@ -89,7 +89,7 @@ _PARTS = (
     StepCurve,
     Stump,
     Directions,
-    LeftOut,
+    LooResults,
     Folds,
     Pairwise,
     Knowledge,

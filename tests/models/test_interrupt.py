@@ -60,7 +60,7 @@ PHASES = {
         'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
     ),
     "leave-one-out": (
-        'announce(exact_fits, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))'
+        'announce(exact_fits, "loo_outputs"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))'
     ),
     "eigenvectors": 'lapack_call("dsyevd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
     "path of a sparse fit": (
@@ -68,7 +68,7 @@ PHASES = {
         "SparseFisherClassifier(rbf, alpha=1, max_centers=2000).fit(*rows(5000))"
     ),
     "leave-one-out with centers": (
-        'announce(MomentFit, "left_out"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
+        'announce(MomentFit, "loo_outputs"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
     ),
 }
 

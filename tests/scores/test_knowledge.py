@@ -13,7 +13,7 @@ from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
 from mercer.rows import Tally, reading_of
 from mercer.scores.training_rows import Training
-from mercer.scores.uncertainty.unexplained_variance import _kept, _left_out, learn
+from mercer.scores.uncertainty.unexplained_variance import _kept, _without_rows, learn
 
 
 def training_of(X, weight=None):
@@ -200,7 +200,7 @@ def test_left_out_folds_are_refitted(rng, n):
         expected = np.einsum("ij,jk,ik->i", psi[rows], covariance, psi[rows])
         none = np.zeros(0, dtype=int)
         kept = knowledge.pieces(X), _kept(knowledge, X)
-        found = _left_out(knowledge, *kept, training, np.arange(n), none, np.zeros(0))
+        found = _without_rows(knowledge, *kept, training, np.arange(n), none, np.zeros(0))
         assert_allclose(found.leverage[rows], expected, rtol=1e-6)
 
 

@@ -19,7 +19,7 @@ from mercer.solvers.recursive import (
     costs_of_removal,
     forward_gains,
     learn,
-    left_out,
+    loo_outputs,
     remove,
     start,
 )
@@ -264,7 +264,7 @@ def test_left_out_outputs_are_those_of_refitting(rng):
     recursion = Recursion(RBF(gamma=3.0), 0.1, 1e-9, 100)
     state, _ = run(recursion, X, Y, weight, kept=30)
     assert state.m == 30
-    loo = left_out(recursion, state, X, Y, np.ones(30))
+    loo = loo_outputs(recursion, state, X, Y, np.ones(30))
     for i in (0, 11, 29):
         fewer = weight - np.eye(30)[i]
         others = fewer > 0
@@ -293,7 +293,7 @@ def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replac
         monkeypatch.setattr(recursive, name, recorded(getattr(recursive, name), results))
     state, _ = run(recursion, X, Y, kept=kept)
     assert (state.centers[:, 0] > X[: 2 * CHUNK, 0].max()).any()
-    loo = left_out(recursion, state, X[-kept:], Y[-kept:], np.ones(kept))
+    loo = loo_outputs(recursion, state, X[-kept:], Y[-kept:], np.ones(kept))
     for i in (n - kept, n - 300, n - 45, n - 10):
         # The same choices of centers for a row with next to no weight.
         for name, results in made.items():
@@ -406,5 +406,5 @@ def test_a_row_that_the_model_repeats_has_no_output_without_itself(rng):
     X, Y = problem(rng, 4)
     recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 10, 1e-300)
     state, _ = run(recursion, X, Y, kept=4)
-    outputs = left_out(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
+    outputs = loo_outputs(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
     assert np.isnan(outputs[-1]).all()

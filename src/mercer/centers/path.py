@@ -166,14 +166,16 @@ def loo(
         step = max(1, CACHED // len(total))
         for start in range(0, len(weight), step):
             rows = slice(start, start + step)
-            total += _left_out(problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost)
+            total += _squared_loo_errors(
+                problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost
+            )
         mean: Array = np.where(np.isnan(total), np.inf, total) / weight.sum()
         return mean
 
     return score
 
 
-def _left_out(
+def _squared_loo_errors(
     problem: CenterProblem, steps: Beginnings, K: NDArray[Any], Y: Array, weight: Array, cost: float
 ) -> Array:
     """Weighted sum of squared leave-one-out residuals (p,) of some rows; NaN if a leverage reaches 1."""

@@ -138,7 +138,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         With centers: the sums over all rows that determine the model (sufficient statistics).
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
-    left_out_ : LeftOut
+    left_out_ : LooResults
         Leave-one-out residuals, from which intervals are computed.
     report_ : Report
         What the fit did, as text.

@@ -5,7 +5,7 @@ from mercer.scores.decision_rule import ClassFit, Rule, Scatter, make_rule
 from mercer.scores.probabilities.calibration import CALIBRATIONS, Posterior, calibrate, odds_shift
 from mercer.scores.thresholds import THRESHOLDS, threshold_at
 from mercer.scores.uncertainty.intervals import (
-    LeftOut,
+    LooResults,
     jackknife_plus,
     noise_std,
     prediction_intervals,
@@ -19,7 +19,7 @@ __all__ = [
     "CLASSIFICATION_CRITERIA",
     "THRESHOLDS",
     "ClassFit",
-    "LeftOut",
+    "LooResults",
     "Posterior",
     "Rule",
     "Scatter",

@@ -39,7 +39,7 @@ class ControlLimits:
     rate: float
 
     @classmethod
-    def of(cls, left_out: Statistics, weight: Array, rate: float) -> "ControlLimits":
+    def of(cls, held_out: Statistics, weight: Array, rate: float) -> "ControlLimits":
         """From the statistics of left-out rows with weights (n,)."""
         # Of n + 1 rows that are exchanged the new one is the largest with probability 1 / (n + 1).
         n = float(weight.sum() ** 2 / (weight**2).sum())
@@ -49,7 +49,7 @@ class ControlLimits:
                 f"rate={rate:g}: {n:.4g} rows show no limit that less than {1.0 / (n + 1.0):.3g} of rows exceed; "
                 "ask for more, or fit more rows"
             )
-        t2, spe = (weighted_quantile(values, weight, min(share, 1.0)) for values in (left_out.t2, left_out.spe))
+        t2, spe = (weighted_quantile(values, weight, min(share, 1.0)) for values in (held_out.t2, held_out.spe))
         return cls(t2, spe, rate)
 
     def exceeded(self, found: Statistics) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

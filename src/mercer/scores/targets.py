@@ -32,7 +32,7 @@ from mercer.scores.criteria import (
 from mercer.scores.decision_rule import ClassFit, CrossFittedRule, Rule, Scatter, make_rule
 from mercer.scores.probabilities.calibration import odds_shift
 from mercer.scores.training_rows import Training
-from mercer.scores.uncertainty.intervals import LeftOut, noise_std
+from mercer.scores.uncertainty.intervals import LooResults, noise_std
 from mercer.solvers import Observations, variance_shares
 from mercer.types import Array, Floats, Indices
 
@@ -290,7 +290,7 @@ class RealTargets:
             "loo_prediction_": self.shaped(loo),
             "loo_best_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
-            "left_out_": LeftOut.of(training, outputs.loo, observations),
+            "left_out_": LooResults.of(training, outputs.loo, observations),
         }
 
     def score(self, Y: Array, F: Array, weight: Array) -> float:

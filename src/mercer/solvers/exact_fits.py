@@ -8,7 +8,7 @@ import numpy as np
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import Advance, nothing
 from mercer.solvers.inverse_root import Projected
-from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.leave_one_out import loo_outputs
 from mercer.solvers.spectrum import (
     Coefficients,
     Observations,
@@ -36,8 +36,8 @@ class SpectrumFit:
         doubted = self.observations.doubted
         return None if doubted is None else SpectrumFit(self.spectrum, doubted)
 
-    def left_out(self, alphas: Array) -> Array:
-        return leave_out(self.spectrum, self.observations, alphas, self.fold)
+    def loo_outputs(self, alphas: Array) -> Array:
+        return loo_outputs(self.spectrum, self.observations, alphas, self.fold)
 
     def solve(self, alpha: float) -> Coefficients:
         return solve(self.spectrum, self.observations, alpha)
@@ -70,10 +70,10 @@ class AlphaFit:
     @classmethod
     def of(cls, root: Rooted, observations: Observations, alpha: float, fold: Indices | None) -> "AlphaFit":
         one, doubted = np.array([alpha]), observations.doubted
-        loo = leave_out(root, observations, one, fold)[0]
+        loo = loo_outputs(root, observations, one, fold)[0]
         return cls(
             loo,
-            None if doubted is None else leave_out(root, doubted, one)[0],
+            None if doubted is None else loo_outputs(root, doubted, one)[0],
             fitted(root, observations, alpha),
             solve(root, observations, alpha),
             float(root.degrees_of_freedom(one)[0]),
@@ -119,7 +119,7 @@ class RootFit:
         }
         return replace(self, found=other)
 
-    def left_out(self, alphas: Array) -> Array:
+    def loo_outputs(self, alphas: Array) -> Array:
         self.compute(alphas)
         return np.stack([self.found[float(alpha)].loo for alpha in alphas])
 

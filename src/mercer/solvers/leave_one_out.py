@@ -29,7 +29,7 @@ LEAST_SPACE = 2**18
 SLOWER = 2.0
 
 
-def leave_out(
+def loo_outputs(
     resolvent: Resolvent, observations: Observations, alphas: Array, fold: Indices | None = None
 ) -> Array:
     """Outputs for each row of the model fitted without it (a, n, q), exact, for every alpha > 0.
@@ -40,7 +40,7 @@ def leave_out(
     if fold is None:
         return _leave_one_out(resolvent, observations, np.asarray(alphas))
     held = _HeldOut.of(observations, fold)
-    return _folds_left_out(resolvent, observations, np.asarray(alphas), held)[:, held.entry]
+    return _fold_outputs(resolvent, observations, np.asarray(alphas), held)[:, held.entry]
 
 
 def _residual(resolvent: Resolvent, observations: Observations, alphas: Array) -> Array:
@@ -98,7 +98,7 @@ class _HeldOut:
             yield first[self.sizes == g][:, None] + np.arange(g)
 
 
-def _folds_left_out(resolvent: Resolvent, observations: Observations, alphas: Array, held: _HeldOut) -> Array:
+def _fold_outputs(resolvent: Resolvent, observations: Observations, alphas: Array, held: _HeldOut) -> Array:
     """f (a, c, q) at the entries, without their fold."""
     outputs = np.empty((len(alphas), len(held.point), observations.Y.shape[1]))
     residual = _residual(resolvent, observations, alphas)

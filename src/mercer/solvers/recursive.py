@@ -196,7 +196,7 @@ def learn(
     return state, outputs
 
 
-def left_out(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
+def loo_outputs(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
     """Outputs (n, q) of the last rows learned, for the model without ``weight`` (n,) of each; O(m²) per row.
 
     The state was started with at least n rows ``kept``. Centers stay; a row takes away what it has contributed,

@@ -21,7 +21,7 @@ from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
 from mercer.scores.probabilities.logits import PIECE
-from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.leave_one_out import loo_outputs
 from mercer.solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer.tuning.memory import (
     MOST_ROWS,
@@ -187,8 +187,8 @@ class Setting:
         judge, given, fold = problem.judge, problem.observations, problem.fold
         if len(fits) == 1:
             parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
-            return [np.concatenate([judge.losses(leave_out(fits[0], given, part, fold)) for part in parts])]
-        outputs = [leave_out(fit, given, some, fold) for fit, some in zip(fits, alphas)]
+            return [np.concatenate([judge.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
+        outputs = [loo_outputs(fit, given, some, fold) for fit, some in zip(fits, alphas)]
         ends = np.cumsum([len(some) for some in alphas])
         return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
 

@@ -144,7 +144,7 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
     losses = np.full((len(alphas), len(judge.share)), np.inf)
     with suppress(NumericalError):
-        losses = judge.losses(fits.left_out(alphas))
+        losses = judge.losses(fits.loo_outputs(alphas))
     return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
 
 

@@ -88,7 +88,7 @@ def _path_near(
         spectrum = problem.factored(alpha)
         if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        found = float(judge(_fit_of(choice, spectrum, few).left_out(np.array([alpha])))[0])
+        found = float(judge(_fit_of(choice, spectrum, few).loo_outputs(np.array([alpha])))[0])
         best.offer(alpha, found, spectrum)
         task.budget.release()
         return found

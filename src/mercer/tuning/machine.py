@@ -25,7 +25,7 @@ from mercer.rows import Block, Meaning
 from mercer.rows.table import n_rows, take
 from mercer.scores.targets import Targets
 from mercer.scores.training_rows import Training, weighted_quantile
-from mercer.solvers.leave_one_out import leave_out
+from mercer.solvers.leave_one_out import loo_outputs
 from mercer.solvers.programs.leave_one_out.newton_steps import MOST_ROWS as MOST_LEFT_OUT
 from mercer.solvers.programs.losses import (
     EpsilonInsensitive,
@@ -312,7 +312,7 @@ def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) ->
     alpha = setting.trials([compared.kernel])[0].alpha
     fits = setting.nested(compared.kernel, setting.values([compared.kernel])(compared.kernel)).first()
     given = setting.problem.observations
-    residual = given.Y - leave_out(fits, given, np.array([alpha]), None)[0]
+    residual = given.Y - loo_outputs(fits, given, np.array([alpha]), None)[0]
     return noise_scale(residual, given.weight)
 
 

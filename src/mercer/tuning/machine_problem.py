@@ -15,10 +15,10 @@ from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve, solve_all
 from mercer.solvers.programs.leave_one_out.newton_steps import (
-    LeftOutRows,
+    LooOutputs,
     can_follow,
     has_one_side,
-    leave_each_out,
+    loo_of_program,
 )
 from mercer.solvers.programs.leave_one_out.refits import refit_without
 from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
@@ -246,11 +246,11 @@ class MachineColumns:
         given = self.problem.observations
         # With parts only the fit itself is wanted here.
         some = np.zeros(0, dtype=np.intp) if self.without else rows
-        left = found.left if programs is found.programs else found.left_out(given.unit, with_corners=True)
+        left = found.left if programs is found.programs else found.loo_outputs(given.unit, with_corners=True)
         loo = fit.outputs_without(found, left, given.unit, some)
         otherwise = None
         if given.doubt is not None:
-            left = found.left_out(given.doubt, with_corners=True)
+            left = found.loo_outputs(given.doubt, with_corners=True)
             otherwise = fit.outputs_without(found, left, given.doubt, some)
         fit = replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
         parts = [self._like(each).again(old, own) for (each, own), old in zip(self.without, found.parts)]
@@ -303,7 +303,7 @@ class MachineAtAlpha:
     alpha: float
     programs: Sequence[Program]
     solutions: Sequence[Solution]
-    left: Sequence[LeftOutRows]
+    left: Sequence[LooOutputs]
     loo: Array
     losses: Array
     # Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt.
@@ -344,12 +344,12 @@ class MachineAtAlpha:
     def intercept(self) -> Array:
         return np.array([found.intercept for found in self.solutions])
 
-    def left_out(self, unit: Array, *, with_corners: bool = False) -> list[LeftOutRows]:
+    def loo_outputs(self, unit: Array, *, with_corners: bool = False) -> list[LooOutputs]:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
         return _left_out(self.columns, self.programs, self.solutions, unit, with_corners=with_corners)
 
     def outputs_without(
-        self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array, rows: Indices | None
+        self, arcs: "MachineAtAlpha", left: Sequence[LooOutputs], unit: Array, rows: Indices | None
     ) -> Array:
         """Leave-one-out outputs (n, q) without the part ``unit`` of each row, from those of the fit with arcs.
 
@@ -393,14 +393,14 @@ def _left_out(
     unit: Array,
     *,
     with_corners: bool,
-) -> list[LeftOutRows]:
+) -> list[LooOutputs]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
 
     Of losses with arcs for corners, those with corners if these are wanted, and for the hinge in any case.
     """
     own, rows = _own_columns(columns.problem, unit), columns.held
     return [
-        leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss), rows=rows)
+        loo_of_program(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)
     ]
 

@@ -8,7 +8,7 @@ from mercer.rows.sampling.row_matching import weight_of
 from mercer.scores.class_outputs import class_numbers
 from mercer.scores.decision_rule import Scatter
 from mercer.scores.prequential import ScoreWindow
-from mercer.solvers.recursive import Recursion, RecursiveState, left_out
+from mercer.solvers.recursive import Recursion, RecursiveState, loo_outputs
 from mercer.types import Array
 
 # Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
@@ -44,7 +44,7 @@ def left_out_scores(
 ) -> ScoreWindow:
     """Leave-one-out scores of the last rows learned, with their class targets, for this meaning of weights."""
     weight, given = weight_of(encoded), weight_of(last)
-    outputs = left_out(recursion, state, last.X, encoded.y, weight / reading.copies(given))
+    outputs = loo_outputs(recursion, state, last.X, encoded.y, weight / reading.copies(given))
     return ScoreWindow(outputs, class_numbers(encoded.y), weight, given).known()
 
 

@@ -74,11 +74,11 @@ class FoldedRidges:
         """The natural unit of alpha."""
         return float(np.mean([fit.unit for _, fit in self.fits]))
 
-    def left_out(self, alphas: Array) -> Array:
+    def loo_outputs(self, alphas: Array) -> Array:
         """Outputs (a, n, q) of every row for the models without it."""
         outputs = np.empty((len(alphas), *self.fits[0][1].observations.Y.shape))
         for rows, fit in self.fits:
-            outputs[:, rows] = fit.left_out(alphas, rows)
+            outputs[:, rows] = fit.loo_outputs(alphas, rows)
         return outputs
 
     def gcv(self, alphas: Array, cost: float) -> Array:

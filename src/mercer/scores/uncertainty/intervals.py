@@ -21,18 +21,18 @@ def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: floa
     return std
 
 
-def relative_std(variance: Array, left_out: "LeftOut") -> Array:
+def relative_std(variance: Array, loo_results: "LooResults") -> Array:
     """Standard deviation (n,) of a new row of mean weight in units of its noise, from the variance (n,) of f.
 
     ``variance`` is in units of the noise of a row of weight one.
     """
-    mean_weight = left_out.weight.sum() / left_out.count.sum()
+    mean_weight = loo_results.weight.sum() / loo_results.count.sum()
     std: Array = np.sqrt(1.0 + mean_weight * variance)
     return std
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LooResults:
     """Leave-one-out results: residual (n, q), weight (n,), fold (n,) or None.
 
     ``count`` (n,) is the number of rows that a row represents, ``unit`` (n,) the weight that is held out with it,
@@ -50,7 +50,7 @@ class LeftOut:
     group: Indices | None = None
 
     @classmethod
-    def of(cls, training: Training, loo: Array, observations: Observations | None) -> "LeftOut":
+    def of(cls, training: Training, loo: Array, observations: Observations | None) -> "LooResults":
         """Of training rows with weight; ``observations`` where every distinct row is a center."""
         used, faded = training.weight > 0, training.faded
         weight = training.weight if faded is None else training.weight / faded * training.rows
@@ -94,7 +94,7 @@ class LeftOut:
 
 
 def prediction_intervals(
-    F: Array, L: Array, left_out: LeftOut, size: Array, scale: Array, coverage: float
+    F: Array, L: Array, loo_results: LooResults, size: Array, scale: Array, coverage: float
 ) -> Array:
     """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u), where residuals are of ``scale`` (n, q).
 
@@ -102,26 +102,26 @@ def prediction_intervals(
     """
     ends = np.empty((*F.shape, 2))
     for q in range(F.shape[1]):
-        without = left_out.outputs_without(F[:, q], L, q)
-        ends[:, q] = jackknife_plus(without, scale[:, [q]] * size[:, q], left_out.independent, coverage)
+        without = loo_results.outputs_without(F[:, q], L, q)
+        ends[:, q] = jackknife_plus(without, scale[:, [q]] * size[:, q], loo_results.independent, coverage)
     return ends
 
 
-def residual_intervals(F: Array, left_out: LeftOut, size: Array, scale: Array, coverage: float) -> Array:
+def residual_intervals(F: Array, loo_results: LooResults, size: Array, scale: Array, coverage: float) -> Array:
     """The same for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
-    count = left_out.independent
+    count = loo_results.independent
     width = np.stack([jackknife_plus(np.zeros((1, len(e))), e, count, coverage)[0] for e in size.T])
     ends: Array = F[:, :, None] + scale[:, :, None] * width
     return ends
 
 
-def price_of_choice(left_out: LeftOut, honest: Array) -> Array:
+def price_of_choice(loo_results: LooResults, honest: Array) -> Array:
     """Factor (q,) of the left-out residuals of a model that was chosen by them, at least one.
 
     ``honest`` (n, q) are residuals of the same rows for models that were chosen without them. A quotient of
     medians: a model chosen from few rows may fail for single rows.
     """
-    residual = np.repeat(left_out.residual, left_out.count.astype(np.intp), axis=0)
+    residual = np.repeat(loo_results.residual, loo_results.count.astype(np.intp), axis=0)
     usual, true = (np.median(np.abs(e), axis=0) for e in (residual, honest))
     price: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
     return price
@@ -132,9 +132,9 @@ def least_rows(coverage: float) -> int:
     return int(np.ceil(1.0 / (1.0 - coverage) - 1.0 - 1e-9))
 
 
-def warn_of_few_rows(left_out: LeftOut, coverage: float) -> None:
+def warn_of_few_rows(loo_results: LooResults, coverage: float) -> None:
     """Warn if intervals are infinite: the rows show no residual that is exceeded so rarely."""
-    n = float(left_out.independent.sum())
+    n = float(loo_results.independent.sum())
     if _rank(n, coverage) == 0:
         possible, least = np.floor(1e4 * n / (n + 1.0)) / 1e4, least_rows(coverage)
         warn(

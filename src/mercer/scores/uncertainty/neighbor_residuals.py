@@ -10,7 +10,7 @@ import numpy as np
 from mercer.gram import kernel_blocks, own_values
 from mercer.kernels import Kernel
 from mercer.rows.table import n_rows, take
-from mercer.scores.uncertainty.intervals import LeftOut
+from mercer.scores.uncertainty.intervals import LooResults
 from mercer.scores.uncertainty.residual_scale import LocalScale, choose_scale
 from mercer.types import Array, Indices
 
@@ -27,19 +27,19 @@ class NearbyResiduals:
 
     kernel: Kernel
     X: Any
-    left_out: LeftOut
+    loo_results: LooResults
     std: Array
 
     def scale(self, X: Any) -> Array:
         """The size (n, q) of residuals near new rows, relative to the mean."""
         if self._local.constant:
-            return np.ones((n_rows(X), self.left_out.residual.shape[1]))
+            return np.ones((n_rows(X), self.loo_results.residual.shape[1]))
         return np.concatenate([self._local(D) for _, D in self._distances(X)])
 
     @cached_property
     def sizes(self) -> Array:
         """Residuals (r, q) in units of the standard deviation and of the size of those near them."""
-        sizes, number = np.abs(self.left_out.residual) / self.std[:, None], np.arange(len(self.std))
+        sizes, number = np.abs(self.loo_results.residual) / self.std[:, None], np.arange(len(self.std))
         if not self._local.constant:
             for rows, D in self._distances(self.X):
                 sizes[rows] /= self._local(D, self._present(number[rows]))
@@ -48,10 +48,10 @@ class NearbyResiduals:
     @cached_property
     def _local(self) -> LocalScale:
         """The number of neighbors, and their sizes."""
-        near, left_out = self._neighbors, self.left_out
+        near, loo_results = self._neighbors, self.loo_results
         D = np.concatenate([D for _, D in self._distances(take(self.X, near))])
-        size = np.abs(left_out.residual[near]) / self.std[near, None]
-        return choose_scale(D, self._present(near), size, left_out.independent[near])
+        size = np.abs(loo_results.residual[near]) / self.std[near, None]
+        return choose_scale(D, self._present(near), size, loo_results.independent[near])
 
     @cached_property
     def _neighbors(self) -> Indices:
@@ -60,7 +60,7 @@ class NearbyResiduals:
 
     def _present(self, rows: Indices) -> Array:
         """What each neighbor counts for (n, h) when one of these rows, or its fold, is held out."""
-        count, fold, near = self.left_out.independent, self.left_out.fold, self._neighbors
+        count, fold, near = self.loo_results.independent, self.loo_results.fold, self._neighbors
         present = np.repeat(count[None, near], len(rows), axis=0)
         if fold is not None:
             present[fold[rows][:, None] == fold[near]] = 0.0

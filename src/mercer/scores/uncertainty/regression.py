@@ -14,7 +14,7 @@ from mercer.kernels import Kernel
 from mercer.rows import Block
 from mercer.rows.table import in_double, n_rows, take
 from mercer.rows.virtual import Copies
-from mercer.scores.uncertainty.intervals import LeftOut, prediction_intervals, relative_std, residual_intervals
+from mercer.scores.uncertainty.intervals import LooResults, prediction_intervals, relative_std, residual_intervals
 from mercer.scores.uncertainty.neighbor_residuals import NearbyResiduals
 from mercer.solvers import CenterVariance, Smoother, center_variance, make_smoother
 from mercer.solvers.moments.leave_one_out import orbit_of
@@ -24,7 +24,7 @@ from mercer.types import Array
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """A fitted function f with the evidence ``left_out``; every row is a center, or there are moments of all rows.
+    """A fitted function f with its ``loo_results``; every row is a center, or there are moments of all rows.
 
     ``rows`` are those that were left out, ``price`` (q,) is a factor of their residuals, ``negative`` the clipped
     part of an indefinite kernel matrix. The kernel matrix of the centers is factored once, if needed: O(m³ / 3).
@@ -36,7 +36,7 @@ class Uncertainty:
     alpha: float
     penalty: Penalty
     intercept: bool
-    left_out: LeftOut
+    loo_results: LooResults
     negative: float
     moments: Callable[[], Moments]
     rows: Callable[[], Any]
@@ -59,37 +59,40 @@ class Uncertainty:
 
     def _ends(self, X: Any, K: Array, F: Array, coverage: float) -> Array:
         scale, size = self._scale(X, K), self._sizes
-        if self.left_out.point is None:
-            return residual_intervals(F, self.left_out, size, scale, coverage)
-        return prediction_intervals(F, self._smoother.weights(K), self.left_out, size, scale, coverage)
+        if self.loo_results.point is None:
+            return residual_intervals(F, self.loo_results, size, scale, coverage)
+        return prediction_intervals(F, self._smoother.weights(K), self.loo_results, size, scale, coverage)
 
     def _scale(self, X: Any, K: Array) -> Array:
         """The scale (n, q) of residuals at new rows; one if kernel values of the left-out rows are not known."""
         if self._unknown:
-            return np.ones((len(K), self.left_out.residual.shape[1]))
+            return np.ones((len(K), self.loo_results.residual.shape[1]))
         return self._relative_std(X, K)[:, None] * self._nearby.scale(X)
 
     @cached_property
     def _sizes(self) -> Array:
         """Left-out residuals (r, q) in units of the scale at their rows, which was found without them."""
-        sizes = np.abs(self.left_out.residual) if self._unknown else self._nearby.sizes
+        sizes = np.abs(self.loo_results.residual) if self._unknown else self._nearby.sizes
         return sizes * self.price()
 
     @property
     def _unknown(self) -> bool:
-        return self.left_out.point is None and self.kernel.takes_values
+        return self.loo_results.point is None and self.kernel.takes_values
 
     @cached_property
     def _nearby(self) -> NearbyResiduals:
         """The left-out rows with their standard deviation for the model without them, in units of the noise."""
-        left_out = self.left_out
-        if left_out.point is not None:
-            variance, X = self._smoother.variance_without(left_out.held_out), take(self.centers, left_out.point)
+        loo_results = self.loo_results
+        if loo_results.point is not None:
+            variance, X = (
+                self._smoother.variance_without(loo_results.held_out),
+                take(self.centers, loo_results.point),
+            )
         else:
             X = self.rows()
-            parts = [self._without(take(X, rows), K, left_out.unit[rows]) for rows, K in self._blocks(X)]
+            parts = [self._without(take(X, rows), K, loo_results.unit[rows]) for rows, K in self._blocks(X)]
             variance = np.concatenate(parts)
-        return NearbyResiduals(self.kernel, X, left_out, relative_std(variance, left_out))
+        return NearbyResiduals(self.kernel, X, loo_results, relative_std(variance, loo_results))
 
     def _without(self, X: Any, K: Array, unit: Array) -> Array:
         """Variance of f (n,) at training rows with kernel rows K, for models without ``unit`` of their weight."""
@@ -102,11 +105,11 @@ class Uncertainty:
 
     def _relative_std(self, X: Any, K: Array) -> Array:
         """Standard deviation (n,) of a new observation at rows X, in units of its noise."""
-        return relative_std(self._variance(K, own_values(self.kernel, X)), self.left_out)
+        return relative_std(self._variance(K, own_values(self.kernel, X)), self.loo_results)
 
     def _variance(self, K: Array, own: Array) -> Array:
         """Variance of f (n,) for kernel rows K (n, m) and k(x, x) (n,), in units of that of the noise."""
-        return (self._center_variance if self.left_out.point is None else self._smoother.variance)(K, own)
+        return (self._center_variance if self.loo_results.point is None else self._smoother.variance)(K, own)
 
     @cached_property
     def _center_variance(self) -> CenterVariance:
@@ -129,7 +132,7 @@ class Uncertainty:
         # Rounding errors of float32 would make the matrix indefinite for small alpha.
         K = np.asarray(gram(self.kernel, in_double(self.centers), budget=self.budget), dtype=np.float64)
         smoother = make_smoother(
-            K, self.left_out.held_out.point_weight, self.alpha, penalty=self.penalty, intercept=self.intercept
+            K, self.loo_results.held_out.point_weight, self.alpha, penalty=self.penalty, intercept=self.intercept
         )
         _warn_of_shift(smoother.factor.shift)
         return smoother
@@ -137,7 +140,7 @@ class Uncertainty:
     def _blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Slices of rows and their kernel rows, small enough that weights for all training rows also fit."""
         m = n_rows(self.centers)
-        n_weights = 0 if self.left_out.point is None else len(self.left_out.point)
+        n_weights = 0 if self.loo_results.point is None else len(self.loo_results.point)
         for rows, K in kernel_blocks(self.kernel, X, self.centers, m, width=max(m, n_weights)):
             yield rows, np.asarray(K, dtype=np.float64)
 

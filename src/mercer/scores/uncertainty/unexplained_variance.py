@@ -219,7 +219,7 @@ def learn(
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(_left_out(knowledge, pieces, coordinates, training, used, candidates, lost))
+    known = knowledge.known(_without_rows(knowledge, pieces, coordinates, training, used, candidates, lost))
     # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
     like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
@@ -265,7 +265,7 @@ def _kept(knowledge: Knowledge, X: Any, *, keep: bool = True) -> Coordinates:
     return lambda rows: kept[rows.start]
 
 
-def _left_out(
+def _without_rows(
     knowledge: Knowledge,
     pieces: Sequence[slice],
     coordinates: Coordinates,

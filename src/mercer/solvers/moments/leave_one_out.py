@@ -15,7 +15,7 @@ from mercer.rows.base import Block
 from mercer.rows.table import in_single
 from mercer.rows.virtual import Copies, rows_for_each
 from mercer.solvers.moments.orbits import Orbit
-from mercer.solvers.moments.ridge import MOST_NOISE, Leaving, MomentSpectrum
+from mercer.solvers.moments.ridge import MOST_NOISE, LooMap, MomentSpectrum
 from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array, Floats, Indices
 
@@ -31,7 +31,7 @@ SelectedAgain = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
 
 
 @dataclass(frozen=True)
-class LeftOutOf(AgainstCenters):
+class LooOutputsOf(AgainstCenters):
     """The fold block -> Parts: exact leave-one-out outputs of its rows (a, b, q) for every alpha.
 
     The ``unit`` in the block is the weight held out with a row; ``copies`` of the row leave with it. A row of
@@ -51,24 +51,24 @@ class LeftOutOf(AgainstCenters):
     def _piece(self, block: Block) -> Floats:
         block = block if self.copies is None else self.copies(block)
         K, Y = self.values(block.X), target_columns(block)
-        leaving = self._single if K.dtype == np.float32 else self._double
+        loo_map = self._single if K.dtype == np.float32 else self._double
         if self.copies is None:
-            outputs = leaving(K, Y, leaving_weight(block))
+            outputs = loo_map(K, Y, removed_weight(block))
         else:
-            outputs = leaving.together(K, Y, leaving_weight(block), orbit_of(self.copies))
+            outputs = loo_map.together(K, Y, removed_weight(block), orbit_of(self.copies))
         if not np.isfinite(outputs).all():
             check_finite(self.kernel, K)
             raise overflow(self.kernel, outputs.dtype)
         return outputs
 
     @cached_property
-    def _single(self) -> Leaving:
+    def _single(self) -> LooMap:
         accurate = self.spectrum.noise(self.alphas) <= MOST_NOISE
-        return self.spectrum.leaving(self.alphas, np.float32) if accurate else self._double
+        return self.spectrum.loo_map(self.alphas, np.float32) if accurate else self._double
 
     @cached_property
-    def _double(self) -> Leaving:
-        return self.spectrum.leaving(self.alphas)
+    def _double(self) -> LooMap:
+        return self.spectrum.loo_map(self.alphas)
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class InfluenceOf(AgainstCenters):
     copies: Copies
 
     def __call__(self, block: Block) -> Array:
-        leaving, size = self.spectrum.leaving(self.alphas), max(1, PIECE // self.copies.size)
+        loo_map, size = self.spectrum.loo_map(self.alphas), max(1, PIECE // self.copies.size)
         total = np.zeros(len(self.alphas))
         for ends in pieces(block.n_rows, size):
             part = self.copies(block.cut(*ends))
-            moved = leaving.influence(self.values(part.X), np.asarray(part.weight), orbit_of(self.copies))
+            moved = loo_map.influence(self.values(part.X), np.asarray(part.weight), orbit_of(self.copies))
             total += moved.sum(axis=1)
         return total
 
@@ -94,7 +94,7 @@ def orbit_of(copies: Copies) -> Orbit:
     return Orbit(copies.size, differences=copies.mu is not None)
 
 
-def leaving_weight(block: Block) -> Array:
+def removed_weight(block: Block) -> Array:
     """The weight (b,) that is held out with each row: its unit, or all of it."""
     if block.weight is None:
         return np.ones(block.n_rows)
@@ -140,17 +140,17 @@ class MomentFit:
         doubt = None if self.doubt is None else self.doubt[rows]
         return replace(self, sample=self.sample.take(rows), fold=fold, doubt=doubt)
 
-    def left_out(self, alphas: Array) -> Floats:
-        outputs = self._left_out(alphas)
+    def loo_outputs(self, alphas: Array) -> Floats:
+        outputs = self._loo_outputs(alphas)
         if self.again is not None:
             for rows, fits in self.again():
-                outputs[:, rows] = fits.left_out(alphas)
+                outputs[:, rows] = fits.loo_outputs(alphas)
         return outputs
 
-    def _left_out(self, alphas: Array) -> Floats:
+    def _loo_outputs(self, alphas: Array) -> Floats:
         """Outputs (a, n, q) with the centers of the model, whatever selected them."""
         if self.fold is not None and self.without is not None:
-            return self._folds_left_out(alphas, self.fold, self.without)
+            return self._fold_outputs(alphas, self.fold, self.without)
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
     def _doubted_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
@@ -191,11 +191,11 @@ class MomentFit:
     def _outputs(
         self, spectrum: MomentSpectrum, alphas: Array, rows: Block, copies: Copies | None = None
     ) -> Floats:
-        fold = LeftOutOf(self.kernel, self.centers, spectrum, alphas, copies)
+        fold = LooOutputsOf(self.kernel, self.centers, spectrum, alphas, copies)
         outputs: Floats = self.reduce(rows, fold).joined
         return outputs
 
-    def _folds_left_out(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:
+    def _fold_outputs(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:
         """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) per fold."""
         outputs = np.empty((len(alphas), self.sample.n_rows, self.sample.y.shape[1]))
         for f in np.unique(fold):

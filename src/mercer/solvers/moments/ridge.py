@@ -112,12 +112,12 @@ class MomentSpectrum(Eigenvalues):
         traces: Array = shares.sum(axis=0) + float(self.intercept)
         return traces
 
-    def left_out(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
+    def loo_outputs(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
         """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
 
         K (b, m) are the kernel values of the rows.
         """
-        return self.leaving(alphas, K.dtype)(K, Y, unit)
+        return self.loo_map(alphas, K.dtype)(K, Y, unit)
 
     def noise(self, alphas: Array, dtype: Any = np.float32) -> float:
         """Share of phi'a / sqrt(lambda + alpha) that is rounding if K B is computed in this type; worst of r.
@@ -139,11 +139,11 @@ class MomentSpectrum(Eigenvalues):
         penalty = (self.penalty * alpha * self.values / total**2).max(initial=0.0)
         return float(sums + 2.0 * self.noise(np.array([alpha]), dtype) + penalty)
 
-    def leaving(self, alphas: Array, dtype: Any = np.float64) -> "Leaving":
+    def loo_map(self, alphas: Array, dtype: Any = np.float64) -> "LooMap":
         """The map to leave-one-out outputs, prepared for many blocks of rows."""
         inverse = 1.0 / self.total(alphas)
         slopes = inverse[:, :, None] * self.projected[:, None, :]
-        return Leaving(
+        return LooMap(
             basis=self.basis.astype(dtype, copy=False),
             shift=self.mean.astype(dtype),
             inverse=inverse.astype(dtype),
@@ -168,7 +168,7 @@ class MomentSpectrum(Eigenvalues):
 
 
 @dataclass(frozen=True)
-class Leaving:
+class LooMap:
     """The map from kernel rows (b, m) to the outputs of the models without these rows, for a alphas.
 
     With phi = B'k - shift the fitted outputs are phi'slopes and the leverages of a unit of weight

@@ -63,7 +63,7 @@ STEPS_CANCEL = 1e-6
 
 
 @dataclass(frozen=True)
-class LeftOutRows:
+class LooOutputs:
     """Outputs (n,) of rows for the fit without each of them, which of them are to be trusted (n,), and the degrees
     of freedom of the fit to all.
     """
@@ -73,7 +73,7 @@ class LeftOutRows:
     degrees_of_freedom: float
 
 
-def leave_each_out(
+def loo_of_program(
     program: Program,
     found: Solution,
     unit: Array,
@@ -81,7 +81,7 @@ def leave_each_out(
     *,
     with_corners: bool = False,
     rows: Indices | None = None,
-) -> LeftOutRows:
+) -> LooOutputs:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
     If only some ``rows`` are wanted, the others have those of one step.
@@ -107,10 +107,10 @@ def leave_each_out(
     elif n > MOST_ROWS and own is not None:
         trusted &= not step.at.loss.jumps
     most = program.largest_outputs
-    return LeftOutRows(np.clip(outputs, -most, most), trusted, step.at.degrees_of_freedom)
+    return LooOutputs(np.clip(outputs, -most, most), trusted, step.at.degrees_of_freedom)
 
 
-def leave_some_out(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
+def loo_of_rows(program: Program, found: Solution, unit: Array, rows: Indices) -> Array:
     """Outputs (r,) of some rows of a loss without jumps, without the part ``unit`` (n,) of their weights."""
     most = program.largest_outputs[rows]
     return np.clip(_descended(_Step.of(program, found, unit, None), rows)[0], -most, most)

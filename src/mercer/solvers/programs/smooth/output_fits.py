@@ -29,8 +29,8 @@ class OutputFits:
         known = [fit for fit in others if fit is not None]
         return OutputFits(known) if len(known) == len(others) else None
 
-    def left_out(self, alphas: Array) -> Floats:
-        return np.concatenate([fit.left_out(alphas) for fit in self.fits], axis=-1)
+    def loo_outputs(self, alphas: Array) -> Floats:
+        return np.concatenate([fit.loo_outputs(alphas) for fit in self.fits], axis=-1)
 
     def solve(self, alpha: float) -> Coefficients:
         found = [fit.solve(alpha) for fit in self.fits]
