@@ -218,7 +218,7 @@ def test_reflector_is_the_matrix_that_carries_s_to_the_first_axis(s, seed):
     A, B, V = semidefinite(rng, n, n), rng.normal(size=(n, 5)), rng.normal(size=(n - 1, 4))
     if n > 1:
         assert_allclose(full(reflector.both_sides(A)), (H @ A @ H)[1:, 1:], atol=1e-12 * np.abs(A).sum())
-    assert_allclose(reflector.left(B), (H @ B)[1:], atol=1e-12)
+    assert_allclose(reflector.apply(B), (H @ B)[1:], atol=1e-12)
     assert_allclose(reflector.expand(V), H @ np.vstack([np.zeros((1, 4)), V]), atol=1e-12)
 
 

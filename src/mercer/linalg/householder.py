@@ -35,7 +35,7 @@ class Reflector:
         B = np.array(A[1:, 1:].T, order="F")
         return np.asarray(blas.dsyr2(-1.0, v[1:], p[1:], a=B, lower=1, overwrite_a=1))
 
-    def left(self, A: Array) -> Array:
+    def apply(self, A: Array) -> Array:
         """H A without its first row, for A (n, m)."""
         B: Array = A[1:] - np.outer(2.0 * self.v[1:], self.v @ A)
         return B

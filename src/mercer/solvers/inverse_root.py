@@ -32,7 +32,7 @@ class InverseRoot(Rooted):
         assert (np.asarray(alphas) == self.alpha).all()
         return np.ones((len(alphas), self.vectors.shape[1]))
 
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         assert (np.asarray(alphas) == self.alpha).all()
         left: Array = np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors)
         return left

@@ -55,8 +55,8 @@ def _leave_one_out(resolvent: Resolvent, observations: Observations, alphas: Arr
     """y - r / (1 - h unit/w) with 1 - h = alpha P_gg, h the smoother's diagonal at the row's point."""
     point = observations.rows.point
     kept = 1.0 - observations.unit / observations.point_weight[point]
-    left = resolvent.left(alphas)[:, point]
-    denominator = left + (1.0 - left) * kept
+    one_minus_leverage = resolvent.one_minus_leverage(alphas)[:, point]
+    denominator = one_minus_leverage + (1.0 - one_minus_leverage) * kept
     outputs: Array = _residual(resolvent, observations, alphas)[:, point]
     outputs += observations.Y - observations.point_target[point]
     outputs /= denominator[:, :, None]
@@ -135,7 +135,7 @@ def _downdated(
     """
     points, t = held.point[stack], held.stays[stack]
     s, g = resolvent.root_weight[points], stack.shape[1]
-    aQ = resolvent.left_block(points, alphas) * (s[:, None, :] / s[:, :, None])
+    aQ = resolvent.one_minus_leverage_block(points, alphas) * (s[:, None, :] / s[:, :, None])
     moved = t[:, :, None] * held.moves[stack]
     try:
         u = np.linalg.solve(aQ * (1.0 - t[:, None, :]) + t[:, :, None] * np.eye(g), moved - r - aQ @ moved)

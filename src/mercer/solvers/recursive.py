@@ -157,12 +157,12 @@ class _Chunk(LabeledRows):
     """Rows with their coordinates Phi (b, m), the remainder of k(x, x) (b,), and its tolerance (b,)."""
 
     Phi: Array
-    left: Array
+    unexplained: Array
     tolerance: Array
 
     @property
     def novel(self) -> NDArray[np.bool_]:
-        return self.left > self.tolerance
+        return self.unexplained > self.tolerance
 
     def features(self) -> Array:
         return _with_intercept(self.Phi)
@@ -263,7 +263,7 @@ def _admit(recursion: Recursion, state: RecursiveState, chunk: _Chunk) -> tuple[
         return state, chunk
     taken, V = independent_rows(_unexplained(recursion, chunk), chunk.tolerance, room)
     grown = _with_centers(recursion, state, chunk, taken, V)
-    return grown, replace(chunk, Phi=np.hstack([chunk.Phi, V]), left=chunk.left - (V**2).sum(axis=1))
+    return grown, replace(chunk, Phi=np.hstack([chunk.Phi, V]), unexplained=chunk.unexplained - (V**2).sum(axis=1))
 
 
 def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:

@@ -121,11 +121,11 @@ class Resolvent(ABC):
         """S F (u, m) if the fit is f = F a + b with the penalty alpha a'a and few columns; None otherwise."""
 
     @abstractmethod
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         """alpha P_gg (a, u): one minus the diagonals of the smoothers."""
 
     @abstractmethod
-    def left_block(self, points: Indices, alphas: Array) -> Array:
+    def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         """alpha P (a, f, g, g) for f times g points (f, g)."""
 
     @abstractmethod
@@ -173,10 +173,10 @@ class Rooted(Resolvent):
     def features(self) -> None:
         return None
 
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         return np.asarray(alphas)[:, None] * _row_norms(self.vectors, self.inverse(alphas))
 
-    def left_block(self, points: Indices, alphas: Array) -> Array:
+    def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         U = self.vectors[points]
         damped = U * (np.asarray(alphas)[:, None] * self.inverse(alphas))[:, None, None, :]
         return np.asarray(damped @ U.transpose(0, 2, 1))
@@ -270,7 +270,7 @@ def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
 
 def _coef_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
+    U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,

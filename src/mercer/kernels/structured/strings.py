@@ -44,7 +44,7 @@ class Letters(Ragged):
         code = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
         return cls(code, starts([len(text) for text in texts]))
 
-    def left(self) -> Indices:
+    def n_remaining(self) -> Indices:
         """The number of characters (N,) from each to the end of its string."""
         return np.repeat(self.start[1:], self.sizes) - np.arange(len(self.code))
 
@@ -106,7 +106,7 @@ def windows(
     different places of their strings have different codes, and those that start later do not count.
     """
     digit, known = digits(letters.code, alphabet)
-    left = letters.left()
+    remaining = letters.n_remaining()
     code, kept, bound = np.zeros(len(digit) + 1, np.int64), np.ones(len(digit) + 1, bool), 1
     if places is not None:
         code[:-1] = letters.places()
@@ -114,7 +114,7 @@ def windows(
     for length in range(1, longest + 1):
         n = max(len(digit) - length + 1, 0)
         code = code[:n] * len(alphabet) + digit[length - 1 :]
-        kept = kept[:n] & known[length - 1 :] & (left[:n] >= length)
+        kept = kept[:n] & known[length - 1 :] & (remaining[:n] >= length)
         code, kept, bound = rank(length, code, kept, bound * max(len(alphabet), 1))
         yield code, kept, bound
 

@@ -212,7 +212,7 @@ class Drawn:
         held = won.parts[0]
         twins = Twins.of(held, block)
         check_held(twins, block, self.labels.bound_of(self._label_of(block)))
-        weight = twins.left(won.probability(), rng)
+        weight = twins.remaining_weight(won.probability(), rng)
         keep = np.flatnonzero(weight > 0)
         if block.weight is not None or held.weight is not None:
             held = replace(held, weight=weight)

@@ -42,7 +42,7 @@ class Twins:
         too_much: NDArray[np.bool_] = (less > there * (1.0 + ROUNDING))[self.gone]
         return too_much
 
-    def left(self, probability: Array, rng: np.random.Generator) -> Array:
+    def remaining_weight(self, probability: Array, rng: np.random.Generator) -> Array:
         """Remaining weights (h,) of the rows in the sample, which were drawn with this probability (h,).
 
         If all equal rows are in the sample, those whose weight equals the removed one are removed.

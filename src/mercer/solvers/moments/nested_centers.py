@@ -41,12 +41,12 @@ class LowRank(Eigenvalues, Resolvent):
     def features(self) -> Array:
         return self.Z
 
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         left: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
         # A point that alone determines a direction: its leverage is 1 up to rounding.
         return np.maximum(left, np.finfo(np.float64).eps)
 
-    def left_block(self, points: Indices, alphas: Array) -> Array:
+    def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         s, Z = self.root_weight[points], self.Z[points]
         constant = self.has_intercept * s[:, :, None] * s[:, None, :] / self._weight
         fitted = (Z * self.inverse(alphas)[:, None, None, :]) @ Z.transpose(0, 2, 1)
