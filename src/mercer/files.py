@@ -31,7 +31,7 @@ from mercer.models.base import Columns
 from mercer.models.boosting import Ensemble, Stump
 from mercer.models.report import Report
 from mercer.models.resumable import Kept
-from mercer.rows import Block, Draw, Drawn, Tally
+from mercer.rows import Block, RunningSample, Sampler, Tally
 from mercer.rows.columns import NamedColumns
 from mercer.rows.sampling.random_sample import Labels
 from mercer.rows.virtual import Copies
@@ -74,7 +74,7 @@ _MODELS = (
 _SPARSE = (SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _SUMS = (AdditiveState, Coordinates, Moments, Precision, RankFactor, Transformation)
-_ROWS = (Block, Draw, Drawn, Labels, NamedColumns, Tally, *_SUMS)
+_ROWS = (Block, Sampler, RunningSample, Labels, NamedColumns, Tally, *_SUMS)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
 _LEARNED = (Features, Relevance, Weights, Gain)
 _PASSES = (PassState, Settings, *_INVARIANCES, Kept, Anew, Gatherer, Choice, Encoder, Columns, *_ROWS, *_LEARNED)

@@ -18,7 +18,7 @@ from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
 from mercer.rows.engines.base import EngineRows
-from mercer.rows.sources.repeated import RepeatedRows, Watched
+from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows
 
 BLOCK_ROWS = 32
 
@@ -185,8 +185,8 @@ def test_rows_are_the_same_in_every_pass(rows, table):
 
 
 def test_checksums_are_those_of_memory(in_order, memory):
-    passages = [source.reduce(Watched(engine_folds.firsts)).passage for source in (in_order, memory)]
-    assert passages[0] == passages[1]
+    checksums = [source.reduce(FoldWithChecksums(engine_folds.firsts)).checksums for source in (in_order, memory)]
+    assert checksums[0] == checksums[1]
 
 
 def test_blocks_brought_here_are_the_rows_that_were_summed(in_order):

@@ -26,10 +26,10 @@ from mercer.models.validation import (
 )
 from mercer.rows import (
     Block,
-    Draw,
     Labels,
     Reading,
     Rows,
+    Sampler,
     Tally,
     feature_names,
     outside_memory,
@@ -143,7 +143,7 @@ class OnlineModel(KernelModel):
         labels = None
         balanced = isinstance(getattr(self, "class_weight", None), str)
         if first and is_classifier(self) and (declared is None or balanced):
-            labels = survey(rows, Draw(1, 0, labels=True)).labels
+            labels = survey(rows, Sampler(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         names, last = self.__dict__.pop("feature_names_in_", None), None
         for block in of_at_least(rows.blocks(), SETTLING):

@@ -4,7 +4,7 @@ from mercer.rows.base import Block, Rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.engines.dask import is_dask, map_rows
 from mercer.rows.resolve import as_rows, feature_names, first_block, outside_memory
-from mercer.rows.sampling.random_sample import Draw, Drawn, Labels, Sample, sample, survey
+from mercer.rows.sampling.random_sample import Labels, RunningSample, Sample, Sampler, sample, survey
 from mercer.rows.sampling.weights import Meaning, Reading, Tally, reading_of
 from mercer.rows.sources.memory import MemoryRows
 from mercer.rows.sources.parquet import ParquetRows
@@ -13,15 +13,15 @@ from mercer.rows.sources.stream import StreamRows
 __all__ = [
     "Block",
     "Distinct",
-    "Draw",
-    "Drawn",
     "Labels",
     "Meaning",
     "MemoryRows",
     "ParquetRows",
     "Reading",
     "Rows",
+    "RunningSample",
     "Sample",
+    "Sampler",
     "StreamRows",
     "Tally",
     "as_rows",

@@ -29,7 +29,7 @@ from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
-from mercer.rows import Block, Draw, MemoryRows, Rows, survey
+from mercer.rows import Block, MemoryRows, Rows, Sampler, survey
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
@@ -329,7 +329,7 @@ def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) ->
     if isinstance(centers, str):
         n = rows.n_rows or LEAST_SAMPLE
         most = n if centers == "all" else auto_centers(n)
-    draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
+    draw = Sampler(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
     return Look(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 

@@ -22,7 +22,7 @@ from mercer.gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
-from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
+from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
 from mercer.rows.base import PartlyRead
 from mercer.rows.progress import stage
 from mercer.rows.sampling.random_sample import OF_EACH
@@ -113,8 +113,8 @@ class Look:
     """Result of the first pass over rows that must not change between passes: a sample, facts about all rows."""
 
     rows: RepeatedRows
-    draw: Draw
-    drawn: Drawn
+    draw: Sampler
+    drawn: RunningSample
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def look(settings: Settings, rows: Rows, rng: np.random.Generator, *, classes: b
     """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
     if rows.n_rows is not None:
         _check_before(settings, rows, rows.n_rows, classes)
-    repeated, draw = RepeatedRows(rows), Draw(n_drawn(settings), int(rng.integers(2**31)), labels=classes)
+    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(settings), int(rng.integers(2**31)), labels=classes)
     with at_most(threads_within(settings.budget.n_bytes, blas_threads())):
         return Look(repeated, draw, survey(repeated, draw, verbose=settings.verbose))
 
@@ -430,7 +430,7 @@ def _learned(settings: Settings, task: Task, rng: np.random.Generator) -> Learne
 def _task(
     settings: Settings,
     encode: Encoder,
-    drawn: Drawn,
+    drawn: RunningSample,
     folds: Folds | None,
     *,
     rows: Rows | None = None,

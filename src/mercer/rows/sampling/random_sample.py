@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mercer import validation
 from mercer.rows.base import Block, Rows, join_blocks
-from mercer.rows.sampling.row_matching import ROUNDING, Twins, check_held, rank_within, weight_of
+from mercer.rows.sampling.row_matching import ROUNDING, RowMatches, check_held, rank_within, weight_of
 from mercer.rows.sampling.weights import Tally
 from mercer.rows.sources.checksum import splitmix64
 from mercer.types import Array, Indices
@@ -100,7 +100,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RunningSample:
     """Rows still in the draw, parts of blocks with keys (h,) and row numbers (h,), and statistics of all rows.
 
     Draws from disjoint rows add: the ``size`` smallest keys are kept, and the ``of_each`` smallest of every label.
@@ -119,8 +119,8 @@ class Drawn:
     tally: Tally
     labels: Labels
 
-    def __add__(self, other: "Drawn") -> "Drawn":
-        both = Drawn(
+    def __add__(self, other: "RunningSample") -> "RunningSample":
+        both = RunningSample(
             self.size,
             self.of_each,
             (*self.parts, *other.parts),
@@ -133,7 +133,7 @@ class Drawn:
         )
         return both.least() if len(both.key) >= 2 * self.size or len(both.parts) > MOST_PARTS else both
 
-    def least(self) -> "Drawn":
+    def least(self) -> "RunningSample":
         """With only the rows of the ``size`` smallest keys, in their original order, in one part.
 
         After rows were removed, fewer may be left. Rows with keys from the bound of their label on do not replace
@@ -151,7 +151,7 @@ class Drawn:
                 keep = np.union1d(keep, among[_of_each(y[among], self.key[among], self.of_each)])
         return self._keep(np.sort(keep), block)
 
-    def _keep(self, rows: Indices, block: Block) -> "Drawn":
+    def _keep(self, rows: Indices, block: Block) -> "RunningSample":
         """With some of the rows in the sample, all of which are in the block; the others are dropped."""
         if len(rows) == len(self.key):
             return replace(self, parts=(block,))
@@ -160,7 +160,7 @@ class Drawn:
         labels = self.labels.bounded(self._label_of(block)[lost], self.key[lost])
         return replace(self._some(rows, block), labels=labels)
 
-    def _some(self, rows: Indices, block: Block) -> "Drawn":
+    def _some(self, rows: Indices, block: Block) -> "RunningSample":
         # A copy: a view would keep the whole block.
         parts = (block.take(rows),) if len(rows) else ()
         return replace(self, parts=parts, key=self.key[rows], faded=self.faded[rows], index=self.index[rows])
@@ -168,7 +168,7 @@ class Drawn:
     def _label_of(self, block: Block) -> NDArray[Any]:
         return np.asarray(block.y) if self.of_each else np.zeros(block.n_rows, dtype=np.intp)
 
-    def scaled(self, factor: float) -> "Drawn":
+    def scaled(self, factor: float) -> "RunningSample":
         """With all weights multiplied by ``factor``, so that rows are drawn with lower probability."""
         parts = tuple(replace(part, weight=factor * weight_of(part)) for part in self.parts)
         key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
@@ -196,7 +196,7 @@ class Drawn:
         represents: Array = factor * share[held.position(y)]
         return represents
 
-    def without(self, block: Block, rng: np.random.Generator) -> "Drawn":
+    def without(self, block: Block, rng: np.random.Generator) -> "RunningSample":
         """Without rows equal to those of the block; rows left without weight are dropped.
 
         If only some of several equal rows are in the sample, each is dropped with the probability that it is the
@@ -210,9 +210,9 @@ class Drawn:
         if not won.parts:
             return replace(self, labels=labels, tally=tally)
         held = won.parts[0]
-        twins = Twins.of(held, block)
-        check_held(twins, block, self.labels.bound_of(self._label_of(block)))
-        weight = twins.remaining_weight(won.probability(), rng)
+        matches = RowMatches.of(held, block)
+        check_held(matches, block, self.labels.bound_of(self._label_of(block)))
+        weight = matches.remaining_weight(won.probability(), rng)
         keep = np.flatnonzero(weight > 0)
         if block.weight is not None or held.weight is not None:
             held = replace(held, weight=weight)
@@ -233,9 +233,10 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The fold block -> Drawn. Every row has a key from the seed and its number; keys from ``bound`` on drop out.
+class Sampler:
+    """The fold block -> RunningSample. Every row has a key from the seed and its number.
 
+    Rows with keys from ``bound`` on drop out.
     Which rows are drawn depends on the seed and the order of the rows, not on their source, its blocks or threads.
     """
 
@@ -244,7 +245,7 @@ class Draw:
     bound: float = np.inf
     labels: bool = False
 
-    def __call__(self, block: Block) -> Drawn:
+    def __call__(self, block: Block) -> RunningSample:
         key = row_keys(self.seed, block.first, block.n_rows)
         weight = block.weight
         if weight is not None:
@@ -252,7 +253,7 @@ class Draw:
         if self.labels:
             block = replace(block, y=label_column(block.y))
         y = block.y if self.labels else np.zeros(block.n_rows, dtype=np.intp)
-        every = Drawn(
+        every = RunningSample(
             self.size,
             OF_EACH if self.labels else 0,
             (block,),
@@ -294,7 +295,7 @@ def row_keys(seed: int, first: int, n: int) -> Array:
     return key
 
 
-def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
+def survey(rows: Rows, draw: Sampler, *, verbose: int = 0) -> RunningSample:
     """Rows drawn uniformly without replacement, and facts about all rows, in one pass; memory of the sample.
 
     All rows are drawn if there are no more than the size of the sample.
@@ -311,7 +312,7 @@ def survey(rows: Rows, draw: Draw, *, verbose: int = 0) -> Drawn:
 
 def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
     """n rows drawn uniformly without replacement in one pass; all of them if there are no more than n."""
-    return survey(rows, Draw(n, int(rng.integers(2**63)))).sample()
+    return survey(rows, Sampler(n, int(rng.integers(2**63)))).sample()
 
 
 def _bound(n: int, n_rows: int | None) -> float:

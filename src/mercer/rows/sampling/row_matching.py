@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Twins:
+class RowMatches:
     """Rows in the sample, removed rows, and which of them are equal, in rows and targets.
 
     ``held`` (h,) and ``gone`` (b,) number the distinct rows among both; ``weight`` (h,), ``less`` (b,).
@@ -28,7 +28,7 @@ class Twins:
     less: Array
 
     @classmethod
-    def of(cls, held: Block, block: Block) -> "Twins":
+    def of(cls, held: Block, block: Block) -> "RowMatches":
         pair = _pairs(held, block)
         return cls(pair[: held.n_rows], pair[held.n_rows :], weight_of(held), weight_of(block))
 
@@ -111,15 +111,15 @@ def _copies(count: Indices, probability: Array) -> Array:
     return copies
 
 
-def check_held(twins: Twins, block: Block, bound: Array) -> None:
+def check_held(matches: RowMatches, block: Block, bound: Array) -> None:
     """If the sample holds all rows, it must contain the removed ones; equal objects may not compare equal."""
     if holds_objects(block.X):
         return
-    strange = np.flatnonzero(twins.missing() & np.isinf(bound) & (twins.less > 0))
+    strange = np.flatnonzero(matches.missing() & np.isinf(bound) & (matches.less > 0))
     if len(strange):
         raise ValueError(
-            f"row {block.first + strange[0]} with weight {twins.less[strange[0]]:.6g} is not in the model, or has "
-            "less weight there; remove only rows that were added before, with their current weight"
+            f"row {block.first + strange[0]} with weight {matches.less[strange[0]]:.6g} is not in the model, or "
+            "has less weight there; remove only rows that were added before, with their current weight"
         )
 
 

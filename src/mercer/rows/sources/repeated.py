@@ -17,7 +17,7 @@ PARTS = ("X", "y", "weight")
 
 
 @dataclass(frozen=True)
-class Passage:
+class RowChecksums:
     """Result of a pass: the number of rows, and checksums of X, y and weight. They add over disjoint rows."""
 
     n_rows: int = 0
@@ -26,14 +26,14 @@ class Passage:
     weight: int = 0
 
     @classmethod
-    def of(cls, block: Block) -> "Passage":
+    def of(cls, block: Block) -> "RowChecksums":
         return cls(block.n_rows, *checksums(block.first, *(getattr(block, part) for part in PARTS)))
 
-    def __add__(self, other: "Passage") -> "Passage":
+    def __add__(self, other: "RowChecksums") -> "RowChecksums":
         sums = ((getattr(self, part) + getattr(other, part)) % 2**64 for part in PARTS)
-        return Passage(self.n_rows + other.n_rows, *sums)
+        return RowChecksums(self.n_rows + other.n_rows, *sums)
 
-    def unlike(self, first: "Passage") -> str:
+    def unlike(self, first: "RowChecksums") -> str:
         """Description of the difference from the first pass, empty if there is none."""
         if self.n_rows != first.n_rows:
             return f"{self.n_rows} rows, but there were {first.n_rows} in"
@@ -44,39 +44,39 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Passed(Generic[Sum]):
+class SumWithChecksums(Generic[Sum]):
     """A sum over rows, and the checksums of these rows."""
 
     value: Sum
-    passage: Passage
+    checksums: RowChecksums
 
-    def __add__(self, other: "Passed[Sum]") -> "Passed[Sum]":
-        return Passed(self.value + other.value, self.passage + other.passage)
+    def __add__(self, other: "SumWithChecksums[Sum]") -> "SumWithChecksums[Sum]":
+        return SumWithChecksums(self.value + other.value, self.checksums + other.checksums)
 
-    def __iadd__(self, other: "Passed[Sum]") -> "Passed[Sum]":
+    def __iadd__(self, other: "SumWithChecksums[Sum]") -> "SumWithChecksums[Sum]":
         value = self.value
         value += other.value
-        return Passed(value, self.passage + other.passage)
+        return SumWithChecksums(value, self.checksums + other.checksums)
 
 
 @dataclass(frozen=True)
-class Watched(Generic[Sum]):
+class FoldWithChecksums(Generic[Sum]):
     """The fold block -> fold(block) with the checksums of the block; weights out of range raise an error."""
 
     fold: Callable[[Block], Sum]
 
-    def __call__(self, block: Block) -> Passed[Sum]:
+    def __call__(self, block: Block) -> SumWithChecksums[Sum]:
         _check_weight(block)
-        return Passed(self.fold(block), Passage.of(block))
+        return SumWithChecksums(self.fold(block), RowChecksums.of(block))
 
 
 @dataclass
-class _Before:
+class _EarlierPasses:
     """Number of passes so far, the name of the first, and its result."""
 
     n_passes: int = 0
     phase: str = ""
-    passage: Passage | None = None
+    checksums: RowChecksums | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class RepeatedRows(Rows):
     """
 
     rows: Rows
-    _before: _Before = field(default_factory=_Before, init=False, repr=False)
+    _earlier: _EarlierPasses = field(default_factory=_EarlierPasses, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.rows, StreamRows) and self.rows.once:
@@ -119,29 +119,29 @@ class RepeatedRows(Rows):
         return names
 
     def blocks(self) -> Iterator[Block]:
-        passage = Passage()
+        checksums = RowChecksums()
         for block in self.rows.blocks():
             yield block
-            passage += Passage.of(block)
-        self._compare(passage, "")
+            checksums += RowChecksums.of(block)
+        self._compare(checksums, "")
 
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
         """fold(block) summed over all blocks; an error if the rows are not those of the first pass."""
         try:
-            passed = self.rows.reduce(Watched(fold), phase=phase, verbose=verbose)
+            passed = self.rows.reduce(FoldWithChecksums(fold), phase=phase, verbose=verbose)
         except NoRows:
-            self._compare(Passage(), phase)
+            self._compare(RowChecksums(), phase)
             raise
-        self._compare(passed.passage, phase)
+        self._compare(passed.checksums, phase)
         return passed.value
 
-    def _compare(self, passage: Passage, phase: str) -> None:
-        before = self._before
+    def _compare(self, checksums: RowChecksums, phase: str) -> None:
+        before = self._earlier
         before.n_passes += 1
-        if before.passage is None:
-            before.passage, before.phase = passage, phase
+        if before.checksums is None:
+            before.checksums, before.phase = checksums, phase
             return
-        difference = passage.unlike(before.passage)
+        difference = checksums.unlike(before.checksums)
         if difference:
             here, there = _named(before.n_passes, " over the rows", phase), _named(1, "", before.phase)
             raise ValueError(f"{here} has {difference} {there}; {REMEDY}")
