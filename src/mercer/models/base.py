@@ -16,7 +16,7 @@ from mercer import validation
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.estimator import MercerEstimator
-from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, outside_memory
+from mercer.rows import Labels, ParquetRows, Rows, as_rows, feature_names, is_out_of_core
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.resolve import parquet_rows
 from mercer.rows.table import as_table, holds_numbers
@@ -197,7 +197,7 @@ class KernelModel(MercerEstimator):
 
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
         """A function of rows in memory, applied to rows from any source."""
-        if not outside_memory(X):
+        if not is_out_of_core(X):
             return f(self._read(X, reset=False))
         rows, check = read_blocks(self, X), self._check_block()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])

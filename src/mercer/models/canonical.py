@@ -23,7 +23,7 @@ from mercer.models.validation import (
     positive_or_word,
     row_weight,
 )
-from mercer.rows import outside_memory
+from mercer.rows import is_out_of_core
 from mercer.rows.table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
 from mercer.solvers.directions.canonical import correlations_of_scores
 from mercer.tuning.canonical import (
@@ -313,7 +313,7 @@ def check_view(name: Any, table: Any, known: Sequence[Any]) -> None:
             f"{name!r} is not a view of the model, which was fitted on {', '.join(map(repr, known))}; pass a dict "
             "with these names" + (", or two tables" if tuple(known) == BOTH else "")
         )
-    if table is None or outside_memory(table):
+    if table is None or is_out_of_core(table):
         raise ValueError(
             f"KernelCCA needs all views in memory, but {name!r} is of type {type(table).__name__}; pass arrays, "
             "sparse matrices or data frames"

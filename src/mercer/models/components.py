@@ -22,7 +22,7 @@ from mercer.models.subspace import (
     resolved,
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
-from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, feature_names, is_out_of_core
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import n_rows
 from mercer.scores.monitoring import ControlLimits, Statistics
@@ -145,7 +145,7 @@ class KernelPCA(SubspaceModel):
         """
         most, _ = wanted(self)
         self._start_anew()
-        if outside_memory(X):
+        if is_out_of_core(X):
             return self._begun(read_blocks(self, X, None, sample_weight, first=True))
         X = self._read(X, reset=True)
         weight = row_weight(sample_weight, n_rows(X))

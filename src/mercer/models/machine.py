@@ -29,7 +29,7 @@ from mercer.models.validation import (
     row_weight,
     share,
 )
-from mercer.rows import Block, Labels, MemoryRows, Rows, outside_memory
+from mercer.rows import Block, Labels, MemoryRows, Rows, is_out_of_core
 from mercer.scores.targets import RealTargets, Targets, uncrossed
 from mercer.scores.uncertainty.unexplained_variance import learn
 from mercer.tuning.fit import Settings
@@ -101,7 +101,7 @@ class MachineModel(Scored, KernelModel):
         check_parameters(self)
         settings, rng = self._settings(), generator(self.random_state)
         self._start_anew()
-        if outside_memory(X):
+        if is_out_of_core(X):
             return self._fit_in_passes(read_blocks(self, X, y, sample_weight, first=True), settings, rng)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=True)
         given = None if sample_weight is None else weight

@@ -32,7 +32,7 @@ from mercer.rows import (
     Sampler,
     Tally,
     feature_names,
-    outside_memory,
+    is_out_of_core,
     reading_of,
     survey,
 )
@@ -107,7 +107,7 @@ class OnlineModel(KernelModel):
         first = restart or not hasattr(self, "state_")
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
-        if outside_memory(X):
+        if is_out_of_core(X):
             if first:
                 self.__dict__.pop("feature_names_in_", None)
             rows = read_blocks(self, X, y, sample_weight)
@@ -507,7 +507,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        if not outside_memory(X):
+        if not is_out_of_core(X):
             validation.in_range("y", real_targets(y, self))
         self._add(X, y, sample_weight, None, restart=True)
         return self

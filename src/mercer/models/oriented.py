@@ -19,7 +19,7 @@ from mercer.models.subspace import (
     resolved,
 )
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
-from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, as_rows, feature_names, is_out_of_core
 from mercer.rows.table import n_rows
 from mercer.tuning.components import begin_subspace
 from mercer.tuning.oriented import HELD, SHARE, NoiseRows, OrientedState, begin_oriented
@@ -207,7 +207,7 @@ class OrientedKernelPCA(SubspaceModel):
 
     def _noise_rows(self, name: str, Z: Any, weight: float) -> NoiseRows:
         """Rows that are noise, with the columns of X."""
-        if outside_memory(Z):
+        if is_out_of_core(Z):
             check_names(self, feature_names(Z))
             check = Columns(self.n_features_in_, name=name) if as_kernel(self.kernel).takes_vectors else None
             return NoiseRows(as_rows(Z), weight, check)

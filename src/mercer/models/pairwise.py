@@ -30,7 +30,7 @@ from mercer.models.validation import (
     row_weight,
     with_default,
 )
-from mercer.rows import outside_memory
+from mercer.rows import is_out_of_core
 from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.probabilities.coupling import couple_least_squares, couple_odds
@@ -254,7 +254,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         """couple(log r_ij / r_ji (b, k, k)) at rows from any source, b at a time."""
         check_is_fitted(self, "estimators_")
         asked = max(ASKED, 2 * BLOCK_SIZE // len(self.pairs_))
-        if not outside_memory(X):
+        if not is_out_of_core(X):
             (X,) = indexable(unmasked("X", X))
             # Without rows, pairs say what they miss.
             some = [take(X, rows) for rows in cuts(n_rows(X), asked)] or [X]

@@ -37,7 +37,7 @@ from mercer.models.validation import (
     refuse_to_go_on,
     under_parameters,
 )
-from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names, is_out_of_core
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
@@ -137,7 +137,7 @@ class ResumableModel(Scored, KernelModel):
         settings, rng = settings_of(self), generator(self.random_state)
         self._start_anew()
         self._penalized = settings.penalty, settings.intercept
-        if outside_memory(X):
+        if is_out_of_core(X):
             refuse_outside(self, X, groups)
             rows = read_blocks(self, X, y, sample_weight, first=True)
             folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
@@ -264,7 +264,7 @@ class ResumableModel(Scored, KernelModel):
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows to add or remove; those in memory are validated."""
-        if outside_memory(X):
+        if is_out_of_core(X):
             return read_blocks(self, X, y, sample_weight, first="_state" not in vars(self))
         X, y, weight = read_rows(self, X, y, sample_weight, reset="_state" not in vars(self))
         return _in_memory(settings_of(self), X, y, None if sample_weight is None else weight)

@@ -25,7 +25,7 @@ from mercer.models.validation import (
     positive_or_word,
     read_rows,
 )
-from mercer.rows import Block, Labels, outside_memory
+from mercer.rows import Block, Labels, is_out_of_core
 from mercer.scores.targets import Targets
 from mercer.solvers.orthogonal import STOPS, SelectionRule
 from mercer.solvers.orthogonal.stages import SparseStage, staged
@@ -172,7 +172,7 @@ class SparseModel(Scored, KernelModel):
         """f (n, q) with 1, 2, … centers of each selection."""
         check_is_fitted(self)
         # An iterator is read by the first stage, and refused by the second.
-        X = read_blocks(self, X) if outside_memory(X) else X
+        X = read_blocks(self, X) if is_out_of_core(X) else X
         shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
         for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
             coef, intercept = staged(self.stages_, s, *shape)

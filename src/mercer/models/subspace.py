@@ -16,7 +16,7 @@ from mercer.models.base import KernelModel, keep_names, n_columns, read_blocks
 from mercer.models.lazy import lazily
 from mercer.models.state import from_one_state, in_one_step
 from mercer.models.validation import memory_or_none, parameters_of, refuse_changes, row_weight
-from mercer.rows import MemoryRows, Rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, feature_names, is_out_of_core
 from mercer.rows.table import n_rows
 from mercer.tuning.components import EVERY_ROW, Subspace, look_at
 from mercer.tuning.passes import Look
@@ -88,7 +88,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """Rows to begin with, to add or to remove."""
         if not first:
             refuse_changes(self._begun_with, parameters_of(self, self._fixed))
-        if outside_memory(X):
+        if is_out_of_core(X):
             return read_blocks(self, X, None, sample_weight, first=first)
         X = self._read(X, reset=first)
         return MemoryRows(X, None, None if sample_weight is None else row_weight(sample_weight, n_rows(X)))

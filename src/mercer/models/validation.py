@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from mercer import validation
 from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
-from mercer.rows import Labels, Meaning, outside_memory
+from mercer.rows import Labels, Meaning, is_out_of_core
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.scores.targets import ClassTargets, Decision, RealTargets, Targets
 from mercer.scores.training_rows import Folds
@@ -403,7 +403,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
 
 def refuse_blocks(model: Any, X: Any) -> None:
     """Reject rows outside memory."""
-    if outside_memory(X):
+    if is_out_of_core(X):
         raise ValueError(
             f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
             "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"

@@ -3,7 +3,7 @@
 from mercer.rows.base import Block, Rows
 from mercer.rows.distinct import Distinct, distinct_rows, every_row
 from mercer.rows.engines.dask import is_dask, map_rows
-from mercer.rows.resolve import as_rows, feature_names, first_block, outside_memory
+from mercer.rows.resolve import as_rows, feature_names, first_block, is_out_of_core
 from mercer.rows.sampling.random_sample import Labels, RunningSample, Sample, Sampler, sample, survey
 from mercer.rows.sampling.weights import Meaning, Reading, Tally, reading_of
 from mercer.rows.sources.memory import MemoryRows
@@ -30,8 +30,8 @@ __all__ = [
     "feature_names",
     "first_block",
     "is_dask",
+    "is_out_of_core",
     "map_rows",
-    "outside_memory",
     "reading_of",
     "sample",
     "survey",

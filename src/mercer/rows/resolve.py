@@ -42,7 +42,7 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     engine = _engine_of(X)
     if engine is not None:
         return ENGINES[engine](X, y, weight, block_rows=block_rows)
-    if outside_memory(X):
+    if is_out_of_core(X):
         _refuse_labels(y, weight)
         return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
     if is_table(X):
@@ -56,7 +56,7 @@ def parquet_rows(path: str | Path, y: Any = None, weight: Any = None, **options:
     return ParquetRows(path, target=y, weight=weight, **options)
 
 
-def outside_memory(X: Any) -> bool:
+def is_out_of_core(X: Any) -> bool:
     """Whether rows must be read from X block by block: a path, a stream, a collection of an engine, Rows."""
     return isinstance(X, str | Path | Rows) or callable(X) or _engine_of(X) is not None or _is_stream(X)
 
