@@ -40,7 +40,7 @@ from mercer.scores.prequential import Prequential, ScoreWindow
 from mercer.scores.probabilities.calibration import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
 from mercer.scores.training_rows import Folds
-from mercer.scores.uncertainty.unexplained_variance import Knowledge
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.orthogonal.stages import SparseStage
@@ -92,7 +92,7 @@ _PARTS = (
     LooResults,
     Folds,
     Pairwise,
-    Knowledge,
+    UnexplainedVariance,
     *_ONLINE,
     *_TARGETS,
     *_PASSES,

@@ -32,7 +32,7 @@ from mercer.rows.table import dense
 from mercer.scores.decision_rule import scores_in
 from mercer.scores.probabilities.calibration import Posterior, StepCurve
 from mercer.scores.targets import ascending
-from mercer.scores.uncertainty.unexplained_variance import Knowledge
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.types import Array, Indices
 
 
@@ -122,14 +122,14 @@ class Variance:
     usual: float
 
     @classmethod
-    def of(cls, knowledge: Knowledge, origin: Array | float) -> "Variance":
+    def of(cls, unexplained: UnexplainedVariance, origin: Array | float) -> "Variance":
         numbers = ("alpha", "constant", "typical", "usual", "floor")
         return cls(
-            centers=dense(knowledge.centers).astype(np.float64) - origin,
-            inverse=_packed(knowledge.inverse),
-            mean=knowledge.mean,
-            half=_packed(knowledge.half),
-            **{name: finite(name, np.array(getattr(knowledge, name))).item() for name in numbers},
+            centers=dense(unexplained.centers).astype(np.float64) - origin,
+            inverse=_packed(unexplained.inverse),
+            mean=unexplained.mean,
+            half=_packed(unexplained.half),
+            **{name: finite(name, np.array(getattr(unexplained, name))).item() for name in numbers},
         )
 
     def tables(self) -> dict[str, NDArray[Any]]:

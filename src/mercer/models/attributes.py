@@ -10,7 +10,7 @@ from mercer.models.report import Report
 from mercer.rows.table import in_single
 from mercer.scores.targets import Targets
 from mercer.scores.training_rows import Training
-from mercer.scores.uncertainty.unexplained_variance import Knowledge
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.tuning.result import FitResult
 
 
@@ -18,7 +18,7 @@ def attributes_of(
     result: FitResult,
     targets: Targets,
     anew: Anew | None,
-    learned: tuple[Knowledge, Any] | None = None,
+    learned: tuple[UnexplainedVariance, Any] | None = None,
     *,
     program: str = "",
 ) -> dict[str, Any]:
@@ -43,6 +43,6 @@ def attributes_of(
     }
 
 
-def _trusted(training: Training, learned: tuple[Knowledge, Any] | None) -> Training:
+def _trusted(training: Training, learned: tuple[UnexplainedVariance, Any] | None) -> Training:
     """The training rows with what the others know of each."""
     return training if learned is None else replace(training, trust=learned[1])

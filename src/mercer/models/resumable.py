@@ -43,7 +43,7 @@ from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import as_copies, rows_for_each
 from mercer.scores.targets import Targets
 from mercer.scores.training_rows import Folds
-from mercer.scores.uncertainty.unexplained_variance import Knowledge, learn
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance, learn
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.compare import Compared
 from mercer.tuning.fit import EveryRow, Settings, check_enough_rows, check_folds
@@ -482,7 +482,7 @@ def _attributes(targets: Targets, fit: FitResult, settings: Settings, anew: Anew
     }
 
 
-def _learned(fit: FitResult, settings: Settings) -> tuple[Knowledge, Array] | None:
+def _learned(fit: FitResult, settings: Settings) -> tuple[UnexplainedVariance, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     solution, training, copies = fit.solution, fit.training, settings.copies
     if not solution.definite:

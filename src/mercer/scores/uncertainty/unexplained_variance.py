@@ -62,7 +62,7 @@ Coordinates = Callable[[slice], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class UnexplainedVariance:
     """Centers z (r rows), coordinates phi = k(x, z) R^-1 in which the prior is the identity, for R'R = k(z, z).
 
     ``inverse`` is R^-1 (r, r), ``mean`` the mean of phi (r,), and (phi - mean) ``half`` has the length of the
@@ -191,7 +191,7 @@ def learn(
     degrees_of_freedom: float = 1.0,
     *,
     keep: bool = True,
-) -> tuple[Knowledge, Array] | None:
+) -> tuple[UnexplainedVariance, Array] | None:
     """What training rows know of new rows, and the trust (n,) in each of them if it, or its fold, is left out.
 
     ``alpha`` is the penalty on the norm of f in a fit to these rows, None: that of a fit with so many degrees of
@@ -212,19 +212,19 @@ def learn(
         diagonal = float(weight @ K.diagonal() / weight.sum())
         start = _start(kernel, X, candidates[pivots], diagonal)
         pieces, coordinates = start.pieces(X), _kept(start, X, keep=keep)
-        knowledge = _fitted(start, pieces, coordinates, training.weight, alpha, degrees_of_freedom)
+        unexplained = _fitted(start, pieces, coordinates, training.weight, alpha, degrees_of_freedom)
         alone = _alone(rows.point, part)[some]
         fold = None if training.fold is None else training.fold[candidates]
         lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
-    known = knowledge.known(_without_rows(knowledge, pieces, coordinates, training, used, candidates, lost))
+    known = unexplained.known(_without_rows(unexplained, pieces, coordinates, training, used, candidates, lost))
     # Candidates that are not centers are those that others explain best: the remaining rows are like new ones.
     like_new = some if len(some) == rows.n_points else np.setdiff1d(np.arange(rows.n_points), some)
     evidence = np.bincount(rows.point, part.evidence).astype(np.float64)[like_new]
-    knowledge = replace(knowledge, usual=_usual(known[used[rows.first[like_new]]], evidence))
-    return knowledge, _trust(_novelty(known, knowledge.usual))
+    unexplained = replace(unexplained, usual=_usual(known[used[rows.first[like_new]]], evidence))
+    return unexplained, _trust(_novelty(known, unexplained.usual))
 
 
 def _alone(point: Indices, training: Training) -> NDArray[np.bool_]:
@@ -255,18 +255,18 @@ def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
     return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CANDIDATES)]])
 
 
-def _kept(knowledge: Knowledge, X: Any, *, keep: bool = True) -> Coordinates:
+def _kept(unexplained: UnexplainedVariance, X: Any, *, keep: bool = True) -> Coordinates:
     """Coordinates of pieces of rows in memory: kept, or computed anew if they are many."""
-    coordinates = knowledge.coordinates(X)
-    if not keep or n_rows(X) * len(knowledge.mean) > MOST_KEPT:
+    coordinates = unexplained.coordinates(X)
+    if not keep or n_rows(X) * len(unexplained.mean) > MOST_KEPT:
         return coordinates
-    pieces = knowledge.pieces(X)
+    pieces = unexplained.pieces(X)
     kept = dict(zip((rows.start for rows in pieces), map_in_threads(coordinates, pieces)))
     return lambda rows: kept[rows.start]
 
 
 def _without_rows(
-    knowledge: Knowledge,
+    unexplained: UnexplainedVariance,
     pieces: Sequence[slice],
     coordinates: Coordinates,
     training: Training,
@@ -278,17 +278,17 @@ def _without_rows(
 
     ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
     """
-    parts = knowledge.parts_in(pieces, coordinates)
+    parts = unexplained.parts_in(pieces, coordinates)
     leverage, spanned, leaving = parts.leverage.copy(), parts.spanned.copy(), training.unit.copy()
     if training.fold is None:
         leverage[used] /= np.maximum(1.0 - leaving[used] * leverage[used], LEAST_ONE_MINUS_LEVERAGE)
     else:
         leaving = np.bincount(training.fold, training.weight).astype(np.float64)[training.fold]
         phi = np.concatenate([coordinates(rows)[1] for rows in pieces])
-        psi = np.column_stack([(phi - knowledge.mean) @ knowledge.half, parts.constant**0.5])
+        psi = np.column_stack([(phi - unexplained.mean) @ unexplained.half, parts.constant**0.5])
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
-    constant = knowledge.constant / np.maximum(1.0 - leaving * knowledge.constant, LEAST_ONE_MINUS_LEVERAGE)
+    constant = unexplained.constant / np.maximum(1.0 - leaving * unexplained.constant, LEAST_ONE_MINUS_LEVERAGE)
     return replace(parts, leverage=leverage, spanned=spanned, constant=constant)
 
 
@@ -327,10 +327,10 @@ def _lost(K: Array, fold: Indices | None) -> Array:
     return np.maximum(lost - shift, 0.0)
 
 
-def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> Knowledge:
-    """Knowledge with some of the rows X as centers that has seen no row yet; k(x, x) is ``diagonal``."""
+def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> UnexplainedVariance:
+    """That with some of the rows X as centers that has seen no row yet; k(x, x) is ``diagonal``."""
     r = len(centers)
-    return Knowledge(
+    return UnexplainedVariance(
         kernel,
         kernel.centers(in_double(X), centers),
         _inverse_root(_among(kernel, X, centers)),
@@ -344,13 +344,13 @@ def _start(kernel: Kernel, X: Any, centers: Indices, diagonal: float) -> Knowled
 
 
 def _fitted(
-    start: Knowledge,
+    start: UnexplainedVariance,
     pieces: Sequence[slice],
     coordinates: Coordinates,
     weight: Array,
     alpha: float | None,
     degrees_of_freedom: float,
-) -> Knowledge:
+) -> UnexplainedVariance:
     """The variance of a fit to rows of weights (n,); if alpha is None, it follows from the degrees of freedom."""
     total, r = float(weight.sum()), len(start.mean)
     first, second, own = np.zeros(r), np.zeros((r, r)), 0.0
