@@ -29,18 +29,18 @@ FAMILIES: tuple[tuple[type, str], ...] = (
     (np.timedelta64, "timedelta64"),
 )
 # Types of missing values: None, and those of pandas by name, since pandas is not imported.
-MISSING = ("NoneType", "NAType", "NaTType")
+MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 # Integers up to here are exact in float64.
-EXACT = 2.0**53
+EXACT_INTEGERS = 2.0**53
 # Sizes of targets whose squares float64 can hold, with room for sums of them and for small residuals, by the type
 # in which coefficients are stored: float32 must hold the targets themselves.
-SAFE = {np.dtype(np.float64): (1e-130, 1e130), np.dtype(np.float32): (1e-30, 1e30)}
+SQUARABLE_SIZES = {np.dtype(np.float64): (1e-130, 1e130), np.dtype(np.float32): (1e-30, 1e30)}
 # Positive sample weights: squares of weights, and squares of such targets times weights, do not underflow or
 # overflow. Single rows may have less weight than a whole fit, whose total must reach the second number; class
 # weights lie between the second and the third.
 LEAST_WEIGHT, LEAST_TOTAL, MOST_WEIGHT = 1e-100, 1e-30, 1e30
 # Largest ratio of a row's weight to that of all others: when it is held out, the rest keeps four digits.
-OUTWEIGHED = 1e12
+MOST_WEIGHT_RATIO = 1e12
 
 
 def check_number(
@@ -381,14 +381,14 @@ def _examples(y: NDArray[Any]) -> list[Any]:
 
 def _beyond_float(y: NDArray[Any]) -> bool:
     """Whether there are integers that float64 cannot represent."""
-    return y.dtype.kind in "iu" and bool((np.abs(y.astype(np.float64)) > EXACT).any())
+    return y.dtype.kind in "iu" and bool((np.abs(y.astype(np.float64)) > EXACT_INTEGERS).any())
 
 
 def _one_type(name: str, values: Sequence[Any]) -> str:
     """The type of the values, in one word; mixed types and missing values raise an error."""
     words = {kind: _word(kind) for kind in _types(values)}
     for kind, word in words.items():
-        if word in MISSING:
+        if word in MISSING_TYPES:
             raise _missing(name, str(_first(values, kind)))
         if word not in dict(FAMILIES).values():
             raise ValueError(
@@ -403,7 +403,7 @@ def _one_type(name: str, values: Sequence[Any]) -> str:
 
 def _word(kind: type) -> str:
     """The name of a label's type: one word for all integers, one for all other numbers."""
-    if kind.__name__ in MISSING:
+    if kind.__name__ in MISSING_TYPES:
         return kind.__name__
     return next((word for family, word in FAMILIES if issubclass(kind, family)), kind.__name__)
 
@@ -464,7 +464,7 @@ def in_range(name: str, Y: Array, dtype: Any = np.float64) -> None:
 
 def _safe(dtype: Any) -> tuple[float, float]:
     """Smallest and largest size of targets; integers and objects are processed in float64."""
-    return SAFE[np.dtype(np.float32 if dtype == np.float32 else np.float64)]
+    return SQUARABLE_SIZES[np.dtype(np.float32 if dtype == np.float32 else np.float64)]
 
 
 def weights_in_range(name: str, weight: Array) -> None:
@@ -502,10 +502,10 @@ def no_row_alone(name: str, weight: Array) -> None:
     """Reject weights (n,) of which one is so large that all others are lost in rounding."""
     heaviest = int(weight.argmax())
     others = float(np.delete(weight, heaviest).sum())
-    if 0 < OUTWEIGHED * others < weight[heaviest]:
+    if 0 < MOST_WEIGHT_RATIO * others < weight[heaviest]:
         raise ValueError(
             f"row {heaviest} has a {name} of {weight[heaviest]:.1e}, and all other rows together {others:.1e}; "
-            f"above {OUTWEIGHED:.0e} times their weight, the other rows are lost in rounding: lower it"
+            f"above {MOST_WEIGHT_RATIO:.0e} times their weight, the other rows are lost in rounding: lower it"
         )
 
 

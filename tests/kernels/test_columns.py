@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Nominal, OnColumns, Precomputed, pairwise
-from mercer.kernels.vectors.gamma import GRID
+from mercer.kernels.vectors.gamma import GAMMA_GRID
 from mercer.rows.columns import read_columns
 
 FRAME = pd.DataFrame(
@@ -64,10 +64,10 @@ def test_many_names_and_many_columns_are_counted_exactly(n_names, d):
 
 def test_widths_of_names_are_multiples_of_the_median_share():
     one, *others = Nominal().candidates(ROWS)
-    assert len(others) == len(GRID) - 1
+    assert len(others) == len(GAMMA_GRID) - 1
     (median,) = Nominal(gamma="median").candidates([["a", "x"], ["a", "y"], ["a", "x"]])
     assert median.gamma == 2.0
-    assert one.gamma / Nominal("median").candidates(ROWS)[0].gamma == pytest.approx(GRID[0])
+    assert one.gamma / Nominal("median").candidates(ROWS)[0].gamma == pytest.approx(GAMMA_GRID[0])
 
 
 def test_median_of_names_does_not_depend_on_the_order_of_rows():

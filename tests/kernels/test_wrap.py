@@ -22,7 +22,7 @@ from mercer.kernels import (
     Normalized,
     pairwise,
 )
-from mercer.kernels.vectors.gamma import GRID
+from mercer.kernels.vectors.gamma import GAMMA_GRID
 
 B = np.array([[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]])
 
@@ -75,7 +75,7 @@ def test_words_of_a_gaussian_are_those_of_distances_in_feature_space(X):
     (median,) = GaussianOf(Linear(), gamma="median").candidates(X)
     assert median.gamma == pytest.approx(RBF(gamma="median").candidates(X)[0].gamma)
     gammas = [kernel.gamma for kernel in GaussianOf(Linear()).candidates(X)]
-    assert_allclose(gammas, median.gamma * GRID)
+    assert_allclose(gammas, median.gamma * GAMMA_GRID)
     weight = np.arange(150) % 3
     (weighted,) = GaussianOf(Linear(), gamma="median").candidates(X, weight)
     assert weighted.gamma == pytest.approx(RBF(gamma="median").candidates(X, weight)[0].gamma)

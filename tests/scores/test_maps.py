@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from mercer.scores.probabilities import logit_maps
 from mercer.scores.probabilities.calibration import calibrate
 from mercer.scores.probabilities.logit_maps import (
-    FOLDS,
+    MAP_FOLDS,
     Map,
     bent,
     choose_bound,
@@ -115,7 +115,7 @@ def test_parts_hold_equal_rows_together_and_share_every_class(rng):
     part = parts(R[twice], label[twice])
     assert_array_equal(part[60:], part[:20])
     for c in range(3):
-        assert set(part[label[twice] == c]) == set(range(FOLDS))
+        assert set(part[label[twice] == c]) == set(range(MAP_FOLDS))
 
 
 def test_parts_hold_groups_together_and_do_not_depend_on_the_order_of_rows(rng):
@@ -123,7 +123,7 @@ def test_parts_hold_groups_together_and_do_not_depend_on_the_order_of_rows(rng):
     group, order = np.arange(120) // 3, rng.permutation(120)
     part = parts(R, label, group)
     assert all(len(set(part[group == g])) == 1 for g in range(40))
-    assert set(part) == set(range(FOLDS))
+    assert set(part) == set(range(MAP_FOLDS))
     assert_array_equal(parts(R[order], label[order], group[order]), part[order])
 
 
@@ -131,22 +131,24 @@ def test_a_map_without_a_part_is_the_one_fitted_to_the_others(rng):
     R, label = uneven(rng, 300)
     part, weight = parts(R, label), np.ones(300)
     found = choose_map(R, label, weight, part)
-    assert len(found.without) == FOLDS
+    assert len(found.without) == MAP_FOLDS
     rest = part != 2
     plain = one_slope(R[rest], label[rest], weight[rest], found.map.bend)
-    kinds = [plain] + [with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in logit_maps.SPREADS]
+    kinds = [plain] + [
+        with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in logit_maps.MATRIX_SPREADS
+    ]
     assert min(np.abs(kind.logits(R) - found.without[2].logits(R)).max() for kind in kinds) < 1e-2
 
 
 def test_classes_of_few_rows_are_in_no_part(rng):
     R, label = noisy(rng, 60, 3)
-    few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < FOLDS))
+    few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < MAP_FOLDS))
     part = parts(R[few], label[few])
     assert (part[label[few] == 2] == -1).all()
     assert (part[label[few] != 2] >= 0).all()
 
 
-@pytest.mark.parametrize("n_each", [1, 2, FOLDS - 1])
+@pytest.mark.parametrize("n_each", [1, 2, MAP_FOLDS - 1])
 def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
     R, label = noisy(rng, 4 * n_each, 4)
     found = chosen(R, label, np.ones(len(label)))

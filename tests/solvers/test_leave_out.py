@@ -205,7 +205,7 @@ def test_stacks_of_folds_in_little_memory_are_the_same(rng, monkeypatch):
     spectrum, fold = decompose(K, observations.point_weight), rng.permutation(40) // 3
     whole = loo_outputs(spectrum, observations, ALPHAS, fold)
     for numbers in (1, 1000, 5000):
-        monkeypatch.setattr(leave_one_out, "WORKSPACE", numbers)
+        monkeypatch.setattr(leave_one_out, "STACK_SIZE", numbers)
         assert_close(loo_outputs(spectrum, observations, ALPHAS, fold), whole, 1e-12)
 
 

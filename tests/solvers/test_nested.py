@@ -10,7 +10,7 @@ from mercer.linalg import factor_spd
 from mercer.rows import distinct_rows, every_row
 from mercer.rows.base import Block
 from mercer.solvers import Observations, decompose, leave_one_out, loo_outputs
-from mercer.solvers.moments.nested_centers import SHIFT, NestedCenters
+from mercer.solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
 from mercer.solvers.moments.ridge import decompose_moments
 
 # Narrow enough for a condition of K_zz below 1e3, far from the shift.
@@ -18,7 +18,7 @@ KERNEL = RBF(gamma=1.0)
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 1e3])
 N, M = 50, 12
 # The shift moves eigenvalues of K_zz by 1e-10 of the largest: directions of condition 1e3 by at most 1e-7.
-SHIFTED = 1e3 * SHIFT
+SHIFTED = 1e3 * CENTER_SHIFT
 
 LONG = np.longdouble
 EPS = np.finfo(np.float64).eps

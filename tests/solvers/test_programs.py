@@ -472,7 +472,7 @@ def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-3])
 def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, columns, monkeypatch):
-    monkeypatch.setattr(newton_steps, "ENOUGH", 0.0)
+    monkeypatch.setattr(newton_steps, "LEAST_CHANGE", 0.0)
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[0 if columns else 1]), ridge=ridge)
     left = loo_of_program(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
     again = refitted(program, columns=columns)

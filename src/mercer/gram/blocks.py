@@ -16,7 +16,7 @@ from mercer.types import Array, Floats
 # Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
 # Range of kernel values whose squares and reciprocals are representable, by type.
-SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
+INVERTIBLE_SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
 # The matrix, its weighted copy, the eigenvectors, and LAPACK's workspace of two more.
 MATRICES_HELD = 5
 
@@ -142,7 +142,7 @@ def check_size(kernel: Kernel, own: Floats) -> None:
     Values that are all zero are allowed: they are a kernel without information.
     """
     largest = float(np.abs(own).max(initial=0.0))
-    least, most = SIZES.get(own.dtype, SIZES[np.dtype(np.float64)])
+    least, most = INVERTIBLE_SIZES.get(own.dtype, INVERTIBLE_SIZES[np.dtype(np.float64)])
     if largest > 0 and not least <= largest <= most:
         raise KernelError(
             f"values of {kernel!r} are of size {largest:.1e}, and their products overflow or underflow in "

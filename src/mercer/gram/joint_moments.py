@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
+from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf, pieces
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows
 from mercer.types import Array
@@ -27,7 +27,7 @@ class JointMomentsOf:
 
     def __call__(self, block: Block) -> Moments:
         """Moments of the block, in pieces of the fastest size for products."""
-        return reduce(add, [self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PIECE)])
+        return reduce(add, [self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PRODUCT_ROWS)])
 
     def columns(self, block: Block) -> Array:
         """Coordinates (b, m_1 + ... + m_V) of all views of a block."""

@@ -16,9 +16,9 @@ from mercer.rows.table import n_rows
 from mercer.types import Array, Indices
 
 # Rows of one product: its factor stays in the cache, and summing the products costs little.
-PIECE = 4096
+PRODUCT_ROWS = 4096
 # The sums.
-PARTS = ("n", "s", "t", "G", "C", "V", "n_rows")
+SUMS = ("n", "s", "t", "G", "C", "V", "n_rows")
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Moments:
 
     def _with(self, parts: Iterable[Any]) -> "Moments":
         """Other sums in the same coordinates."""
-        return replace(self, **dict(zip(PARTS, parts)))
+        return replace(self, **dict(zip(SUMS, parts)))
 
     def _parts(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in PARTS)
+        return tuple(getattr(self, name) for name in SUMS)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class MomentsOf(AgainstCenters):
     are those of phi, in float64; results do not include the coordinates, since results of many blocks may be sent
     over a network.
 
-    Every thread keeps memory for one piece, PIECE rows of K and one G, as long as the fold exists: requesting
-    memory from the system for every block costs up to a sixth of the pass.
+    Every thread keeps memory for one piece, PRODUCT_ROWS rows of K and one G, as long as the fold exists:
+    requesting memory from the system for every block costs up to a sixth of the pass.
     """
 
     dtype: Any = np.float64
@@ -132,7 +132,7 @@ class MomentsOf(AgainstCenters):
 
     def onto(self, total: Moments | None, block: Block) -> Moments:
         """``total``, whose arrays are overwritten and must not be shared, plus the block; None: no rows yet."""
-        for ends in pieces(block.n_rows, PIECE):
+        for ends in pieces(block.n_rows, PRODUCT_ROWS):
             piece = self._piece(block.cut(*ends))
             if total is None:
                 total = piece.in_double()

@@ -18,7 +18,7 @@ from mercer.types import Array, Floats
 Values = Floats
 
 # A block is divided into this many pieces: each stays in the cache, and as many threads can work on it.
-PIECES = 4
+PIECES_OF_BLOCK = 4
 
 
 def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | None = None) -> Values:
@@ -42,7 +42,7 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
         with one_blas_thread():
             fill(slice(0, len(out)))
     else:
-        map_in_threads(fill, cuts(len(out), max(1, step // PIECES)), most=PIECES)
+        map_in_threads(fill, cuts(len(out), max(1, step // PIECES_OF_BLOCK)), most=PIECES_OF_BLOCK)
     return out
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
+from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf, pieces
 from mercer.rows.base import Block
 from mercer.rows.virtual import transformed
 from mercer.types import Floats
@@ -42,7 +42,7 @@ class DifferencesOf:
 
     def __call__(self, block: Block) -> Moments:
         total = None
-        for ends in pieces(block.n_rows, PIECE):
+        for ends in pieces(block.n_rows, PRODUCT_ROWS):
             piece = self._piece(block.cut(*ends))
             total = piece if total is None else total + piece
         assert total is not None

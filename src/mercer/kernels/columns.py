@@ -23,13 +23,13 @@ from mercer.types import Floats
 from mercer.validation import real, types_of_dates
 
 # Columns that are not named one by one: all of numbers, all others.
-WORDS = ("numbers", "names")
+COLUMN_KINDS = ("numbers", "names")
 # Rows whose names are compared at a time, to stay in the cache.
-CACHED_ROWS = 64
+COMPARED_ROWS = 64
 # Codes below this are compared faster.
-SMALL = 2**15
+SMALL_CODES = 2**15
 # A value that is not among those of the centers.
-UNKNOWN = -1
+UNKNOWN_CODE = -1
 # Integers (n, d) in place of values, and the integer of each value of a column.
 Codes = NDArray[Any]
 Book = dict[Any, int]
@@ -258,8 +258,8 @@ def _columns_for(columns: Any, X: Matrix) -> Any:
     """The list of columns that a word stands for in these rows."""
     if not isinstance(columns, str):
         return columns
-    if columns not in WORDS:
-        raise KernelError(f'columns="{columns}"; pass a list of names, ["{columns}"], or one of {WORDS}')
+    if columns not in COLUMN_KINDS:
+        raise KernelError(f'columns="{columns}"; pass a list of names, ["{columns}"], or one of {COLUMN_KINDS}')
     if has_columns(X):
         names, numbers = list(read_columns(X).columns), read_columns(X).of_numbers()
     else:
@@ -339,7 +339,7 @@ def _coded(columns: list[list[Any]], books: list[Book] | None = None) -> tuple[C
     With the books of other rows, values that are not in them are -1.
     """
     books = [_book(column) for column in columns] if books is None else books
-    codes = [[book.get(value, UNKNOWN) for value in column] for book, column in zip(books, columns)]
+    codes = [[book.get(value, UNKNOWN_CODE) for value in column] for book, column in zip(books, columns)]
     return np.array(codes, dtype=np.int32).T, books
 
 
@@ -358,12 +358,12 @@ def _place(value: Any) -> tuple[bool, float, str]:
 
 def _differing(A: Codes | Floats, B: Codes | Floats, shares: Floats) -> Floats:
     """sum_j shares_j [a_ij != b_kj] (n, m); columns of the same share are counted together, in small integers."""
-    size = np.int16 if max(A.max(initial=0), B.max(initial=0)) < SMALL else np.int32
+    size = np.int16 if max(A.max(initial=0), B.max(initial=0)) < SMALL_CODES else np.int32
     own, other = A.T.astype(size, order="C"), B.T.astype(size, order="C")
     groups = [(share, np.flatnonzero(shares == share)) for share in np.unique(shares)]
     D = np.empty((len(A), len(B)), dtype=shares.dtype)
-    for i in range(0, len(A), CACHED_ROWS):
-        rows = slice(i, i + CACHED_ROWS)
+    for i in range(0, len(A), COMPARED_ROWS):
+        rows = slice(i, i + COMPARED_ROWS)
         D[rows] = reduce(
             np.add, (share * _count_differing(own[some, rows], other[some]) for share, some in groups)
         )

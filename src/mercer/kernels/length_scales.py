@@ -15,9 +15,9 @@ from mercer.types import Floats
 # Distances are computed between at most this many distinct rows.
 MAX_ROWS = 1000
 # Smaller squares lose digits or underflow, and one over them may be infinite.
-LOST = 1e-290
+LEAST_SQUARE = 1e-290
 # Relative errors of means.
-ROUNDING = 1e-12
+MEAN_ROUNDING = 1e-12
 
 
 def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -> float:
@@ -55,7 +55,7 @@ def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
     X, w = _weighted_rows(X, weight)
     means = column_means(X, w)
     # Beyond rounding errors of the mean.
-    least = np.maximum((ROUNDING * means) ** 2, LOST)
+    least = np.maximum((MEAN_ROUNDING * means) ** 2, LEAST_SQUARE)
     found = _means(np.square(dense(X) - means), w)
     return np.array([np.sqrt(v) if low < v < np.inf else 1.0 for v, low in zip(found, least)])
 
@@ -84,7 +84,7 @@ def _variance(X: Matrix, w: NDArray[np.float64]) -> float:
 
 def _representable(length: float, X: Matrix) -> float:
     """A length of the rows or its square, if its reciprocal is representable."""
-    if LOST <= length <= 1.0 / LOST:
+    if LEAST_SQUARE <= length <= 1.0 / LEAST_SQUARE:
         return length
     largest = float(max(X.max(), -X.min()))
     raise KernelError(

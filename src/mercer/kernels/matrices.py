@@ -18,13 +18,13 @@ from mercer.validation import counted
 Matrix = Any
 
 # Size of the square tiles in which a matrix is transposed: two of them fit into the cache.
-TILE = 128
+TRANSPOSED_TILE = 128
 # Differences of this many pairs of rows are computed at a time.
 PAIRS_AT_ONCE = 2**16
 # Pairs of which the near ones are looked for at a time.
 CELLS_AT_ONCE = 2**20
 # Squared distances that are NaN are replaced by this number, whose products float32 can represent.
-FARTHEST = 1e30
+LARGEST_SQUARED_DISTANCE = 1e30
 
 
 class Slopes(Protocol):
@@ -142,7 +142,7 @@ class FoldedCenters:
         left[:, -1] = 1.0
         far = np.isinf(left[:, -2])
         if far.any() and np.isfinite(self.right).all():
-            left[far, :-2], left[far, -2] = 0.0, -FARTHEST
+            left[far, :-2], left[far, -2] = 0.0, -LARGEST_SQUARED_DISTANCE
         return left
 
 
@@ -212,7 +212,7 @@ def _per_feature(gamma: float | Floats, X: Matrix) -> Floats:
 
 def mirror(K: Floats) -> Floats:
     """K with its upper triangle copied to the lower one, in place; rounding had left it almost symmetric."""
-    tiles = [slice(i, i + TILE) for i in range(0, len(K), TILE)]
+    tiles = [slice(i, i + TRANSPOSED_TILE) for i in range(0, len(K), TRANSPOSED_TILE)]
     for k, rows in enumerate(tiles):
         upper = np.triu(K[rows, rows], 1)
         K[rows, rows] = upper + upper.T + np.diag(np.diagonal(K[rows, rows]))

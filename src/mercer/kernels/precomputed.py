@@ -17,7 +17,7 @@ from mercer.types import Floats
 # A matrix, or a list of any objects.
 Objects = Any
 # Rows whose k(x, x) is taken from one block.
-AT_ONCE = 16
+DIAGONAL_ROWS = 16
 
 
 class Foreign(Kernel):
@@ -127,7 +127,7 @@ class FromCallable(Foreign):
 
     def diag(self, X: Objects) -> Floats:
         """From one call of the function for every few rows: a call may cost as much as some values."""
-        pieces = [X[i : i + AT_ONCE] for i in range(0, n_rows(X), AT_ONCE)]
+        pieces = [X[i : i + DIAGONAL_ROWS] for i in range(0, n_rows(X), DIAGONAL_ROWS)]
         values = [np.diagonal(self.block(some, some)) for some in pieces]
         return np.concatenate(values) if values else np.zeros(0)
 

@@ -10,7 +10,7 @@ from mercer.linalg.lapack import eigenvectors, singular_values
 from mercer.types import Array
 
 # LAPACK's products of entries of a matrix neither overflow nor underflow while the largest is in this range.
-RANGE = (1e-140, 1e140)
+LAPACK_RANGE = (1e-140, 1e140)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _unit(what: str, A: Array) -> float:
     largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))
     if not np.isfinite(largest):
         raise _not_found(what, A)
-    inside = largest == 0.0 or RANGE[0] <= largest <= RANGE[1]
+    inside = largest == 0.0 or LAPACK_RANGE[0] <= largest <= LAPACK_RANGE[1]
     return 1.0 if inside else float(2.0 ** np.floor(np.log2(largest)))
 
 

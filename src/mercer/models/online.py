@@ -43,7 +43,7 @@ from mercer.scores.class_outputs import class_numbers, class_shares
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.targets import ClassTargets, Targets, warn_of_weights
-from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
+from mercer.solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
 from mercer.tuning.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
 from mercer.types import Array
@@ -131,7 +131,7 @@ class OnlineModel(KernelModel):
         encoded = self._targets.encode(block)
         if begins:
             self._begin(block, encoded.y.shape[1], more_to_come=not restart)
-        for ends in pieces(block.n_rows, CHUNK):
+        for ends in pieces(block.n_rows, ROWS_AT_ONCE):
             self._learn(block.cut(*ends), encoded.cut(*ends))
         return block
 

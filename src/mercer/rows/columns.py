@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.types import Array, Indices
-from mercer.validation import MISSING, first_text, format_value, not_dates
+from mercer.validation import MISSING_TYPES, first_text, format_value, not_dates
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
 # Integers up to here are exact in float64.
-LARGEST = 2.0**53
+EXACT_INTEGERS = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def _column(name: Any, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "fiu":
         return array
     numbers = array.astype(np.float64)
-    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > LARGEST:
+    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > EXACT_INTEGERS:
         raise ValueError(
             f"column {name!r} contains integers beyond 2^53, which float64 cannot tell apart; convert them to "
             "strings if they are names"
@@ -174,7 +174,7 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     if isinstance(value, str):
         return False
-    if type(value).__name__ in MISSING:
+    if type(value).__name__ in MISSING_TYPES:
         return True
     return isinstance(value, Real | np.datetime64 | np.timedelta64) and bool(value != value)
 

@@ -28,7 +28,7 @@ from mercer.linalg.eigen import centered, symmetric_eigen
 from mercer.types import Array
 
 # s'Ks below zero by more than this share of the trace is no rounding error.
-ROUNDING = 1e-8
+QUADRATIC_FORM_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _chance(m: int, delta: float) -> float:
 def _roots(K: Array, S: Array) -> Array:
     """sqrt(s'Ks) (p,) for the rows s of S (p, m)."""
     squares = np.einsum("ij,ij->i", S @ K, S)
-    allowed = ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
+    allowed = QUADRATIC_FORM_ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
     if len(squares) and squares.min() < -allowed:
         raise KernelError(f"s'Ks is {squares.min():.3g} for some s; pass a positive semidefinite kernel matrix")
     roots: Array = np.sqrt(np.maximum(squares, 0.0))

@@ -200,7 +200,7 @@ def _changes(values: NDArray[Any], before: NDArray[Any] | None) -> NDArray[np.bo
 
 def _check_numbers(column: str, numbers: NDArray[Any]) -> None:
     """Numbers of sequences are exact, and each occurs once."""
-    if numbers.dtype.kind == "f" and np.abs(numbers).max() >= validation.EXACT:
+    if numbers.dtype.kind == "f" and np.abs(numbers).max() >= validation.EXACT_INTEGERS:
         raise ValueError(f"numbers of sequences in {column!r} are 2^53 or more; write integers or strings")
     if len(np.unique(numbers)) < len(numbers):
         raise ValueError(f"frames of a sequence are apart; sort the rows by {column!r}, in the order of time")

@@ -22,11 +22,11 @@ from mercer.solvers.spectrum import Observations, Resolvent
 from mercer.types import Array, Indices
 
 # Size of one stack of matrices when folds are held out: 64 MiB.
-WORKSPACE = 2**23
+STACK_SIZE = 2**23
 # Small problems have so much: 2 MiB.
 LEAST_SPACE = 2**18
 # Operations of a fit without a fold take so many times as long as those of stacked systems: copies, small factors.
-SLOWER = 2.0
+REFIT_SLOWNESS = 2.0
 
 
 def loo_outputs(
@@ -115,7 +115,7 @@ def _fold_outputs(resolvent: Resolvent, observations: Observations, alphas: Arra
 def _pieces(resolvent: Resolvent, stack: Indices, n_alphas: int) -> Iterator[tuple[slice, Indices]]:
     """Alphas, and folds of a stack (f, g) of entries, for which there is memory at once."""
     # At most two matrices of the size of U, for which there was memory during the decomposition.
-    most = min(WORKSPACE, max(2 * len(resolvent.root_weight) * resolvent.width, LEAST_SPACE))
+    most = min(STACK_SIZE, max(2 * len(resolvent.root_weight) * resolvent.width, LEAST_SPACE))
     g = stack.shape[1]
     systems = max(1, most // (g * (resolvent.width + 4 * g) + 1))
     step = min(systems, n_alphas)
@@ -157,7 +157,7 @@ def _refitting_is_faster(resolvent: Resolvent, t: Array, n_alphas: int) -> bool:
     size = min(rest, m)
     refit, systems = rest * m * size + n_alphas * size**3 / 3, n_alphas * g**2 * (2 * m + 2 * g / 3)
     # With no point left there is nothing to fit.
-    return bool(rest and SLOWER * refit < systems)
+    return bool(rest and REFIT_SLOWNESS * refit < systems)
 
 
 def _refitted(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram.moments import Moments
-from mercer.gram.precision import DEPENDENT
+from mercer.gram.precision import DEPENDENT_CENTERS
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
 from mercer.solvers.moments.orbits import Orbit
@@ -173,7 +173,7 @@ def center_variance(moments: Moments, K: Floats | None, alpha: float, *, interce
         among: RankFactor | None = RankFactor(where.R, np.arange(len(moments.s)))
         A, mean = used.centered()[0], where.kernel_sum(used.n, used.s) / used.n
     elif K is not None:
-        among = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+        among = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
         A, mean = in_coordinates(among.R, used.restricted(among.kept).centered()[0]), used.s / used.n
     else:
         among, A, mean = None, used.centered()[0], used.s / used.n

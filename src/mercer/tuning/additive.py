@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer.gram.moments import Moments
 from mercer.rows import Block, Rows, RunningSample, Sampler
-from mercer.rows.sampling.row_matching import ROUNDING
+from mercer.rows.sampling.row_matching import WEIGHT_ROUNDING
 from mercer.rows.sources.repeated import RepeatedRows
 
 # Sums over rows: moments, and those of what transformations change, None: there are none.
@@ -60,7 +60,7 @@ class AdditiveState:
 
 def _check_weight(moments: Moments, less: Moments) -> None:
     """Removed rows must not have more weight than all rows."""
-    if less.n > moments.n * (1.0 + ROUNDING):
+    if less.n > moments.n * (1.0 + WEIGHT_ROUNDING):
         raise ValueError(
             f"cannot remove rows of weight {less.n:.6g} from rows of weight {moments.n:.6g}; remove only rows "
             "that were added before, with their current weight"

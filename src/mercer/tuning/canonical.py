@@ -14,7 +14,7 @@ from mercer.gram import Budget, cross
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.joint_moments import JointMomentsOf
 from mercer.gram.moments import Moments, MomentsOf
-from mercer.gram.precision import DEPENDENT, NEARLY_DEPENDENT, ORIGIN_ROWS, factor_of
+from mercer.gram.precision import DEPENDENT_CENTERS, NEARLY_DEPENDENT_CENTERS, ORIGIN_ROWS, factor_of
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.eigen import eigen_psd
@@ -366,7 +366,7 @@ def _coordinates(kernel: Kernel, rows: Any, centers: Any, X: Any) -> tuple[Momen
     values = cross(kernel, rows, centers)
     single = values.dtype == np.float32
     K = np.asarray(values, dtype=np.float64)
-    factor = factor_of(K, tolerance=DEPENDENT if single else NEARLY_DEPENDENT)
+    factor = factor_of(K, tolerance=DEPENDENT_CENTERS if single else NEARLY_DEPENDENT_CENTERS)
     if len(factor.kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
     kept = take(centers, factor.kept)

@@ -20,7 +20,7 @@ from mercer.kernels.base import Kernel, grid_shape, kind_of
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
-from mercer.scores.probabilities.logits import PIECE
+from mercer.scores.probabilities.logits import NUMBERS_IN_CACHE
 from mercer.solvers.leave_one_out import loo_outputs
 from mercer.solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer.tuning.memory import (
@@ -174,7 +174,7 @@ class Setting:
     def _together(self) -> int:
         """Kernels whose few outputs are judged together: calls cost more than the work."""
         a, (n, q) = len(self._shares), self.problem.observations.Y.shape
-        return max(1, PIECE // (a * n * q)) if self._sizes[1] >= a else 1
+        return max(1, NUMBERS_IN_CACHE // (a * n * q)) if self._sizes[1] >= a else 1
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:

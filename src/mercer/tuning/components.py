@@ -16,8 +16,8 @@ from mercer.gram import Budget, cross, gram, own_values
 from mercer.gram.coordinates import Coordinates
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import (
-    DEPENDENT,
-    NEARLY_DEPENDENT,
+    DEPENDENT_CENTERS,
+    NEARLY_DEPENDENT_CENTERS,
     Precision,
     factor_of,
     product_precision,
@@ -356,7 +356,7 @@ def begin_subspace(
     kernel = settle(X, weight)
     chosen, words = selected_centers(kernel, X, weight, centers, drawn.n_rows, rng, budget)
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
-    factor = factor_of(K, tolerance=DEPENDENT if in_single(X) else NEARLY_DEPENDENT)
+    factor = factor_of(K, tolerance=DEPENDENT_CENTERS if in_single(X) else NEARLY_DEPENDENT_CENTERS)
     kept = factor.kept
     require_moments(budget, len(kept), held=held)
     if len(kept) == 0:

@@ -15,7 +15,7 @@ from mercer.gram import gram
 from mercer.gram.blocks import MATRICES_HELD
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import blas_threads, limit_threads
-from mercer.linalg.threads import SMALL, at_most
+from mercer.linalg.threads import INTERRUPTIBLE_ROWS, at_most
 from mercer.rows.progress import progress, stage
 from mercer.rows.table import in_single, n_rows
 from mercer.solvers import decompose
@@ -58,7 +58,7 @@ def compare_exact(
     ``few`` gives the memory of fits that an error may suggest instead.
     """
     check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
-    alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
+    alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
     with _within(kernel, problem) as within:
         once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
@@ -89,7 +89,7 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
 
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
-    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
+    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
 
 
 def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:

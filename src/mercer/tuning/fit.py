@@ -16,7 +16,7 @@ from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
 from mercer.rows.base import LocalRows
-from mercer.rows.sampling.random_sample import OF_EACH
+from mercer.rows.sampling.random_sample import ROWS_OF_EACH_LABEL
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.virtual import Copies, rows_for_each
@@ -262,7 +262,7 @@ def load_of(
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
         floor=0 if known is not None else 2 * wanted_centers(settings.centers),
-        least=OF_EACH * max(q, 2) if classes else 0,
+        least=ROWS_OF_EACH_LABEL * max(q, 2) if classes else 0,
         usual=n_centers if auto else None,
     )
 

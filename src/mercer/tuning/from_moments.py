@@ -15,7 +15,7 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import Moments
-from mercer.gram.precision import TOLERANCE_SINGLE
+from mercer.gram.precision import MOST_ROUNDING_SINGLE
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
 from mercer.rows.progress import stage
@@ -109,7 +109,7 @@ def _path_near(
 
 def _rounding(choice: Choice, task: Task) -> float:
     """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
-    return TOLERANCE_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
+    return MOST_ROUNDING_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
 
 
 class _Best:

@@ -26,7 +26,7 @@ from mercer.rows.table import n_rows, take
 from mercer.scores.targets import Targets
 from mercer.scores.training_rows import Training, weighted_quantile
 from mercer.solvers.leave_one_out import loo_outputs
-from mercer.solvers.programs.leave_one_out.newton_steps import MOST_ROWS as MOST_LEFT_OUT
+from mercer.solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_LEFT_OUT
 from mercer.solvers.programs.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -37,7 +37,7 @@ from mercer.solvers.programs.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.program import TOLERANCE
+from mercer.solvers.programs.program import CONVERGED_GAP
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
@@ -340,10 +340,10 @@ def _as_path(trials: Sequence[Trial], n_points: int, n_centers: int) -> TuningPa
 
 
 def _warn_of_gap(found: MachineAtAlpha) -> None:
-    if found.gap > TOLERANCE:
+    if found.gap > CONVERGED_GAP:
         warn(
-            f"the program was not solved to {TOLERANCE:.0e}: the duality gap is {found.gap:.1e} of the objective; "
-            "raise alpha, or scale the targets",
+            f"the program was not solved to {CONVERGED_GAP:.0e}: the duality gap is {found.gap:.1e} of the "
+            "objective; raise alpha, or scale the targets",
             NumericalWarning,
         )
 

@@ -25,7 +25,7 @@ from mercer.linalg.threads import at_most
 from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
 from mercer.rows.base import PartlyRead
 from mercer.rows.progress import stage
-from mercer.rows.sampling.random_sample import OF_EACH
+from mercer.rows.sampling.random_sample import ROWS_OF_EACH_LABEL
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import take
@@ -501,4 +501,4 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     used = np.flatnonzero(training.weight > 0)
     every = np.bincount(class_numbers(training.Y[used]))
     some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
-    return bool((some >= np.minimum(every, OF_EACH)).all())
+    return bool((some >= np.minimum(every, ROWS_OF_EACH_LABEL)).all())

@@ -15,7 +15,7 @@ from mercer.errors import NumericalError
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
-from mercer.solvers.orthogonal.folds import FEW, Fold, folds_of, held_out
+from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, Fold, folds_of, held_out
 from mercer.solvers.orthogonal.orders import Order, mean_square
 from mercer.solvers.orthogonal.path import along, path_of
 from mercer.solvers.orthogonal.ridges import RidgeFit, surprise
@@ -120,7 +120,7 @@ class KernelTrial:
     def __call__(self, candidates: CandidateColumns) -> TuningPath:
         """The criterion for every alpha; O(u c² + c m² + u m²) for c candidates and m centers, in each fold."""
         problem = self.problem
-        folds = folds_of(candidates, problem.observations, FEW, np.random.default_rng(self.seed))
+        folds = folds_of(candidates, problem.observations, COMPARED_FOLDS, np.random.default_rng(self.seed))
         if problem.settings.rule.penalty in ("diagonal", "orthogonal"):
             path = self._each_selected(candidates, folds)
         else:

@@ -21,9 +21,9 @@ from mercer.types import Array, Floats
 from mercer.validation import square
 
 # Eigenvalues of a matrix above minus this share of the largest are rounding errors of zero.
-ROUNDING = 1e-12
+EIGENVALUE_ROUNDING = 1e-12
 # Matrices whose entries differ from those of their transpose by less, relative to the largest, are symmetric.
-SYMMETRIC = 1e-8
+SYMMETRY_TOLERANCE = 1e-8
 
 
 class Constant(Kernel):
@@ -182,7 +182,7 @@ class Bilinear(Kernel):
     @property
     def positive_semidefinite(self) -> bool:
         values = np.linalg.eigvalsh(self._matrix())
-        return bool(values[0] >= -ROUNDING * np.abs(values).max())
+        return bool(values[0] >= -EIGENVALUE_ROUNDING * np.abs(values).max())
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = as_matrices(X, Z)
@@ -195,7 +195,7 @@ class Bilinear(Kernel):
 
     def _matrix(self) -> Array:
         B = square("matrix", self.matrix)
-        if np.abs(B - B.T).max() > SYMMETRIC * np.abs(B).max():
+        if np.abs(B - B.T).max() > SYMMETRY_TOLERANCE * np.abs(B).max():
             raise KernelError(
                 "matrix is not symmetric, so that k(x, z) and k(z, x) would differ; pass (B + B.T) / 2"
             )

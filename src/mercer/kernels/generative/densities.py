@@ -21,17 +21,17 @@ from mercer.rows.table import dense, n_rows, take
 from mercer.types import Array, Indices
 
 # Models are learned from at most so many rows, or so many characters of strings, in so many steps.
-MOST_ROWS, MOST_CHARACTERS, STEPS = 10_000, 200_000, 100
+MOST_LEARNING_ROWS, MOST_CHARACTERS, MOST_EM_STEPS = 10_000, 200_000, 100
 # A model is learned if a step improves the log-likelihood by less than this share.
-ENOUGH = 1e-6
+LEAST_IMPROVEMENT = 1e-6
 # Least variance of a component, as a share of the variance of the feature; characters added to each count.
-LEAST_VARIANCE, PSEUDO = 1e-4, 0.1
+LEAST_COMPONENT_VARIANCE, PSEUDO_COUNT = 1e-4, 0.1
 # Probabilities sum to one up to this.
-ROUNDED = 1e-4
+SUM_TOLERANCE = 1e-4
 # Numbers in the tables of forward and backward passes, or of pairs of strings.
-TABLE = 2**20
+TABLE_NUMBERS = 2**20
 # Arrays of more numbers are not printed.
-PRINTED = 30
+PRINTED_NUMBERS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Generative(SetByRows, ABC):
     def _written(self, **arrays: Any) -> str:
         """The expression that makes this model, or its size if it has many numbers."""
         tables = {name: np.asarray(value) for name, value in arrays.items()}
-        if sum(table.size for table in tables.values()) > PRINTED:
+        if sum(table.size for table in tables.values()) > PRINTED_NUMBERS:
             shapes = ", ".join(f"{name} {table.shape}" for name, table in tables.items() if table.ndim)
             return f"<{type(self).__name__}: {shapes}>"
         return f"{type(self).__name__}({', '.join(f'{name}={a.tolist()!r}' for name, a in tables.items())})"
@@ -120,7 +120,7 @@ class Mixture(Generative):
         N = shares.sum(axis=0) + np.finfo(np.float64).tiny
         means = shares.T @ V / N[:, None]
         spread = [shares[:, c] @ (V - means[c]) ** 2 / N[c] for c in range(len(N))]
-        return cls(N / N.sum(), means, np.maximum(spread, LEAST_VARIANCE))
+        return cls(N / N.sum(), means, np.maximum(spread, LEAST_COMPONENT_VARIANCE))
 
     def _step(self, V: Array, w: Array) -> tuple[Self, float]:
         """A step of EM, and the log-likelihood before it."""
@@ -231,7 +231,7 @@ class HiddenMarkov(Generative):
                 "all strings are empty; a hidden Markov model is learned from strings with characters"
             )
         rng = np.random.default_rng(0)
-        often = np.bincount(digits(letters.code, alphabet)[0]) + PSEUDO
+        often = np.bincount(digits(letters.code, alphabet)[0]) + PSEUDO_COUNT
         emission = often * rng.uniform(0.5, 1.5, (size, len(often)))
         parts = np.ones(size), np.eye(size) + rng.random((size, size)), emission
         model = cls._of_counts(parts, "".join(map(chr, alphabet.tolist())))
@@ -241,7 +241,7 @@ class HiddenMarkov(Generative):
         """A step of EM, and the log-likelihood before it: a score times its parameter is an expected count."""
         parameters, flat = self._arrays(), w @ self.scores(X)
         cuts = np.cumsum([a.size for a in parameters])[:-1]
-        counts = [a * d.reshape(a.shape) + PSEUDO for a, d in zip(parameters, np.split(flat, cuts))]
+        counts = [a * d.reshape(a.shape) + PSEUDO_COUNT for a, d in zip(parameters, np.split(flat, cuts))]
         return self._of_counts(counts, self.alphabet), float(w @ self.log_likelihood(X))
 
     @classmethod
@@ -279,7 +279,7 @@ class HiddenMarkov(Generative):
         first = 0
         while first < len(order):
             longest = max(int(letters.sizes[order[first]]), 1)
-            some = order[first : first + max(TABLE // (longest * len(arrays[0])), 1)]
+            some = order[first : first + max(TABLE_NUMBERS // (longest * len(arrays[0])), 1)]
             yield some, Passes.of(*arrays, coded.padded(0, some).T, letters.sizes[some])
             first += len(some)
 
@@ -321,7 +321,7 @@ class HiddenMarkov(Generative):
         found = np.full((rows.n_objects, centers.n_objects), -np.inf)
         for length in np.intersect1d(rows.sizes, centers.sizes):
             j = np.flatnonzero(centers.sizes == length)
-            for i in _pieces(np.flatnonzero(rows.sizes == length), TABLE // (len(j) * k)):
+            for i in _pieces(np.flatnonzero(rows.sizes == length), TABLE_NUMBERS // (len(j) * k)):
                 s, t = (self._coded(each).padded(0, of).T for each, of in ((rows, i), (centers, j)))
                 found[np.ix_(i, j)] = self._along(s[:, :, None], t[:, None, :])
         return found
@@ -424,7 +424,7 @@ def _check_sums(name: str, table: Array) -> None:
     """Each row sums to one."""
     sums = np.atleast_1d(table.sum(axis=-1))
     worst = int(np.abs(sums - 1.0).argmax())
-    if abs(sums[worst] - 1.0) > ROUNDED:
+    if abs(sums[worst] - 1.0) > SUM_TOLERANCE:
         raise KernelError(f"{name}, row {worst}, sum to {sums[worst]:.6g}; they must sum to 1: divide by the sum")
 
 
@@ -449,7 +449,7 @@ def some_rows(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
     rows = np.flatnonzero(w > 0.0)
     if not len(rows):
         raise KernelError("a generative model is to be learned from no rows; pass at least one")
-    rows = rows[_evenly(len(rows), MOST_ROWS)]
+    rows = rows[_evenly(len(rows), MOST_LEARNING_ROWS)]
     return take(X, rows), w[rows]
 
 
@@ -464,9 +464,9 @@ M = TypeVar("M", bound=Generative)
 def _by_steps(model: M, step: Callable[[M], tuple[M, float]]) -> M:
     """EM until the log-likelihood changes little."""
     last = -np.inf
-    for _ in range(STEPS):
+    for _ in range(MOST_EM_STEPS):
         better, log_likelihood = step(model)
-        if log_likelihood - last <= ENOUGH * abs(log_likelihood):
+        if log_likelihood - last <= LEAST_IMPROVEMENT * abs(log_likelihood):
             break
         model, last = better, log_likelihood
     return model

@@ -21,8 +21,8 @@ from mercer.linalg.eigen import symmetric_eigen
 from mercer.types import Array, Floats
 
 # Added to the eigenvalues of the correlations of scores before they are inverted.
-RIDGE = 1e-3
-MODELS: dict[str, type[Generative]] = {"mixture": Mixture, "markov": HiddenMarkov}
+WHITENING_RIDGE = 1e-3
+DENSITY_MODELS: dict[str, type[Generative]] = {"mixture": Mixture, "markov": HiddenMarkov}
 
 
 class FromModel(Structured):
@@ -51,9 +51,9 @@ class FromModel(Structured):
         """The class of the model."""
         if isinstance(self.model, Generative):
             return type(self.model)
-        if not isinstance(self.model, str) or self.model not in MODELS:
+        if not isinstance(self.model, str) or self.model not in DENSITY_MODELS:
             raise KernelError(f'model={self.model!r}; it must be "mixture", "markov", a Mixture or a HiddenMarkov')
-        return MODELS[self.model]
+        return DENSITY_MODELS[self.model]
 
     def _resolved_model(self) -> Generative:
         if not isinstance(self.model, Generative):
@@ -86,7 +86,7 @@ class Whitening(SetByRows):
             return cls(inverse)
         G = F * inverse * np.sqrt(w / w.sum())[:, None]
         values, vectors = symmetric_eigen(G.T @ G)
-        return cls(inverse[:, None] * vectors / np.sqrt(np.maximum(values, 0.0) + RIDGE))
+        return cls(inverse[:, None] * vectors / np.sqrt(np.maximum(values, 0.0) + WHITENING_RIDGE))
 
     def applied(self, F: Array) -> Array:
         """F W."""

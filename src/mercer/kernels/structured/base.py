@@ -17,7 +17,7 @@ from mercer.types import Floats, Indices
 # A list of objects, or an array of them.
 Objects = Any
 # Features of which at least this share is not zero are multiplied faster as dense arrays.
-DENSE = 0.15
+DENSE_SHARE = 0.15
 
 
 class Structured(Kernel):
@@ -74,7 +74,7 @@ class Counting(Structured):
 
 def _transposed(F: Matrix) -> Matrix:
     """F' (v, m), dense if many of its entries are not zero."""
-    if not is_sparse(F) or F.nnz >= DENSE * F.shape[0] * F.shape[1]:
+    if not is_sparse(F) or F.nnz >= DENSE_SHARE * F.shape[0] * F.shape[1]:
         return np.ascontiguousarray(dense(F).T)
     return F.T.tocsr()
 

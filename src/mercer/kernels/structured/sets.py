@@ -18,7 +18,7 @@ from mercer.kernels.structured.base import Counting, Objects, Ragged, Structured
 from mercer.types import Array, Floats, Indices
 
 # Values of the kernel between vectors that are held at a time.
-SLAB = 2**22
+BAG_SLAB = 2**22
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _mean_values(
     """Means of l over pairs of vectors, few bags at a time."""
     rows = Bags.of(X)
     K = np.zeros((len(rows.sizes), len(centers.sizes)))
-    for some in rows.cuts(SLAB // max(len(centers.vectors), 1)):
+    for some in rows.cuts(BAG_SLAB // max(len(centers.vectors), 1)):
         vectors = rows.vectors[rows.start[some.start] : rows.start[some.stop]]
         if evaluate is not None and len(vectors):
             K[some] = centers.means(rows.means(evaluate(vectors), some).T).T

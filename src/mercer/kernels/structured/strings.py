@@ -22,13 +22,13 @@ Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # k="loo" tries the lengths up to this one.
-LONGEST = 8
+LONGEST_KMER = 8
 # Up to so many possible k-mers each has a column; of more, only those of the centers.
-DIRECT = 2**20
+KMERS_WITH_COLUMNS = 2**20
 # Codes of k-mers stay below this number.
-LARGEST = 2**62
+LARGEST_CODE = 2**62
 # Neighbors that are generated at a time, and that a k-mer may have.
-AT_ONCE, MOST_NEIGHBORS = 2**22, 20_000
+NEIGHBORS_AT_ONCE, MOST_NEIGHBORS_OF_KMER = 2**22, 20_000
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class KmerColumns:
 
     def _found(self, length: int, code: Codes, kept: Mask, bound: int) -> tuple[Codes, Mask, int]:
         """Codes of the centers, which become known if there could be too many."""
-        if bound > DIRECT and (length >= self.shortest or bound * len(self.alphabet) > LARGEST):
+        if bound > KMERS_WITH_COLUMNS and (length >= self.shortest or bound * len(self.alphabet) > LARGEST_CODE):
             self.known[length] = np.unique(code[kept])
         return self._looked_up(length, code, kept, bound)
 
@@ -240,7 +240,7 @@ class KmerSpectrum(OnStrings, Counting):
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
         """The kernel, or for k="loo" one for every length up to 8 that some string has."""
         least = 1 if self.min_k is None else integer("min_k", self.min_k, least=1)
-        return lengths_to_try(self, "k", X, least, LONGEST)
+        return lengths_to_try(self, "k", X, least, LONGEST_KMER)
 
     def _vocabulary(self, Z: Objects) -> KmerColumns:
         k = resolved_length("k", self.k)
@@ -303,7 +303,7 @@ class NeighborColumns:
 
     def of(self, Z: Objects) -> "NeighborColumns":
         """With the columns that the strings Z need."""
-        if self.n_kmers <= DIRECT:
+        if self.n_kmers <= KMERS_WITH_COLUMNS:
             return self
         near = [np.unique(self._neighbors(np.unique(code))) for _, code, _ in self._pieces(Letters.of(Z))]
         known = np.unique(np.concatenate([np.zeros(0, np.int64), *near]))
@@ -319,7 +319,7 @@ class NeighborColumns:
         """k-mers of few strings at a time: pointers to the first of each string, their codes, and their bound."""
         *_, (code, kept, bound) = windows(letters, self.alphabet, self.k, lambda _, *codes: codes)
         pointer, code = pointers(kept, letters.start), code[kept]
-        for some in Letters(code, pointer).cuts(AT_ONCE // self.n_neighbors):
+        for some in Letters(code, pointer).cuts(NEIGHBORS_AT_ONCE // self.n_neighbors):
             piece = pointer[some.start : some.stop + 1]
             yield piece - piece[0], code[piece[0] : piece[-1]], bound
 
@@ -390,7 +390,7 @@ class Mismatch(OnStrings, Counting):
         """With the characters of X, and for k="loo" one for every length up to 8 that some string has."""
         letters = "".join(map(chr, Letters.of(X).distinct()))
         known: Any = self if self.alphabet is not None else clone(self).set_params(alphabet=letters)
-        return lengths_to_try(known, "k", X, integer("mismatches", self.mismatches, least=0) + 1, LONGEST)
+        return lengths_to_try(known, "k", X, integer("mismatches", self.mismatches, least=0) + 1, LONGEST_KMER)
 
     def _vocabulary(self, Z: Objects) -> NeighborColumns:
         k, mismatches = resolved_length("k", self.k), integer("mismatches", self.mismatches, least=0)
@@ -399,7 +399,7 @@ class Mismatch(OnStrings, Counting):
         if not isinstance(self.alphabet, str):
             raise KernelError("alphabet is None; pass all characters, or let a model set those of its rows")
         columns = NeighborColumns(Letters.of([self.alphabet]).distinct(), k, mismatches)
-        if columns.n_neighbors > MOST_NEIGHBORS or columns.n_kmers > LARGEST:
+        if columns.n_neighbors > MOST_NEIGHBORS_OF_KMER or columns.n_kmers > LARGEST_CODE:
             raise KernelError(
                 f"a substring of k={k} of {len(columns.alphabet)} characters has {columns.n_neighbors:,} "
                 f"neighbors with up to {mismatches} mismatches; use smaller numbers, or KmerSpectrum"

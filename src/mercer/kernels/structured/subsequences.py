@@ -28,16 +28,16 @@ from mercer.validation import check_number
 Codes = NDArray[np.int32]
 
 # length="loo" tries the lengths up to this one.
-LONGEST = 5
+LONGEST_SUBSEQUENCE = 5
 # Up to so many possible subsequences each is a feature, in any case or if a pair of strings costs more: as much as
 # so many features for each pair of positions.
 FEATURES, MOST_FEATURES, FEATURES_PER_CELL = 4096, 2**17, 100
 # Numbers in the tables of a slab of pairs, in the features of a slab of rows, and in those kept of the centers.
-SLAB, FEATURE_SLAB, KEPT = 2**16, 2**22, 2**24
+PAIR_SLAB, FEATURE_SLAB, KEPT_NUMBERS = 2**16, 2**22, 2**24
 # Rows whose features are computed at a time.
-ROWS = 256
+FEATURE_ROWS = 256
 # Characters of padding that cost nothing.
-FEW = 16
+FREE_PADDING = 16
 # Codes after the end of strings: those of rows differ from those of centers.
 ROW_END, CENTER_END = -1, -2
 # One match counts at most the exponential of this.
@@ -79,7 +79,7 @@ class PairwiseStrings(OnStrings):
         letters = Letters.of(X)
         order = np.argsort(letters.sizes, kind="stable")
         found = np.zeros(len(order))
-        for some in _cuts(letters.sizes[order], SLAB):
+        for some in _cuts(letters.sizes[order], PAIR_SLAB):
             s, t = (letters.padded(end, order[some]).T for end in (ROW_END, CENTER_END))
             found[order[some]] = values(s, t)
         return found
@@ -87,9 +87,9 @@ class PairwiseStrings(OnStrings):
 
 def _slabs(rows: Indices, centers: Indices, *, upper: bool) -> Iterator[tuple[slice, slice]]:
     """Slices of rows and centers of ascending lengths; with ``upper``, those that meet the upper triangle."""
-    for others in _cuts(centers, SLAB // 8):
+    for others in _cuts(centers, PAIR_SLAB // 8):
         longest = max(int(centers[others].max(initial=0)), 1)
-        for some in _cuts(np.full(len(rows), longest * (others.stop - others.start)), SLAB):
+        for some in _cuts(np.full(len(rows), longest * (others.stop - others.start)), PAIR_SLAB):
             for part in _alike(rows, some):
                 if not upper or part.start < others.stop:
                     yield part, others
@@ -99,7 +99,7 @@ def _alike(lengths: Indices, some: slice) -> Iterator[slice]:
     """Slices of ascending lengths of which the longest is at most twice the shortest, and a few characters."""
     start = some.start
     while start < some.stop:
-        most = 2 * lengths[start] + FEW
+        most = 2 * lengths[start] + FREE_PADDING
         stop = min(int(np.searchsorted(lengths, most, side="right")), some.stop)
         yield slice(start, stop)
         start = stop
@@ -154,7 +154,7 @@ class Subsequence(PairwiseStrings):
 
     def candidates(self, X: Objects, weight: ArrayLike | None = None) -> list[Kernel]:
         """The kernel, or for length="loo" one for every length up to 5 that some string has."""
-        return lengths_to_try(self, "length", X, 1, LONGEST)
+        return lengths_to_try(self, "length", X, 1, LONGEST_SUBSEQUENCE)
 
     def evaluator(self, Z: Objects) -> Callable[..., Floats]:
         p, decay = resolved_length("length", self.length), _share("decay", self.decay)
@@ -226,14 +226,14 @@ class GapFeatures:
     def of(self, Z: Objects) -> "GapFeatures":
         """With the centers Z."""
         digit = self.digits(Z)
-        kept = len(digit) * len(self.alphabet) ** self.p <= KEPT
+        kept = len(digit) * len(self.alphabet) ** self.p <= KEPT_NUMBERS
         return replace(self, digit=digit, kept=tuple(self.phi(digit, last) for last in self.lasts) if kept else ())
 
     @property
     def lasts(self) -> list[range]:
         """The alphabet in parts, each with few features."""
         a = len(self.alphabet)
-        step = max(FEATURE_SLAB // (ROWS * max(a, 1) ** (self.p - 1)), 1)
+        step = max(FEATURE_SLAB // (FEATURE_ROWS * max(a, 1) ** (self.p - 1)), 1)
         return [range(start, min(start + step, a)) for start in range(0, a, step)]
 
     def right(self, part: int) -> Array:
@@ -248,7 +248,7 @@ class GapFeatures:
 
     def cuts(self, digit: Codes) -> list[slice]:
         """Slices of rows with few features."""
-        return [slice(start, start + ROWS) for start in range(0, len(digit), ROWS)]
+        return [slice(start, start + FEATURE_ROWS) for start in range(0, len(digit), FEATURE_ROWS)]
 
     def phi(self, digit: Codes, last: range) -> Array:
         """phi_u (n, v) for all u that end in one of the characters ``last``.

@@ -14,7 +14,7 @@ from mercer.kernels.structured.base import Objects, Ragged, Structured, starts
 from mercer.types import Array, Floats, Indices
 
 # Pairs of nodes that are held at a time.
-SLAB = 2**22
+NODE_SLAB = 2**22
 
 # A label and the labels of the children.
 Production = tuple[Hashable, ...]
@@ -141,7 +141,7 @@ class Subtrees(Structured):
         """Few trees at a time."""
         rows, decay = Forest.of(X, centers.numbers), positive("decay", self.decay)
         K = np.zeros((rows.n_objects, centers.n_objects))
-        for some in rows.cuts(SLAB // max(len(centers.production), 1)):
+        for some in rows.cuts(NODE_SLAB // max(len(centers.production), 1)):
             part = rows.trees(some)
             C = _common(part, centers, decay)
             if self.rooted:

@@ -10,7 +10,7 @@ from mercer.rows.table import dense
 from mercer.types import Floats
 
 # This many rows at a time stay in the cache.
-CACHED_ROWS = 32
+ROWS_IN_CACHE = 32
 
 
 class ANOVA(Kernel):
@@ -37,9 +37,9 @@ class ANOVA(Kernel):
         X, Z = (dense(A) for A in as_matrices(X, Z))
         degree = self._degree(X)
         K = np.empty((len(X), len(Z)), np.result_type(X, Z))
-        for i in range(0, len(X), CACHED_ROWS):
-            rows = X[i : i + CACHED_ROWS]
-            K[i : i + CACHED_ROWS] = _elementary(rows.T[:, :, None], Z.T[:, None, :], degree)
+        for i in range(0, len(X), ROWS_IN_CACHE):
+            rows = X[i : i + ROWS_IN_CACHE]
+            K[i : i + ROWS_IN_CACHE] = _elementary(rows.T[:, :, None], Z.T[:, None, :], degree)
         return K
 
     def diag(self, X: Matrix) -> Floats:
@@ -68,8 +68,8 @@ class AllSubsets(Kernel):
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         X, Z = (dense(A) for A in as_matrices(X, Z))
         K = np.ones((len(X), len(Z)), np.result_type(X, Z))
-        for i in range(0, len(X), CACHED_ROWS):
-            rows = slice(i, i + CACHED_ROWS)
+        for i in range(0, len(X), ROWS_IN_CACHE):
+            rows = slice(i, i + ROWS_IN_CACHE)
             for x, z in zip(X[rows].T, Z.T):
                 K[rows] *= 1.0 + np.outer(x, z)
         return K

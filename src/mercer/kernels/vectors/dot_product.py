@@ -16,7 +16,7 @@ from mercer.types import Floats
 from mercer.validation import real
 
 # Inner products of rows whose squared mean exceeds this many variances lose digits.
-FAR = 100.0
+FAR_FROM_ORIGIN = 100.0
 
 
 class DotProduct(Differentiable, Kernel):
@@ -72,7 +72,7 @@ class Linear(DotProduct):
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64).sum()
             # Rows that are all equal say nothing about others.
-            near = variance == 0.0 or mean @ mean <= FAR * variance
+            near = variance == 0.0 or mean @ mean <= FAR_FROM_ORIGIN * variance
         if near:
             return self
         return Linear(mean if self.origin is None else mean + np.asarray(self.origin))

@@ -17,14 +17,14 @@ from mercer.validation import real
 Gamma = float | str | ArrayLike
 
 # gamma="loo" tries these multiples of 1 / median distance, smoothest first.
-GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
+GAMMA_GRID = 2.0 ** np.linspace(-7.0, 5.0, 15)
 
 
 def gammas_around(kernel: Kernel, median: Callable[[], float], allowed: str) -> Floats:
     """1 / the median distance for gamma="median", a grid of its multiples for "loo"; ``allowed`` are all words."""
     if kernel.gamma not in ("median", "loo"):
         raise unknown_word(kernel, kernel.gamma, allowed)
-    return (GRID if kernel.gamma == "loo" else np.ones(1)) / median()
+    return (GAMMA_GRID if kernel.gamma == "loo" else np.ones(1)) / median()
 
 
 def scale_gamma(X: Matrix, weight: ArrayLike | None, length_power: int) -> float:

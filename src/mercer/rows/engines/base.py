@@ -23,8 +23,8 @@ Item = TypeVar("Item")
 # Blocks of a Parquet file that one task reads: enough work to outweigh sending one sum.
 PART_BLOCKS = 16
 # Number of retries if a worker cannot read a file, and seconds between them. Other errors would only recur.
-RETRIES = 2
-PAUSE = 1.0
+READ_RETRIES = 2
+SECONDS_BETWEEN_RETRIES = 1.0
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ def run_each(function: Callable[[Rows], Item], open_: Callable[..., Rows], *argu
 
 def read_again(task: Callable[[], Item]) -> Item:
     """task(), retried a few times if a file cannot be read: shared disks may fail briefly."""
-    for _ in range(RETRIES):
+    for _ in range(READ_RETRIES):
         try:
             return task()
         except OSError:
-            time.sleep(PAUSE)
+            time.sleep(SECONDS_BETWEEN_RETRIES)
     return task()
 
 

@@ -28,9 +28,9 @@ from mercer.rows.progress import Advance
 from mercer.rows.sources.parquet import ParquetRows
 
 # How often a task is rerun after its worker was lost.
-LOSSES = 5
+MOST_RERUNS = 5
 # Parts in flight per core: one running, one waiting.
-AHEAD = 2
+PARTS_PER_CORE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class RayRows(PartRows):
                 n, one = task.remote(shared, first, part.open, *part.arguments)
                 tree.push(one)
                 under_way.append(n)
-                if len(under_way) == AHEAD * _cores():
+                if len(under_way) == PARTS_PER_CORE * _cores():
                     _one_done(under_way, advance)
             while under_way:
                 _one_done(under_way, advance)
@@ -143,7 +143,7 @@ def _ray() -> Any:
 
 
 def _task(function: Callable[..., Any], *, num_returns: int = 1) -> Any:
-    return _ray().remote(num_cpus=1, max_retries=LOSSES, num_returns=num_returns)(function)
+    return _ray().remote(num_cpus=1, max_retries=MOST_RERUNS, num_returns=num_returns)(function)
 
 
 def _cores() -> int:

@@ -21,11 +21,11 @@ from mercer.rows.engines.base import (
 from mercer.rows.progress import Advance
 from mercer.rows.sources.stream import StreamRows
 
-# A row for a partition: its number, its rows, and its result as bytes; with FAILED rows, the error.
+# A row for a partition: its number, its rows, and its result as bytes; with FAILED_PART rows, the error.
 SCHEMA = "part long, n_rows long, result binary"
 # Sums that one task, and finally the driver, adds up. Few, because the driver holds that many.
-FAN = 8
-FAILED = -1
+SUMS_PER_TASK = 8
+FAILED_PART = -1
 
 Function = Callable[[int, Rows], Any]
 
@@ -58,8 +58,8 @@ class SparkRows(EngineRows):
     def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
         sums = self._mapped(partial(_sum_from, fold, tuple(firsts)))
         groups = len(firsts)
-        while groups > FAN:
-            groups = -(-groups // FAN)
+        while groups > SUMS_PER_TASK:
+            groups = -(-groups // SUMS_PER_TASK)
             sums = _neighbors_added(sums, groups)
         tree = Carry(Partial.__add__)
         for _, _, data in sorted(_rows(sums)):
@@ -107,7 +107,7 @@ def _run_partition(
         raise
     except Exception as error:
         # Errors are returned as results: if raised, Spark would retry the task and return the error as text.
-        yield _row(pyarrow, number, FAILED, pickle.dumps(error))
+        yield _row(pyarrow, number, FAILED_PART, pickle.dumps(error))
         return
     if result is not None:
         n = result.n_rows if isinstance(result, Partial) else result if isinstance(result, int) else 0
@@ -126,10 +126,10 @@ def _columns(batch: Any, target: str | Sequence[str] | None, weight: str | None)
 
 
 def _neighbors_added(sums: Any, groups: int) -> Any:
-    """One row for every FAN neighboring rows, added on the workers."""
+    """One row for every SUMS_PER_TASK neighboring rows, added on the workers."""
     from pyspark.sql import functions
 
-    group = functions.floor(sums["part"] / FAN)
+    group = functions.floor(sums["part"] / SUMS_PER_TASK)
     together = sums.withColumn("neighbors", group).repartition(groups, "neighbors").sortWithinPartitions("part")
     return together.mapInArrow(_add_groups, SCHEMA)
 
@@ -142,10 +142,12 @@ def _add_groups(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         parts, counts = batch.column("part").to_pylist(), batch.column("n_rows").to_pylist()
         for part, n, data in zip(parts, counts, batch.column("result")):
-            if n == FAILED:
-                yield _row(pyarrow, part // FAN, FAILED, data.as_py())
+            if n == FAILED_PART:
+                yield _row(pyarrow, part // SUMS_PER_TASK, FAILED_PART, data.as_py())
             else:
-                trees.setdefault(part // FAN, Carry(Partial.__add__)).push(pickle.loads(data.as_buffer()))
+                trees.setdefault(part // SUMS_PER_TASK, Carry(Partial.__add__)).push(
+                    pickle.loads(data.as_buffer())
+                )
     for group, tree in trees.items():
         total = tree.total()
         yield _row(pyarrow, group, total.n_rows, pickle.dumps(total))
@@ -166,7 +168,7 @@ def _rows(mapped: Any) -> list[tuple[int, int, bytes]]:
         raise
     rows = list(zip(*(table.column(name).to_pylist() for name in ("part", "n_rows", "result"))))
     for _, n, data in rows:
-        if n == FAILED:
+        if n == FAILED_PART:
             raise pickle.loads(data)
     return rows
 

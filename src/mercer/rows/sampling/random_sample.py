@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mercer import validation
 from mercer.rows.base import Block, Rows, join_blocks
-from mercer.rows.sampling.row_matching import ROUNDING, RowMatches, check_held, rank_within, weight_of
+from mercer.rows.sampling.row_matching import WEIGHT_ROUNDING, RowMatches, check_held, rank_within, weight_of
 from mercer.rows.sampling.weights import Tally
 from mercer.rows.sources.checksum import splitmix64
 from mercer.types import Array, Indices
@@ -16,13 +16,13 @@ from mercer.types import Array, Indices
 # Parts of blocks in the sample are joined when there are this many.
 MOST_PARTS = 64
 # Rows beyond the expected number that the first draw admits, in standard deviations.
-SLACK = 6.0
+SLACK_OF_FIRST_DRAW = 6.0
 # Rows of every label that are drawn even if the label is rare.
-OF_EACH = 10
+ROWS_OF_EACH_LABEL = 10
 # Rows without weight are drawn last: their keys are as if this fraction of a row were left.
-NOTHING = 1e-200
+WEIGHT_OF_WEIGHTLESS = 1e-200
 # Rows decayed to less than this are dropped, before their keys overflow.
-FORGOTTEN = 1e-100
+LEAST_DECAY = 1e-100
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Labels:
         place = np.minimum(self.position(other.values), len(self.values) - 1)
         there = np.where(self.values[place] == other.values, self.weight[place], 0.0)
         for value, less, most in zip(other.values.tolist(), other.weight, there):
-            if less > most * (1.0 + ROUNDING):
+            if less > most * (1.0 + WEIGHT_ROUNDING):
                 raise ValueError(
                     f"cannot remove rows of label {value!r} with weight {less:.6g}: the model contains weight "
                     f"{most:.6g} of this label; remove only rows that were added before, with their current weight"
@@ -173,7 +173,7 @@ class RunningSample:
         parts = tuple(replace(part, weight=factor * weight_of(part)) for part in self.parts)
         key, faded, labels = self.key / factor, self.faded * factor, self.labels.scaled(factor)
         weaker = replace(self, parts=parts, key=key, faded=faded, tally=self.tally.faded(), labels=labels)
-        kept = np.flatnonzero(faded >= FORGOTTEN)
+        kept = np.flatnonzero(faded >= LEAST_DECAY)
         return weaker._keep(kept, join_blocks(parts)) if len(kept) < len(key) else weaker
 
     def probability(self) -> Array:
@@ -249,13 +249,13 @@ class Sampler:
         key = row_keys(self.seed, block.first, block.n_rows)
         weight = block.weight
         if weight is not None:
-            key = np.where(weight > 0, key, key / NOTHING)
+            key = np.where(weight > 0, key, key / WEIGHT_OF_WEIGHTLESS)
         if self.labels:
             block = replace(block, y=label_column(block.y))
         y = block.y if self.labels else np.zeros(block.n_rows, dtype=np.intp)
         every = RunningSample(
             self.size,
-            OF_EACH if self.labels else 0,
+            ROWS_OF_EACH_LABEL if self.labels else 0,
             (block,),
             key,
             np.ones(block.n_rows),
@@ -268,8 +268,8 @@ class Sampler:
         if self.labels and self.bound < np.inf:
             values, count = np.unique(y[chosen], return_counts=True)
             # If a label has this many rows below the bound, its smallest keys are among them.
-            rest = np.flatnonzero(~np.isin(y, values[count >= OF_EACH]))
-            chosen = np.union1d(chosen, rest[_of_each(y[rest], key[rest], OF_EACH)])
+            rest = np.flatnonzero(~np.isin(y, values[count >= ROWS_OF_EACH_LABEL]))
+            chosen = np.union1d(chosen, rest[_of_each(y[rest], key[rest], ROWS_OF_EACH_LABEL)])
         # Always a copy: the caller may overwrite the block.
         return every._keep(chosen, block) if len(chosen) < block.n_rows else every._some(chosen, block)
 
@@ -317,5 +317,5 @@ def sample(rows: Rows, n: int, rng: np.random.Generator) -> Sample:
 
 def _bound(n: int, n_rows: int | None) -> float:
     """A key such that, almost surely, more than n of n_rows rows have smaller keys."""
-    share = 1.0 if not n_rows else float(n + SLACK * n**0.5 + SLACK**2) / n_rows
+    share = 1.0 if not n_rows else float(n + SLACK_OF_FIRST_DRAW * n**0.5 + SLACK_OF_FIRST_DRAW**2) / n_rows
     return float(-np.log1p(-share)) if share < 1.0 else np.inf

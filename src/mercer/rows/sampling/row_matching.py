@@ -12,7 +12,7 @@ from mercer.rows.table import holds_objects
 from mercer.types import Array, Indices
 
 # Weights are sums: the removed weight may exceed the stored one by rounding.
-ROUNDING = 1e-9
+WEIGHT_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RowMatches:
     def missing(self) -> NDArray[np.bool_]:
         """Whether more weight is removed (b,) than equal rows have."""
         there, less = (self._sums(*each) for each in ((self.held, self.weight), (self.gone, self.less)))
-        too_much: NDArray[np.bool_] = (less > there * (1.0 + ROUNDING))[self.gone]
+        too_much: NDArray[np.bool_] = (less > there * (1.0 + WEIGHT_ROUNDING))[self.gone]
         return too_much
 
     def remaining_weight(self, probability: Array, rng: np.random.Generator) -> Array:
@@ -61,7 +61,7 @@ class RowMatches:
             if copies[pair] > count[pair]:
                 less = weight[i] if rng.random() * weight[i] < less else 0.0
             weight[i] -= less
-        return np.where(weight > ROUNDING * self.weight, weight, 0.0)
+        return np.where(weight > WEIGHT_ROUNDING * self.weight, weight, 0.0)
 
     def _of_same_weight(self, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Rows of the sample (h,) and removed rows (b,) matched one to one by equal weight, in known pairs."""
@@ -80,7 +80,7 @@ class RowMatches:
 def _sizes(weight: Array) -> Indices:
     """Numbers (n,) of the distinct weights; weights that differ by rounding count as equal."""
     order = np.argsort(weight)
-    larger = np.diff(weight[order], prepend=0.0) > ROUNDING * weight[order]
+    larger = np.diff(weight[order], prepend=0.0) > WEIGHT_ROUNDING * weight[order]
     size = np.empty(len(weight), dtype=np.intp)
     size[order] = np.cumsum(larger)
     return size

@@ -16,11 +16,11 @@ from mercer.rows.table import is_sparse
 Words = NDArray[np.uint64]
 
 # Words that are mixed at once: few enough to stay in the cache.
-PIECE = 2**16
+WORDS_AT_ONCE = 2**16
 # Starting points of the factors of rows and columns in the sequence of SplitMix64: far apart.
-ROWS, COLUMNS = 0, 2**63
+SEED_OF_ROWS, SEED_OF_COLUMNS = 0, 2**63
 # Differs from half a word, so that equal changes of two float32 values in one word do not cancel.
-SHIFT = np.uint64(29)
+MIXING_SHIFT = np.uint64(29)
 
 
 def checksums(first: int, *parts: Any) -> list[int]:
@@ -36,7 +36,7 @@ def checksums(first: int, *parts: Any) -> list[int]:
     """
     contents = [None if values is None else _content(values) for values in parts]
     n = max((len(content) for content in contents if content is not None), default=0)
-    factor = _factors(np.arange(first, first + n, dtype=np.uint64), ROWS)
+    factor = _factors(np.arange(first, first + n, dtype=np.uint64), SEED_OF_ROWS)
     return [0 if content is None else int(np.dot(factor, content)) for content in contents]
 
 
@@ -80,13 +80,13 @@ def _content_of_table(table: NDArray[Any]) -> Words:
     if table.size == 0:
         return np.zeros(len(table), dtype=np.uint64)
     n_words = -(-table.shape[1] * table.dtype.itemsize // 8)
-    factor = _factors(np.arange(n_words, dtype=np.uint64), COLUMNS)
+    factor = _factors(np.arange(n_words, dtype=np.uint64), SEED_OF_COLUMNS)
     content = np.empty(len(table), dtype=np.uint64)
-    step = max(1, PIECE // n_words)
+    step = max(1, WORDS_AT_ONCE // n_words)
     room = np.empty((min(step, len(table)), n_words), dtype=np.uint64)
     for start in range(0, len(table), step):
         words = _words(table[start : start + step], n_words)
-        mixed = np.right_shift(words, SHIFT, out=room[: len(words)])
+        mixed = np.right_shift(words, MIXING_SHIFT, out=room[: len(words)])
         mixed ^= words
         content[start : start + step] = np.einsum("ij,j->i", mixed, factor)
     return content
@@ -104,7 +104,7 @@ def _words(part: NDArray[Any], n_words: int) -> Words:
 
 def _content_of_sparse(X: Any) -> Words:
     """For a CSR matrix: values times the factors of their columns, by differences of running sums modulo 2**64."""
-    terms = _content_of_table(X.data[:, None]) * _factors(X.indices.astype(np.uint64), COLUMNS)
+    terms = _content_of_table(X.data[:, None]) * _factors(X.indices.astype(np.uint64), SEED_OF_COLUMNS)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], dtype=np.uint64)
 

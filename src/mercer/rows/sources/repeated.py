@@ -9,11 +9,11 @@ from mercer.rows.base import Block, NoRows, Rows, Sum
 from mercer.rows.sources.checksum import checksums
 from mercer.rows.sources.stream import StreamRows
 
-REMEDY = (
+SAME_ROWS_REMEDY = (
     "all passes of a fit must find the same rows in the same order: store rows that are computed or drawn at "
     "random, let a function return a new iterator each time, and do not change files until the fit is done"
 )
-PARTS = ("X", "y", "weight")
+PARTS_OF_ROWS = ("X", "y", "weight")
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,17 @@ class RowChecksums:
 
     @classmethod
     def of(cls, block: Block) -> "RowChecksums":
-        return cls(block.n_rows, *checksums(block.first, *(getattr(block, part) for part in PARTS)))
+        return cls(block.n_rows, *checksums(block.first, *(getattr(block, part) for part in PARTS_OF_ROWS)))
 
     def __add__(self, other: "RowChecksums") -> "RowChecksums":
-        sums = ((getattr(self, part) + getattr(other, part)) % 2**64 for part in PARTS)
+        sums = ((getattr(self, part) + getattr(other, part)) % 2**64 for part in PARTS_OF_ROWS)
         return RowChecksums(self.n_rows + other.n_rows, *sums)
 
     def unlike(self, first: "RowChecksums") -> str:
         """Description of the difference from the first pass, empty if there is none."""
         if self.n_rows != first.n_rows:
             return f"{self.n_rows} rows, but there were {first.n_rows} in"
-        parts = [part for part in PARTS if getattr(self, part) != getattr(first, part)]
+        parts = [part for part in PARTS_OF_ROWS if getattr(self, part) != getattr(first, part)]
         if not parts:
             return ""
         return f"different values of {' and '.join(parts)} in {self.n_rows} rows from"
@@ -144,7 +144,7 @@ class RepeatedRows(Rows):
         difference = checksums.unlike(before.checksums)
         if difference:
             here, there = _named(before.n_passes, " over the rows", phase), _named(1, "", before.phase)
-            raise ValueError(f"{here} has {difference} {there}; {REMEDY}")
+            raise ValueError(f"{here} has {difference} {there}; {SAME_ROWS_REMEDY}")
 
 
 def _named(number: int, words: str, phase: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from mercer.rows.base import BLOCK_ROWS, Block, LocalRows, check_block_rows, check_lengths, regroup
 from mercer.rows.table import as_table, column_names, numbers, targets, weights
 
-END = object()
+END_OF_STREAM = object()
 
 Source = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
 
@@ -87,7 +87,7 @@ class StreamRows(LocalRows):
         self._passes.names = None
         for position in itertools.count():
             item = _next(items, position, first)
-            if item is END:
+            if item is END_OF_STREAM:
                 break
             self._passes.names = _same_names(item, position, self._passes.names)
             block = _block(item, position, first)
@@ -97,9 +97,9 @@ class StreamRows(LocalRows):
 
 
 def _next(items: Iterator[Any], position: int, first: int) -> Any:
-    """The item at this position, END after the last; errors of the source get a note with the position."""
+    """The item at this position, END_OF_STREAM after the last; errors of the source get a note."""
     try:
-        return next(items, END)
+        return next(items, END_OF_STREAM)
     except Exception as error:
         error.add_note(f"in block {position} of the stream, after {first} rows")
         raise

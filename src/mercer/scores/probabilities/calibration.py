@@ -20,11 +20,11 @@ from mercer.types import Array, Indices
 CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 
 # Share of the left-out rows whose evidence is beyond the limit.
-OUTSIDE = 0.1
+SHARE_BEYOND_LIMIT = 0.1
 # Gain in log-likelihood for each class but one, in nats, that noise reaches by choice.
-NO_GAIN = 2.0
+GAIN_OF_NOISE = 2.0
 # With fewer rows for each class than so many, the parameters of a map count.
-MANY = 10
+FEW_ROWS_PER_CLASS = 10
 # The least share of the evidence that is used: enough to rank rows.
 LEAST_COUNTED = 0.02
 
@@ -142,13 +142,13 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
     gain = float(weight @ np.log(own / share[label]))
     if _are_few(weight, R) or posterior.curves:
         gain -= posterior.n_parameters
-    counted = max(1.0 - (NO_GAIN / max(gain / R.shape[1], NO_GAIN)) ** 2, LEAST_COUNTED)
+    counted = max(1.0 - (GAIN_OF_NOISE / max(gain / R.shape[1], GAIN_OF_NOISE)) ** 2, LEAST_COUNTED)
     return replace(posterior, limit=limited.limit, counted=counted)
 
 
 def _are_few(weight: Array, R: Array) -> bool:
     """Whether there are few rows for each class."""
-    return bool(weight.sum() < MANY * (R.shape[1] + 1) * (1.0 - 1e-12))
+    return bool(weight.sum() < FEW_ROWS_PER_CLASS * (R.shape[1] + 1) * (1.0 - 1e-12))
 
 
 def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:
@@ -157,7 +157,7 @@ def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:
     Few rows for each class may all be fitted exactly; they are evidence of odds of their number to one at most.
     """
     plain, k = replace(posterior, shift=np.zeros(1)), R.shape[1] + 1
-    limit = weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - OUTSIDE)
+    limit = weighted_quantile(_spread_of(plain.logits(R) - plain.odds), weight, 1.0 - SHARE_BEYOND_LIMIT)
     most = float(np.log(k * weight.sum())) if _are_few(weight, R) else np.inf
     return replace(plain, limit=min(limit, most, posterior.limit))
 

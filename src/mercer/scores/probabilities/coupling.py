@@ -23,7 +23,7 @@ from scipy.special import log_softmax, logsumexp
 from mercer.types import Array, Indices
 
 # Differences between log-odds of pairs and of what is fitted to them, relative to the largest, that are rounding.
-ROUNDING = 1e-12
+LOG_ODDS_ROUNDING = 1e-12
 
 
 def couple_odds(S: Array) -> Array:
@@ -103,7 +103,7 @@ def _log_disagreement(S: Array, log_u: Array) -> Array:
     odds = S[i, j]
     distance = np.abs(odds)
     gap = np.abs(odds - (log_u[i] - log_u[j]))
-    gap *= gap > ROUNDING * (1.0 + distance.max(axis=0))
+    gap *= gap > LOG_ODDS_ROUNDING * (1.0 + distance.max(axis=0))
     # The larger of the two products, but for the factor that both share.
     larger = np.maximum(log_u[i] - np.maximum(odds, 0.0), log_u[j] + np.minimum(odds, 0.0))
     largest = larger.max(axis=0)

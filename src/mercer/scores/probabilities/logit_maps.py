@@ -28,22 +28,22 @@ from mercer.types import Array, Indices
 # Straight scores, and bends that are compared with them.
 BENDS = (np.inf, 0.4, 0.2, 0.1, 0.05)
 # k times the standard deviations of entries of a matrix, in units of the slope.
-SPREADS = (0.6, 2.0)
+MATRIX_SPREADS = (0.6, 2.0)
 # Rows by which targets are smoothed on each side, in all classes together.
 EXTRA_ROWS = 2.0
 # Parts of the rows: a map is fitted without one part and evaluated on it.
-FOLDS = 5
+MAP_FOLDS = 5
 # Multiplications, n k² for one slope and n k³ for a matrix, above which maps are not compared.
 MOST_WORK = 4e8
 # Bounds of scores, in units of their median size, that are tried if larger scores than the first mislead.
-BOUNDS = (4.0, 2.0, 1.0)
+SCORE_BOUNDS = (4.0, 2.0, 1.0)
 # Standard errors by which a map with more parameters must be better.
-SURE = 1.0
+STANDARD_ERRORS_TO_BE_BETTER = 1.0
 # Newton's decrement for a row of weight one below which its step is the last, for maps that are kept and for those
 # that are compared, and the most steps.
-TOLERANCE, ROUGH, MAX_ITER = 1e-12, 1e-6, 100
+KEPT_MAP_DECREMENT, COMPARED_MAP_DECREMENT, MOST_MAP_STEPS = 1e-12, 1e-6, 100
 # A penalty far below the curvature of rows of weight one: one of the offsets is free.
-RIDGE = 1e-10
+MAP_RIDGE = 1e-10
 # The square of a step that changes nothing.
 NO_STEP = 1e-150
 
@@ -102,7 +102,7 @@ def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> Chosen
     plain = ChosenMap(one_slope(R, label, weight, bend), tuple(maps[bend] for maps in judged.plain))
     if n * k**3 > MOST_WORK:
         return plain
-    matrices = {size / k: judged.matrices(bend, size / k) for size in SPREADS}
+    matrices = {size / k: judged.matrices(bend, size / k) for size in MATRIX_SPREADS}
     spread, _ = judged.chosen(0.0, losses, {key: judged.losses(maps) for key, maps in matrices.items()})
     if spread == 0.0:
         return plain
@@ -112,17 +112,17 @@ def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> Chosen
 def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> float:
     """Where to cut off scores R (n, 1) of two classes before they are mapped, compared on parts (n,) of rows."""
     size = weighted_quantile(np.abs(R[:, 0]), weight, 0.5)
-    far = (np.abs(R[:, 0]) > BOUNDS[0] * size) & (weight > 0.0)
+    far = (np.abs(R[:, 0]) > SCORE_BOUNDS[0] * size) & (weight > 0.0)
     if size == 0.0 or part.max(initial=-1) < 0 or not _mislead(far, R, label, weight):
         return np.inf
 
     def losses(bound: float) -> Array:
         cut = _Judged(np.clip(R, -bound, bound), label, weight, part, [], {})
-        rests = [part != fold for fold in range(FOLDS)]
+        rests = [part != fold for fold in range(MAP_FOLDS)]
         return cut.losses(tuple(one_slope(cut.R[rest], label[rest], weight[rest]) for rest in rests))
 
     judged = _Judged(R, label, weight, part, [], {})
-    return judged.chosen(np.inf, losses(np.inf), {b * size: losses(b * size) for b in BOUNDS})[0]
+    return judged.chosen(np.inf, losses(np.inf), {b * size: losses(b * size) for b in SCORE_BOUNDS})[0]
 
 
 def _mislead(far: NDArray[np.bool_], R: Array, label: Indices, weight: Array) -> bool:
@@ -163,12 +163,12 @@ def _dealt(margin: Array, label: Indices, *, pooled: bool = False) -> Indices:
     part = np.full(len(label), -1, dtype=np.intp)
     classes = [np.flatnonzero(label == c) for c in np.unique(label)]
     if pooled:
-        many = [rows for rows in classes if len(rows) >= FOLDS]
-        classes = [*many, np.flatnonzero(np.bincount(label)[label] < FOLDS)]
+        many = [rows for rows in classes if len(rows) >= MAP_FOLDS]
+        classes = [*many, np.flatnonzero(np.bincount(label)[label] < MAP_FOLDS)]
     for rows in classes:
         distinct, place = np.unique(margin[rows], return_inverse=True)
-        if len(distinct) >= FOLDS or pooled:
-            part[rows] = np.random.default_rng(0).permutation(len(distinct))[place] % FOLDS
+        if len(distinct) >= MAP_FOLDS or pooled:
+            part[rows] = np.random.default_rng(0).permutation(len(distinct))[place] % MAP_FOLDS
     return part
 
 
@@ -189,7 +189,7 @@ class _Judged:
 
     @classmethod
     def of(cls, R: Array, label: Indices, weight: Array, part: Indices) -> "_Judged":
-        rests = [part != fold for fold in range(FOLDS)]
+        rests = [part != fold for fold in range(MAP_FOLDS)]
         plain = [one_slopes(R[rest], label[rest], weight[rest]) for rest in rests]
         judged = cls(R, label, weight, part, plain, {})
         bends = {bend: judged.losses(tuple(maps[bend] for maps in plain)) for bend in BENDS}
@@ -201,7 +201,7 @@ class _Judged:
         for fold, plain in enumerate(self.plain):
             rest = self.part != fold
             R, label, weight = self.R[rest], self.label[rest], self.weight[rest]
-            maps.append(with_matrix(plain[bend], R, label, weight, spread, ROUGH))
+            maps.append(with_matrix(plain[bend], R, label, weight, spread, COMPARED_MAP_DECREMENT))
         return tuple(maps)
 
     def losses(self, maps: tuple[Map, ...]) -> Array:
@@ -220,7 +220,7 @@ class _Judged:
         gain, total = simpler - others[best], max(float(weight.sum()), 1.0)
         mean = float(weight @ gain) / total
         error = float(np.sqrt(weight @ (gain - mean) ** 2)) / total
-        return (best, others[best]) if mean > SURE * error else (simple, simpler)
+        return (best, others[best]) if mean > STANDARD_ERRORS_TO_BE_BETTER * error else (simple, simpler)
 
 
 def one_slopes(R: Array, label: Indices, weight: Array, bends: tuple[float, ...] = BENDS) -> dict[float, Map]:
@@ -236,7 +236,7 @@ def one_slope(R: Array, label: Indices, weight: Array, bend: float = np.inf) -> 
 
 
 def with_matrix(
-    plain: Map, R: Array, label: Indices, weight: Array, spread: float, tolerance: float = TOLERANCE
+    plain: Map, R: Array, label: Indices, weight: Array, spread: float, tolerance: float = KEPT_MAP_DECREMENT
 ) -> Map:
     """The map with a matrix whose deviations from the slope of a plain map have this spread.
 
@@ -271,7 +271,7 @@ class _MatrixProblem:
     def minimum(self, theta: Array, tolerance: float) -> Array:
         """Newton's method; steps by conjugate gradients."""
         value, P = self._at(theta)
-        for _ in range(MAX_ITER):
+        for _ in range(MOST_MAP_STEPS):
             gradient = self.X.T @ (self.weight[:, None] * (P - self.T)) + self._penalized(theta)
             step = self._step(gradient, P)
             theta, value, P = self._shortened(theta, value, step)
@@ -304,7 +304,7 @@ class _MatrixProblem:
         k = theta.shape[1]
         G = self.penalty * theta
         G[np.arange(k), np.arange(k)] -= self.penalty * np.trace(theta[:-1]) / k
-        G[-1] = RIDGE * self.weight.sum() * theta[-1]
+        G[-1] = MAP_RIDGE * self.weight.sum() * theta[-1]
         return G
 
     def _product(self, D: Array, P: Array) -> Array:
@@ -320,7 +320,7 @@ class _MatrixProblem:
         V = self.weight[:, None] * P * (1.0 - P)
         H = np.stack([(self.X * v[:, None]).T @ self.X for v in V.T])
         diagonal = np.arange(H.shape[1])
-        H[:, diagonal, diagonal] += np.append(np.full(H.shape[1] - 1, self.penalty), RIDGE * self.weight.sum())
+        H[:, diagonal, diagonal] += np.append(np.full(H.shape[1] - 1, self.penalty), MAP_RIDGE * self.weight.sum())
         return H
 
     def _step(self, gradient: Array, P: Array) -> Array:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from mercer.types import Array, Floats, Indices
 
 # Most steps in float32 and in float64.
-MAX_ITER = {"f": 10, "d": 100}
+MOST_LOGIT_STEPS = {"f": 10, "d": 100}
 # Newton's decrement for a row of weight one below which the next step is the last; steps in float32 only start.
-TOLERANCE, TOLERANCE_SINGLE = 1e-9, 1e-6
+LOGIT_DECREMENT, LOGIT_DECREMENT_SINGLE = 1e-9, 1e-6
 # A slope of zero would make every threshold infinite.
 LEAST_SLOPE = 1e-6
 # Numbers of one array, of several sets of scores or of some rows of one: a few arrays stay in the cache.
-PIECE = 2**15
+NUMBERS_IN_CACHE = 2**15
 # Normal scores have 1 / (1 - rho²) times the slope that regression on indicators gives; at most 1 / (1 - this).
 MOST_EXPLAINED = 0.8
 
@@ -62,7 +62,7 @@ def rows_last(R: Array) -> Array:
 
 def sets_at_once(a: int, n: int, k: int) -> list[slice]:
     """Slices of a sets of scores, each of n k numbers, to be processed at a time."""
-    parts = -(-a * n * k // PIECE)
+    parts = -(-a * n * k // NUMBERS_IN_CACHE)
     step = max(1, -(-a // max(parts, 1)))
     return [slice(start, start + step) for start in range(0, a, step)]
 
@@ -119,7 +119,7 @@ class LogitProblem:
         """Slope and offsets (a, k) for centered scores of unit spread."""
         target = np.column_stack([gain, np.tile(self.wT.sum(axis=1), (len(R), 1))])
         point = _point(self._start(R, target), R, target, self.weight)
-        return _newton(point, R, target, self.weight, TOLERANCE)[0]
+        return _newton(point, R, target, self.weight, LOGIT_DECREMENT)[0]
 
     def _start(self, R: Array, target: Array) -> Array:
         """The minimum in float32, or slope zero where steps in float32 do not converge."""
@@ -128,7 +128,7 @@ class LogitProblem:
             zero = self._at_zero(single, target)
             explained = target[:, 0] ** 2 / (zero.hessian[:, 0, 0] * self.weight.sum() * R.shape[1])
             longer = 1.0 / (1.0 - np.minimum(explained, MOST_EXPLAINED))
-            theta, converged = _newton(zero, single, target, self.weight, TOLERANCE_SINGLE, first=longer)
+            theta, converged = _newton(zero, single, target, self.weight, LOGIT_DECREMENT_SINGLE, first=longer)
         theta[~converged] = np.append(0.0, self.odds)
         return theta
 
@@ -232,7 +232,7 @@ def _newton(
     converged: these are not changed but for one last step.
     """
     length, enough = np.full(len(R), first), tolerance * weight.sum()
-    for _ in range(MAX_ITER[R.dtype.char]):
+    for _ in range(MOST_LOGIT_STEPS[R.dtype.char]):
         step, decrement = point.newton()
         active = np.flatnonzero(decrement > enough)
         if len(active) == 0:
@@ -254,7 +254,7 @@ def _point(theta: Array, R: Floats, target: Array, weight: Array) -> _Point:
     ``target`` (a, k) are the sums of w t R and of w t, which do not depend on theta.
     """
     a, k, n = R.shape
-    step = max(1, PIECE // k)
+    step = max(1, NUMBERS_IN_CACHE // k)
     loss, gradient, hessian = np.zeros(a), np.zeros((a, 1 + k)), np.zeros((a, 1 + k, 1 + k))
     of_type = theta.astype(R.dtype)
     root = np.sqrt(weight).astype(R.dtype)

@@ -15,14 +15,14 @@ from mercer.scores.uncertainty.residual_scale import LocalScale, choose_scale
 from mercer.types import Array, Indices
 
 # At most so many left-out rows are neighbors of others.
-MOST_NEIGHBORS = 1000
+MOST_NEIGHBOR_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class NearbyResiduals:
     """Left-out rows X (r rows) with their residuals, in units of the standard deviation ``std`` (r,) of each.
 
-    Choosing neighbors costs O(h² log h) for h rows, at most MOST_NEIGHBORS, and O(h log h) for each other row.
+    Choosing neighbors costs O(h² log h) for h rows, at most MOST_NEIGHBOR_ROWS, and O(h log h) for each other row.
     """
 
     kernel: Kernel
@@ -56,7 +56,7 @@ class NearbyResiduals:
     @cached_property
     def _neighbors(self) -> Indices:
         """All rows, or a random part of them: rows may come in an order, every second one of another kind."""
-        return np.sort(np.random.default_rng(0).permutation(len(self.std))[:MOST_NEIGHBORS])
+        return np.sort(np.random.default_rng(0).permutation(len(self.std))[:MOST_NEIGHBOR_ROWS])
 
     def _present(self, rows: Indices) -> Array:
         """What each neighbor counts for (n, h) when one of these rows, or its fold, is held out."""

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from mercer.types import Array
 
 # Shares of the rows that are tried as neighbors, and the fewest rows whose mean size tells something.
-SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
-FEWEST = 6
+NEIGHBOR_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+LEAST_NEIGHBORS = 6
 # Gain of the log-likelihood from which on the scale is local.
-GAIN = 3.0
+LEAST_LOCAL_GAIN = 3.0
 # Neighbors nearer than this, relative to the farthest one, are copies.
-COPIES = 1e-12
-TINY = float(np.finfo(np.float64).tiny)
+COPY_DISTANCE = 1e-12
+SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,17 @@ def choose_scale(D: Array, held: Array, size: Array, count: Array) -> LocalScale
     """
     n, outward = float(count.sum()), _outward(D, held)
     near, around = np.zeros(size.shape[1]), np.zeros(size.shape[1], dtype=bool)
-    best = n * np.log(np.maximum(_mean(size, count), TINY)) - GAIN
-    for k in np.unique([max(FEWEST, share * n) for share in SHARES if share * n < n - 1 and n > FEWEST + 1]):
+    best = n * np.log(np.maximum(_mean(size, count), SMALLEST_FLOAT)) - LEAST_LOCAL_GAIN
+    for k in np.unique(
+        [
+            max(LEAST_NEIGHBORS, share * n)
+            for share in NEIGHBOR_SHARES
+            if share * n < n - 1 and n > LEAST_NEIGHBORS + 1
+        ]
+    ):
         for radial, E in ((False, D), (True, _apart(outward, outward))):
             scale = _smoothed(E, held, size, count, float(k))
-            loss = count @ np.log(scale) + n * np.log(np.maximum(_mean(size / scale, count), TINY))
+            loss = count @ np.log(scale) + n * np.log(np.maximum(_mean(size / scale, count), SMALLEST_FLOAT))
             better = loss < best
             near, around, best = (
                 np.where(better, k, near),
@@ -84,7 +90,7 @@ def _smoothed(D: Array, present: Array, size: Array, count: Array, near: float) 
     order, rows = np.argsort(D, axis=1), np.arange(len(D))
     reached = np.cumsum(np.take_along_axis(present, order, axis=1), axis=1) >= near * (1.0 - 1e-12)
     last = np.where(reached.any(axis=1), reached.argmax(axis=1), D.shape[1] - 1)
-    reach = np.maximum(D[rows, order[rows, last]], COPIES * D.max(initial=0.0))
+    reach = np.maximum(D[rows, order[rows, last]], COPY_DISTANCE * D.max(initial=0.0))
     W = present * np.exp(-2.0 * D / np.where(reach > 0, reach, 1.0)[:, None])
     mean = _mean(size, count)
     relative = np.where(mean > 0, size / np.where(mean > 0, mean, 1.0), 1.0)

@@ -33,29 +33,29 @@ from mercer.types import Array, Indices
 
 # Up to so many rows are centers; of more rows so many at most are chosen, among at most half of the rows.
 MOST_CENTERS = 200
-CANDIDATES = 400
+CENTER_CANDIDATES = 400
 # Products of a block of rows take so many times less memory than the blocks of a fit.
-SMALLER = 32
+BLOCK_REDUCTION = 32
 # Coordinates of training rows are kept while they are learned from if they are not more numbers than this.
 MOST_KEPT = 2**23
 # Share of the training rows of which less is known than usual; of new rows half of that is enough.
 LEAST_KNOWN = 0.01
-ENOUGH = 0.5
+HALF_KNOWN = 0.5
 # Rows are isolated if less than this share of what is known of half of the rows is known of them; if they are more
 # than the second share, isolation is common, and may be evidence.
-ISOLATED = 1e-3
-COMMON = 0.1
+ISOLATED_SHARE = 1e-3
+COMMON_ISOLATION = 0.1
 # Centers of which less than this share of k(x, x) is new add rounding errors only.
-NEW = 1e-8
+LEAST_NEW_SHARE = 1e-8
 # The least share of the evidence that counts: enough to rank classes.
 LEAST_TRUST = 1e-8
 # Rows of such a weight are known exactly.
-LEAST_VARIANCE = 1e-150
-TINY = float(np.finfo(np.float64).tiny)
+LEAST_PRIOR_VARIANCE = 1e-150
+SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 # Values that differ by a smaller share are equal.
-SAME = 1e-5
+EQUAL_SHARE = 1e-5
 # Squares and sums of kernel values are finite up to this one.
-HUGE = 1e140
+LARGEST_KERNEL_VALUE = 1e140
 
 # From a slice of rows to their k(x, x) and coordinates.
 Coordinates = Callable[[slice], tuple[Array, Array]]
@@ -98,7 +98,7 @@ class UnexplainedVariance:
     @property
     def floor(self) -> float:
         """The least k(x, x) of which shares are taken."""
-        return NEW * self.diagonal + TINY
+        return LEAST_NEW_SHARE * self.diagonal + SMALLEST_FLOAT
 
     def novelty(self, X: Any) -> Array:
         """log(usual / known) (n,) of rows in memory: above zero less is known than is usual."""
@@ -115,9 +115,9 @@ class UnexplainedVariance:
         Rows near the mean have hardly any prior variance: that of a typical row counts then.
         """
         variance = parts.leverage + parts.unspanned / self.alpha
-        prior = np.maximum(np.maximum(parts.prior, self.typical), TINY)
+        prior = np.maximum(np.maximum(parts.prior, self.typical), SMALLEST_FLOAT)
         explained = 1.0 - (variance - parts.constant) * self.alpha / prior
-        known: Array = parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_VARIANCE)
+        known: Array = parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_PRIOR_VARIANCE)
         return known
 
     def parts(self, X: Any) -> "VarianceParts":
@@ -142,7 +142,7 @@ class UnexplainedVariance:
 
     def pieces(self, X: Any) -> list[slice]:
         """Rows in memory, a few at a time."""
-        return list(cuts(n_rows(X), max(1, BLOCK_SIZE // (SMALLER * len(self.mean)))))
+        return list(cuts(n_rows(X), max(1, BLOCK_SIZE // (BLOCK_REDUCTION * len(self.mean)))))
 
     def coordinates(self, X: Any) -> "Coordinates":
         """What gives k(x, x) (n,) and coordinates phi (n, r) of a piece of rows in memory, in float64."""
@@ -154,13 +154,13 @@ class UnexplainedVariance:
             own = (
                 np.full(rows.stop - rows.start, self.diagonal)
                 if known
-                else own_values(self.kernel, part, most=HUGE**2)
+                else own_values(self.kernel, part, most=LARGEST_KERNEL_VALUE**2)
             )
             with np.errstate(over="ignore", invalid="ignore"):
                 phi = np.asarray(values(part), dtype=np.float64) @ self.inverse
             # Written so that it holds for values that are not numbers.
-            if not max(phi.max(), -phi.min()) <= HUGE:
-                phi = np.clip(np.nan_to_num(phi), -HUGE, HUGE)
+            if not max(phi.max(), -phi.min()) <= LARGEST_KERNEL_VALUE:
+                phi = np.clip(np.nan_to_num(phi), -LARGEST_KERNEL_VALUE, LARGEST_KERNEL_VALUE)
             return own, phi
 
         return of_piece
@@ -215,7 +215,9 @@ def learn(
         unexplained = _fitted(start, pieces, coordinates, training.weight, alpha, degrees_of_freedom)
         alone = _alone(rows.point, part)[some]
         fold = None if training.fold is None else training.fold[candidates]
-        lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(K.diagonal(), NEW * diagonal + TINY)
+        lost = np.where(alone, _lost(K, fold), 0.0) / np.maximum(
+            K.diagonal(), LEAST_NEW_SHARE * diagonal + SMALLEST_FLOAT
+        )
     except NumericalError:
         # A kernel that is not what it says: f has no variance.
         return None
@@ -237,10 +239,10 @@ def _alone(point: Indices, training: Training) -> NDArray[np.bool_]:
 
 def _usual(known: Array, weight: Array) -> float:
     """Half of what is known of nearly all rows; isolated ones count only if they are common."""
-    isolated = ISOLATED * weighted_quantile(known, weight, 0.5)
-    common = float(weight[known < isolated].sum()) > COMMON * float(weight.sum())
+    isolated = ISOLATED_SHARE * weighted_quantile(known, weight, 0.5)
+    common = float(weight[known < isolated].sum()) > COMMON_ISOLATION * float(weight.sum())
     least = weighted_quantile(known, weight, LEAST_KNOWN)
-    return ENOUGH * (least if common else max(least, isolated))
+    return HALF_KNOWN * (least if common else max(least, isolated))
 
 
 def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
@@ -252,7 +254,7 @@ def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
     # By a place that depends neither on the order of rows nor on what holds them: along a random line for vectors.
     place = first if not kernel.takes_vectors else np.ravel(take(X, first) @ rng.normal(size=X.shape[1]))
     place = np.asarray(X).sum(axis=1)[first] if kernel.takes_values else place
-    return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CANDIDATES)]])
+    return np.sort(np.argsort(place, kind="stable")[rng.permutation(n)[: min(n // 2, CENTER_CANDIDATES)]])
 
 
 def _kept(unexplained: UnexplainedVariance, X: Any, *, keep: bool = True) -> Coordinates:
@@ -316,7 +318,7 @@ def _at_least(A: Array) -> Array:
 
 def _lost(K: Array, fold: Indices | None) -> Array:
     """The part (c,) of k(x, x) of some rows that the others of them, outside of their fold, do not express."""
-    shift = NEW * float(K.diagonal().max())
+    shift = LEAST_NEW_SHARE * float(K.diagonal().max())
     half = factor_spd(K + shift * np.eye(len(K))).inverse()
     if fold is None:
         return np.maximum(1.0 / _squares(half.T) - shift, 0.0)
@@ -379,7 +381,7 @@ def _fitted(
 def _alpha_of(scatter: Array, degrees_of_freedom: float) -> float:
     """The penalty with which a fit has so many degrees of freedom, intercept included; by bisection."""
     values = eigen_psd(np.array(scatter, order="F")).values
-    low, high = np.log(1e-12 * values.sum() + TINY), np.log(1e6 * values.sum() + TINY)
+    low, high = np.log(1e-12 * values.sum() + SMALLEST_FLOAT), np.log(1e6 * values.sum() + SMALLEST_FLOAT)
     for _ in range(60):
         middle = 0.5 * (low + high)
         more = 1.0 + (values / (values + np.exp(middle))).sum() > degrees_of_freedom
@@ -409,7 +411,7 @@ def _unpacked(upper: Array) -> Array:
 def _pivots(K: Array, weight: Array) -> Indices:
     """Candidates, of weights (c,): the most typical one, then always one that the others explain least."""
     largest = float(K.diagonal().max(initial=0.0))
-    return largest_pivots(K, int((K @ weight).argmax()), min(MOST_CENTERS, len(K)), NEW * largest)
+    return largest_pivots(K, int((K @ weight).argmax()), min(MOST_CENTERS, len(K)), LEAST_NEW_SHARE * largest)
 
 
 def _among(kernel: Kernel, X: Any, rows: Indices) -> Array:
@@ -421,7 +423,7 @@ def _among(kernel: Kernel, X: Any, rows: Indices) -> Array:
 
 def _varies(own: Array) -> bool:
     """Whether values of k(x, x) (n,) differ by more than rounding errors of float32."""
-    return float(np.ptp(own)) > SAME * float(np.abs(own).max())
+    return float(np.ptp(own)) > EQUAL_SHARE * float(np.abs(own).max())
 
 
 def _squares(phi: Array) -> Array:
@@ -430,7 +432,7 @@ def _squares(phi: Array) -> Array:
 
 
 def _novelty(known: Array, usual: float) -> Array:
-    novelty: Array = np.log(max(usual, TINY)) - np.log(np.maximum(known, TINY))
+    novelty: Array = np.log(max(usual, SMALLEST_FLOAT)) - np.log(np.maximum(known, SMALLEST_FLOAT))
     return novelty
 
 

@@ -34,13 +34,13 @@ from scipy.sparse.linalg import ArpackError, LinearOperator
 from mercer.gram.moments import Moments
 from mercer.linalg.eigen import centered, signed, singular
 from mercer.linalg.threads import interruptible
-from mercer.solvers.directions.rayleigh import FEW, lanczos, rayleigh
+from mercer.solvers.directions.rayleigh import MOST_LANCZOS_SHARE, lanczos, rayleigh
 from mercer.types import Array, Floats, Indices
 
 # Blocks of (2) up to this size have all of their singular values computed: few of them would not be faster.
-SMALL = 250
+SMALL_BLOCK = 250
 # Values of (2) below this many rounding errors are none.
-ROUNDING = 16.0 * np.finfo(np.float64).eps
+NO_VALUE = 16.0 * np.finfo(np.float64).eps
 # A view with less than this part in a component has none.
 NO_PART = 1e-9
 
@@ -203,7 +203,7 @@ def _cross(vectors: Sequence[Array]) -> dict[tuple[int, int], Array]:
 def _two(M: Array, most: int | None) -> tuple[Array, list[Array]]:
     """Singular values of M (p, q), largest first, and vectors of both sides."""
     least = min(M.shape)
-    if most is not None and least > SMALL and most < FEW * least:
+    if most is not None and least > SMALL_BLOCK and most < MOST_LANCZOS_SHARE * least:
         try:
             values, vectors = interruptible(lanczos, _both_sides(M), most)
         except ArpackError:
@@ -241,7 +241,7 @@ def _several(M: dict[tuple[int, int], Array], ranks: Sequence[int], most: int | 
 
 def _positive(values: Array, sides: list[Array], most: float) -> tuple[Array, list[Array]]:
     """Without values that are rounding errors of entries of (2), which are at most ``most``."""
-    certain = values > ROUNDING * sum(map(len, sides)) ** 0.5 * most
+    certain = values > NO_VALUE * sum(map(len, sides)) ** 0.5 * most
     return values[certain], [side[:, certain] for side in sides]
 
 

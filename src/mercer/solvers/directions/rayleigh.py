@@ -25,11 +25,11 @@ from mercer.linalg.threads import interruptible
 from mercer.types import Array
 
 # Matrices up to this size, or of which more than this share of the eigenvectors is wanted, are decomposed whole.
-SMALL, FEW = 600, 0.1
+DECOMPOSED_SIZE, MOST_LANCZOS_SHARE = 600, 0.1
 # Vectors of the Lanczos method, and its restarts, after which a whole decomposition is faster.
-VECTORS, RESTARTS = 60, 12
+LANCZOS_VECTORS, LANCZOS_RESTARTS = 60, 12
 # Values below this many rounding errors of the largest are none.
-ROUNDING = 16.0 * np.finfo(np.float64).eps
+NO_VALUE = 16.0 * np.finfo(np.float64).eps
 # Eigenvalues of N + mu below this share of the largest are none.
 NO_NOISE = 1e-12
 
@@ -69,7 +69,7 @@ def rayleigh(
 def _certain(values: Array, vectors: Array, noise: float, n_removed: int) -> RatioDirections:
     """Without values that are rounding errors."""
     largest = float(np.abs(values).max(initial=0.0))
-    least = max(ROUNDING * len(vectors) ** 0.5 * largest, noise)
+    least = max(NO_VALUE * len(vectors) ** 0.5 * largest, noise)
     certain, lowest = values > least, float(values.min(initial=0.0))
     negative = -lowest / largest if lowest < -least else 0.0
     return RatioDirections(values[certain], vectors[:, certain], n_removed, negative)
@@ -80,7 +80,7 @@ def _leading(S: Array, most: int | None) -> tuple[Array, Array]:
     r = len(S)
     if r == 0:
         return np.zeros(0), np.zeros((0, 0))
-    if most is not None and r > SMALL and most < FEW * r:
+    if most is not None and r > DECOMPOSED_SIZE and most < MOST_LANCZOS_SHARE * r:
         try:
             values, vectors = interruptible(lanczos, S, most)
         except ArpackError:
@@ -98,7 +98,7 @@ def lanczos(S: Any, most: int) -> tuple[Array, Array]:
     Raises ArpackError where a whole decomposition would be faster: where values hardly differ.
     """
     n = S.shape[0]
-    start, basis = np.random.default_rng(0).normal(size=n), min(n, max(VECTORS, 2 * most + 1))
-    values, vectors = eigsh(S, k=most, which="LA", v0=start, ncv=basis, maxiter=RESTARTS)
+    start, basis = np.random.default_rng(0).normal(size=n), min(n, max(LANCZOS_VECTORS, 2 * most + 1))
+    values, vectors = eigsh(S, k=most, which="LA", v0=start, ncv=basis, maxiter=LANCZOS_RESTARTS)
     order = np.argsort(values)
     return values[order], vectors[:, order]

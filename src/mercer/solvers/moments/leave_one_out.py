@@ -20,7 +20,7 @@ from mercer.solvers.spectrum import Coefficients
 from mercer.types import Array, Floats, Indices
 
 # Rows whose kernel values and coordinates are in memory at a time.
-PIECE = 2048
+ROWS_IN_MEMORY = 2048
 # Rows whose influence on themselves gives the degrees of freedom of a fit with copies.
 INFLUENCE_ROWS = 2000
 
@@ -45,7 +45,7 @@ class LooOutputsOf(AgainstCenters):
 
     def __call__(self, block: Block) -> Parts:
         """Outputs of the rows of the block, in pieces of few rows: two matrices (b, m) are in memory at a time."""
-        size = max(1, PIECE // rows_for_each(self.copies))
+        size = max(1, ROWS_IN_MEMORY // rows_for_each(self.copies))
         return Parts([self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, size)], axis=1)
 
     def _piece(self, block: Block) -> Floats:
@@ -80,7 +80,7 @@ class InfluenceOf(AgainstCenters):
     copies: Copies
 
     def __call__(self, block: Block) -> Array:
-        loo_map, size = self.spectrum.loo_map(self.alphas), max(1, PIECE // self.copies.size)
+        loo_map, size = self.spectrum.loo_map(self.alphas), max(1, ROWS_IN_MEMORY // self.copies.size)
         total = np.zeros(len(self.alphas))
         for ends in pieces(block.n_rows, size):
             part = self.copies(block.cut(*ends))

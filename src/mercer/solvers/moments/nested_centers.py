@@ -18,7 +18,7 @@ from mercer.solvers.spectrum import Eigenvalues, Resolvent
 from mercer.types import Array, Floats, Indices
 
 # Added to the kernel matrix of the centers, in units of its diagonal: they may depend on each other.
-SHIFT = 1e-10
+CENTER_SHIFT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -141,5 +141,5 @@ def _factor(A: Array) -> tuple[CholeskyFactor, Array | None]:
 def _shifted(A: Array) -> Array:
     """A copy that is positive definite if A is semidefinite."""
     A = A.copy()
-    A[np.diag_indices_from(A)] += SHIFT * float(A.diagonal().max(initial=0.0)) or 1.0
+    A[np.diag_indices_from(A)] += CENTER_SHIFT * float(A.diagonal().max(initial=0.0)) or 1.0
     return A

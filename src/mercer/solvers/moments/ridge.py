@@ -40,9 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
-from mercer.gram.precision import DEPENDENT
+from mercer.gram.precision import DEPENDENT_CENTERS
 from mercer.linalg import eigen_psd
-from mercer.linalg.lapack import TALL, cholesky_upper, inverse_upper, multiply, solve_triangular
+from mercer.linalg.lapack import PANEL_ROWS, cholesky_upper, inverse_upper, multiply, solve_triangular
 from mercer.linalg.rank import (
     RankFactor,
     in_coordinates,
@@ -58,12 +58,12 @@ from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
 # Eigenvalues of this many rounding errors are dropped: with 1 to 10 no fit blows up, with 100 some lose accuracy.
-ROUNDING = 4.0 * np.finfo(np.float64).eps
+EIGENVALUE_UNIT = 4.0 * np.finfo(np.float64).eps
 # Leave-one-out uses float32 if at most this share of a coordinate is rounding: outputs are 0.1 % off, at worst 1
 # %.
 MOST_NOISE = 0.1
 # Random vectors for the unit of alpha, which only bounds a search: its relative error is at most sqrt(2 / 64).
-VECTORS = 64
+TRACE_VECTORS = 64
 # One alpha is solved for by a Cholesky factor if errors of the sums change the fit by at most this share.
 MOST_ROUNDING = 1e-6
 
@@ -283,7 +283,7 @@ class MomentProblem:
             target_mean=used.t / used.n,
             rounding=found.error[certain],
             lost=found.error[~certain],
-            penalty=ROUNDING * (penalty.diagonal @ of_values[penalty.kept] ** 2),
+            penalty=EIGENVALUE_UNIT * (penalty.diagonal @ of_values[penalty.kept] ** 2),
             n=used.n,
             kept=penalty.kept,
             negative=found.negative,
@@ -302,8 +302,8 @@ class MomentProblem:
         G, R = self._centered[0], self._penalty.R
         if R is None:
             return float(np.trace(G))
-        a = solve_triangular(R, np.random.default_rng(0).choice([-1.0, 1.0], size=(len(R), VECTORS)))
-        return max(float(np.einsum("ij,ij->", a, G @ a)) / VECTORS, 0.0)
+        a = solve_triangular(R, np.random.default_rng(0).choice([-1.0, 1.0], size=(len(R), TRACE_VECTORS)))
+        return max(float(np.einsum("ij,ij->", a, G @ a)) / TRACE_VECTORS, 0.0)
 
     @cached_property
     def _penalty(self) -> "_Penalty":
@@ -368,7 +368,7 @@ def _for_one_alpha(
     K *= -2.0 * alpha * rounding
     K += G
     # Large factors use all threads themselves.
-    if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= TALL else 1)):
+    if any(map_in_threads(cholesky_upper, [U, K], most=None if len(U) <= PANEL_ROWS else 1)):
         return None
     del K
     basis = inverse_upper(U)
@@ -383,7 +383,7 @@ def _for_one_alpha(
 
 def _rounding(basis: Array, diagonal: Array) -> Array:
     """Errors (p,) of b'Gb, which centering does not reduce."""
-    error: Array = ROUNDING * (diagonal @ basis**2)
+    error: Array = EIGENVALUE_UNIT * (diagonal @ basis**2)
     return error
 
 
@@ -421,7 +421,11 @@ def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
         return _Penalty(None, every, moments.coordinates.kernel_diagonal)
     if K is None:
         return _Penalty(None, every, np.zeros(len(every)))
-    factor = K if isinstance(K, RankFactor) else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+    factor = (
+        K
+        if isinstance(K, RankFactor)
+        else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
+    )
     return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
 
 

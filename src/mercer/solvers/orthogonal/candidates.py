@@ -25,9 +25,9 @@ from mercer.types import Array, Indices
 SparsePenalty = Literal["rkhs", "coef", "orthogonal", "diagonal"]
 
 # Smallest part of the length of a selected column that must be new, by the precision of the kernel values.
-TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+NEW_LENGTHS = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 # Smallest part of its square if squares are subtracted from each other.
-FLOORS = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+NEW_SQUARES = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ class CandidateColumns:
 
     @property
     def tolerance(self) -> float:
-        return TOLERANCES[self._dtype]
+        return NEW_LENGTHS[self._dtype]
 
     @property
     def floor(self) -> float:
-        return FLOORS[self._dtype]
+        return NEW_SQUARES[self._dtype]
 
     def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
         """k(x_i, z_j) (u, b), or some of its rows, with the diagonal added."""

@@ -19,8 +19,8 @@ from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
 # Folds where fits are compared, and of the fit itself with at most this many points: each costs a selection.
-FEW = 3
-FOLDS, MANY_POINTS = 5, 2000
+COMPARED_FOLDS = 3
+SPARSE_FOLDS, MANY_POINTS = 5, 2000
 
 
 @dataclass(frozen=True)

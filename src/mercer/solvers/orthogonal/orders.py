@@ -20,13 +20,13 @@ from mercer.types import Array, Indices
 Selection = Literal["gain", "residual"]
 
 # The alpha of the selection if none is given, in units of tr G / tr K.
-ALPHA_OF_SELECTION = 1e-3
+SPARSE_ALPHA = 1e-3
 # Degrees of freedom of a center where alpha is re-estimated by generalized cross-validation: targets selected it.
 # Friedman (1991), "Multivariate adaptive regression splines", section 3.6.
 COST_OF_SELECTED = 3.0
 # Kernel values that are computed at once where columns are asked for one by one: short ones take hardly more time
 # than the calls.
-KEPT = 2**22
+VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def choose_order(
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
     by_column = choice.selection == "residual" or choice.n_candidates is not None
-    if by_column and candidates.n_values <= KEPT:
+    if by_column and candidates.n_values <= VALUES_AT_ONCE:
         candidates = candidates.kept()
     if choice.penalty == "orthogonal":
         return orthogonal_order(candidates, points, choice, alpha, most, rng)
@@ -125,7 +125,7 @@ def gain_pivots(
     every = np.arange(len(candidates))
     K = candidates.among(every, every) if penalty == "rkhs" else np.eye(len(every))
     if alpha is None:
-        alpha = ALPHA_OF_SELECTION * np.trace(sums.G) / max(float(np.trace(K)), np.finfo(np.float64).tiny)
+        alpha = SPARSE_ALPHA * np.trace(sums.G) / max(float(np.trace(K)), np.finfo(np.float64).tiny)
     H = sums.G if penalty == "diagonal" else sums.G + alpha * K
     floor = candidates.floor * (sums.square + alpha * K.diagonal())
     closed: set[int] = set()
@@ -314,7 +314,7 @@ class _Pool:
 def _small_alpha(candidates: CandidateColumns, points: Points, penalty: SparsePenalty) -> float:
     """A small penalty in the unit of the problem."""
     own = candidates.own(_some(candidates)).mean() if penalty == "rkhs" else 1.0
-    return float(ALPHA_OF_SELECTION * mean_square(candidates, points) / max(own, np.finfo(np.float64).tiny))
+    return float(SPARSE_ALPHA * mean_square(candidates, points) / max(own, np.finfo(np.float64).tiny))
 
 
 def mean_square(candidates: CandidateColumns, points: Points) -> float:

@@ -31,7 +31,7 @@ from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
 # The least 1 - leverage that an orthonormal basis can tell from zero.
-LEAST_ONE_MINUS_LEVERAGE = 1e-15
+LEAST_ONE_MINUS_LEVERAGE_OF_BASIS = 1e-15
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _without_rows(F: Array, leverage: Array, observations: Observations, rows: I
     points, at_row = Points.of(observations), observations.rows.point[rows]
     outputs = points.mean + F / points.root[at_row, None]
     leaving = observations.unit[rows] * (1.0 / points.weight.sum() + leverage / points.weight[at_row])
-    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE)
+    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE_OF_BASIS)
     loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / one_minus_leverage[:, None]
     return loo
 

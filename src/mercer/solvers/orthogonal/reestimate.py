@@ -18,24 +18,24 @@ from mercer.types import Array
 Estimate = Literal["gcv", "evidence"]
 
 # alpha is searched between these multiples of the largest d.
-LEAST, MOST = 1e-10, 1e4
+LEAST_PENALTY, LARGEST_PENALTY = 1e-10, 1e4
 # Points of the grid, and how often it is refined around the least one: the criterion may have several minima.
-GRID, REFINED = 29, 3
+PENALTY_GRID, PENALTY_REFINEMENTS = 29, 3
 
 
 def reestimate(d: Array, z: Array, points: Points, estimate: Estimate, cost: float) -> float:
     """The alpha that minimizes the criterion for the centers so far."""
     n, total, square = points.n, float((points.target**2).sum()), (z**2).sum(axis=1)
-    low, high = np.log(LEAST * d.max()), np.log(MOST * d.max())
-    for _ in range(1 + REFINED):
-        grid = np.linspace(low, high, GRID)
+    low, high = np.log(LEAST_PENALTY * d.max()), np.log(LARGEST_PENALTY * d.max())
+    for _ in range(1 + PENALTY_REFINEMENTS):
+        grid = np.linspace(low, high, PENALTY_GRID)
         alphas = np.exp(grid)
         if estimate == "evidence":
             values = negative_evidence(d, square, total, n, z.shape[1], alphas)
         else:
             values = orthogonal_gcv(d, square, total, n, alphas, cost)
         best = int(values.argmin())
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, PENALTY_GRID - 1)]
     return float(alphas[best])
 
 

@@ -19,9 +19,9 @@ STOPS = get_args(Stop)
 # Numbers of centers at which leave-one-out outputs are evaluated, evenly spaced in their logarithm.
 CHECKPOINTS = 48
 # Outputs that are judged together: calls cost more than the work.
-AT_ONCE = 2**15
+OUTPUTS_AT_ONCE = 2**15
 # Steps over which the improvement is averaged.
-PATIENCE = 5
+MEAN_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def judged(
 
     ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
     """
-    at_once = max(1, AT_ONCE // observations.Y.size)
+    at_once = max(1, OUTPUTS_AT_ONCE // observations.Y.size)
     losses = np.concatenate([losses_of(outputs[some]) for some in cuts(len(outputs), at_once)])
     scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
@@ -122,9 +122,9 @@ def _curve(path: SparsePath, stop: Stop) -> Array:
 def _improvement(objective: Array) -> Array:
     """Mean relative decrease over the last steps, infinite before there are enough."""
     mean = np.full(len(objective), np.inf)
-    if len(objective) > PATIENCE:
-        before = np.maximum(objective[:-PATIENCE], np.finfo(np.float64).tiny)
-        mean[PATIENCE:] = (objective[:-PATIENCE] - objective[PATIENCE:]) / before / PATIENCE
+    if len(objective) > MEAN_STEPS:
+        before = np.maximum(objective[:-MEAN_STEPS], np.finfo(np.float64).tiny)
+        mean[MEAN_STEPS:] = (objective[:-MEAN_STEPS] - objective[MEAN_STEPS:]) / before / MEAN_STEPS
     return mean
 
 

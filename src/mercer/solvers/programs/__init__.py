@@ -17,7 +17,7 @@ from mercer.types import Array
 __all__ = ["Program", "Solution", "solve", "solve_all"]
 
 # What solutions that are found together may still gain, as a share of the objective of f = 0.
-TOGETHER = 1e-12
+LEAST_GAIN_TOGETHER = 1e-12
 
 
 def solve(program: Program, start: Array | None = None) -> Solution:
@@ -37,7 +37,7 @@ def solve(program: Program, start: Array | None = None) -> Solution:
 
 
 def solve_all(
-    programs: Sequence[Program], starts: Sequence[Array | None], enough: float = TOGETHER
+    programs: Sequence[Program], starts: Sequence[Array | None], enough: float = LEAST_GAIN_TOGETHER
 ) -> list[Solution]:
     """The solutions of programs that differ in their targets only; ``enough`` is what they may still gain."""
     first = programs[0]

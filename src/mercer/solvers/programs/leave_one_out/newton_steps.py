@@ -43,13 +43,13 @@ from mercer.solvers.programs.smooth.newton import has_small_ridge, newton
 from mercer.types import Array, Indices
 
 # Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
-MOST_ROWS = 2000
-MOST_STEPS = 20
+STEPPED_ROWS = 2000
+MOST_ROW_STEPS = 20
 # Steps end when outputs would change by less than this share of their scale.
-SETTLED = 1e-6
+LAST_CHANGE = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
 # of their scale if that is below one; at most so many rows, which are those with the largest changes.
-ENOUGH, MOST_SMOOTH = 0.03, 100
+LEAST_CHANGE, MOST_SMOOTH = 0.03, 100
 # Of so many rows, those that one step moves most, it is estimated what further steps would change.
 MOST_ASKED = 300
 # So few rows are all refitted at the chosen alpha, which takes hardly longer.
@@ -57,7 +57,7 @@ FEW_ROWS = 80
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
 # time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
-FEW_ON_ARCS, SHORTER, SHORTEST, MANY_STEPS = 20, 0.3, 1e-5, 30
+FEW_ON_ARCS, ARC_SHORTENING, SHORTEST_ARC, MOST_ARC_STEPS = 20, 0.3, 1e-5, 30
 # Rows with less than this are left out by paths, not by steps, whose systems have the same differences.
 STEPS_CANCEL = 1e-6
 
@@ -87,8 +87,8 @@ def loo_of_program(
     If only some ``rows`` are wanted, the others have those of one step.
 
     For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
-    they are not to be trusted, unless there are more than MOST_ROWS: one step counts for these. O(n a² + a³) for a
-    columns that have coefficients, or all of them if none is zero; n² a up to MOST_ROWS rows.
+    they are not to be trusted, unless there are more than STEPPED_ROWS: one step counts for these. O(n a² + a³)
+    for a columns that have coefficients, or all of them if none is zero; n² a up to STEPPED_ROWS rows.
     """
     step, loss, n = _Step.of(program, found, unit, own), program.loss, len(program.y)
     outputs, trusted = step.outputs, np.full(n, program.lasso == 0.0)
@@ -101,10 +101,10 @@ def loo_of_program(
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
         outputs[some], converged = _descended(step, some)
         trusted[some] &= converged & (not (with_corners and isinstance(loss, Rounded)))
-    elif n <= MOST_ROWS and step.at.loss.jumps:
+    elif n <= STEPPED_ROWS and step.at.loss.jumps:
         outputs, converged = _improved(step, found, outputs, own, some)
         trusted &= converged & (not (with_corners and isinstance(loss, Rounded)))
-    elif n > MOST_ROWS and own is not None:
+    elif n > STEPPED_ROWS and own is not None:
         trusted &= not step.at.loss.jumps
     most = program.largest_outputs
     return LooOutputs(np.clip(outputs, -most, most), trusted, step.at.degrees_of_freedom)
@@ -128,7 +128,7 @@ def can_follow(program: Program, own: Indices | None) -> bool:
         pieces
         and own is None
         and program.lasso == 0.0
-        and len(program.y) <= MOST_ROWS
+        and len(program.y) <= STEPPED_ROWS
         and bool(program.weight.all())
     )
 
@@ -158,15 +158,15 @@ def _with_short_arcs(step: "_Step", loss: Rounded, found: Solution) -> tuple[flo
     """The length of arcs that few rows are on, if a few steps find it, and the solution with these arcs."""
     program, bend, steps = step.at.program, loss.bend, 0
     few = FEW_ON_ARCS + step.at.degrees_of_freedom
-    while bend > SHORTEST * loss.bend and steps <= MANY_STEPS:
+    while bend > SHORTEST_ARC * loss.bend and steps <= MOST_ARC_STEPS:
         f = program.outputs(found.coef, found.intercept)
         if np.count_nonzero(Rounded(loss.loss, bend).curvature(program.y, f)) <= few:
             break
-        shorter = replace(program, loss=Rounded(loss.loss, SHORTER * bend))
+        shorter = replace(program, loss=Rounded(loss.loss, ARC_SHORTENING * bend))
         again = newton(shorter, np.append(found.coef, found.intercept))
         if not again.converged:
             break
-        bend, found, steps = SHORTER * bend, again, again.steps
+        bend, found, steps = ARC_SHORTENING * bend, again, again.steps
     return bend, found
 
 
@@ -178,7 +178,7 @@ def _improved(
     And where they did.
     """
     B, converged = step.at.rows @ step.at.rows.T, np.ones(len(outputs), dtype=bool)
-    some = rows[(np.abs(outputs - step.at.f) > SETTLED * step.scale)[rows]]
+    some = rows[(np.abs(outputs - step.at.f) > LAST_CHANGE * step.scale)[rows]]
     far = step.at.one_minus_leverage[some] < STEPS_CANCEL
     converged[some[far]] = False
     some = some[~far]
@@ -201,7 +201,7 @@ def _descended(step: "_Step", rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
     outputs = step.outputs[rows]
     asked = np.argsort(-np.abs(outputs - step.at.f[rows]))[:MOST_ASKED]
     missing = step.missing(rows[asked], outputs[asked])
-    many = min(MOST_SMOOTH, np.count_nonzero(missing > ENOUGH * min(step.scale, 1.0)))
+    many = min(MOST_SMOOTH, np.count_nonzero(missing > LEAST_CHANGE * min(step.scale, 1.0)))
     some = asked[np.argsort(-missing)[:many]]
     outputs[some] = step.descended(rows[some], outputs[some])
     return outputs, np.full(len(rows), len(step.at.f) > FEW_ROWS)
@@ -292,8 +292,8 @@ class _Step:
         start, cross = self._without_column(i)
         f = before = start
         # What a residual changes in the end is larger by 1 / (1 - u e h).
-        least, enough = np.inf, SETTLED * self.scale * self._kept(self.at.one_minus_leverage)[i]
-        for _ in range(MOST_STEPS):
+        least, enough = np.inf, LAST_CHANGE * self.scale * self._kept(self.at.one_minus_leverage)[i]
+        for _ in range(MOST_ROW_STEPS):
             missed, slope = self._missed(i, f)
             residual = f - start + _product(B, cross, missed)
             size = float(np.abs(residual).max())

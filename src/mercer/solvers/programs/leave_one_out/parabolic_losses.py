@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from mercer.linalg import factor_spd
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.program import Program, Solution, bordered
-from mercer.solvers.programs.smooth.newton import TINY, curvatures, has_small_ridge, orthogonal_root
+from mercer.solvers.programs.smooth.newton import HESSIAN_DIAGONAL, curvatures, has_small_ridge, orthogonal_root
 from mercer.types import Array, Indices
 
 # Below this, 1 - leverage is computed from the fit without such rows.
-CANCELS = 1e-3
+CANCELLING_LEVERAGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Parabolas:
     @property
     def cancels(self) -> NDArray[np.bool_]:
         """Which rows (n,) nearly determine their outputs."""
-        return np.asarray(self.curvature * self.leverage > 1.0 - CANCELS)
+        return np.asarray(self.curvature * self.leverage > 1.0 - CANCELLING_LEVERAGE)
 
     @cached_property
     def targets(self) -> Array:
@@ -125,7 +125,7 @@ def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
         H[-1, :], H[:, -1] = 0.0, 0.0
     H[np.diag_indices_from(H)] += np.append(np.full(Phi.shape[1], program.ridge), float(fixed))
     if program.ridge == 0.0:
-        H[np.diag_indices_from(H)] += TINY * float(np.trace(H)) / len(H)
+        H[np.diag_indices_from(H)] += HESSIAN_DIAGONAL * float(np.trace(H)) / len(H)
     half = factor_spd(H).inverse()
     half[:, -1] *= not fixed
     return half

@@ -9,9 +9,9 @@ from mercer.solvers.programs.losses import SmoothLoss
 from mercer.types import Array, Indices
 
 # Fits without single rows may take so many operations; otherwise these rows are held out in so many folds.
-MOST_OPERATIONS, FOLDS = 5e7, 10
+MOST_OPERATIONS, REFIT_FOLDS = 5e7, 10
 # Smooth losses with |v|_1 change one sign at a time: a fit takes so many times the operations of others.
-CHANGES = 10
+LASSO_SLOWNESS = 10
 
 
 def refit_without(program: Program, found: Solution, share: Array, own: Indices | None, rows: Indices) -> Array:
@@ -19,12 +19,12 @@ def refit_without(program: Program, found: Solution, share: Array, own: Indices 
 
     The fits begin with the solution of all rows. Folds are taken in the order of the targets.
     """
-    times = CHANGES if program.lasso > 0.0 and isinstance(program.loss, SmoothLoss) else 1
+    times = LASSO_SLOWNESS if program.lasso > 0.0 and isinstance(program.loss, SmoothLoss) else 1
     operations = float(len(rows)) * len(program.y) * program.m**2 * times
-    alone = len(rows) <= FOLDS or operations <= MOST_OPERATIONS
+    alone = len(rows) <= REFIT_FOLDS or operations <= MOST_OPERATIONS
     order = np.argsort(program.y[rows], kind="stable")
     outputs = np.empty(len(rows))
-    for fold in order[:, None] if alone else [order[k::FOLDS] for k in range(FOLDS)]:
+    for fold in order[:, None] if alone else [order[k::REFIT_FOLDS] for k in range(REFIT_FOLDS)]:
         outputs[fold] = _without(program, found, share, own, rows[fold])
     return outputs
 

@@ -38,9 +38,9 @@ MOST_TURNS = 10
 # inverse, so that every matrix has an inverse.
 TINY_BEND, TINY_PENALTY = 1e-9, 1e-9
 # The end of a path is a solution if what f and beta miss of their equations is below this share of f and beta.
-MISSING = 1e-6
+PATH_TOLERANCE = 1e-6
 # Ends of paths that are checked together.
-AT_ONCE = 256
+ENDS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class FullFit:
         """
         outputs, exact = np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
         far, left = np.abs(share * self.beta * self.K.diagonal())[rows], MEAN_BENDS * len(self.f)
-        for places in np.array_split(np.argsort(-far, kind="stable"), -(-len(rows) // AT_ONCE)):
+        for places in np.array_split(np.argsort(-far, kind="stable"), -(-len(rows) // ENDS_AT_ONCE)):
             F, beta = np.empty((2, len(places), len(self.f)))
             for end, place in enumerate(places.tolist()):
                 i = int(rows[place])
@@ -172,9 +172,9 @@ class FullFit:
         if self.border is not None:
             missing -= missing.mean(axis=1, keepdims=True)
         size = np.abs(F - F.mean(axis=1, keepdims=True)).max(axis=1)
-        solves = np.abs(missing).max(axis=1) <= MISSING * size + 1e-9 * np.abs(F).max(axis=1)
+        solves = np.abs(missing).max(axis=1) <= PATH_TOLERANCE * size + 1e-9 * np.abs(F).max(axis=1)
         if self.border is not None:
-            solves &= np.abs(beta.sum(axis=1)) <= MISSING * np.abs(beta).sum(axis=1)
+            solves &= np.abs(beta.sum(axis=1)) <= PATH_TOLERANCE * np.abs(beta).sum(axis=1)
         return np.asarray(solves)
 
     def _to_middle(self, f: Array, share: Array, i: int) -> float:

@@ -19,7 +19,7 @@ from mercer.solvers.programs.smooth.simultaneous import ColumnSlopes, descend
 from mercer.types import Array, Indices
 
 # Outputs are known when their error is this share of their spread; gradients at most.
-KNOWN, MOST_GRADIENTS = 1e-3, 100
+KNOWN_OUTPUT_ERROR, MOST_GRADIENTS = 1e-3, 100
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class WithoutRows:
     def outputs(self, first: Array, spread: float) -> Array:
         """Outputs (r,) of the rows, from ``first`` estimates (r,) of them; ``spread`` is that of all outputs."""
         leverage = np.maximum(np.einsum("ij,ij->i", self._own, self._own), np.finfo(np.float64).tiny)
-        enough = 0.5 * (KNOWN * spread) ** 2 / leverage
+        enough = 0.5 * (KNOWN_OUTPUT_ERROR * spread) ** 2 / leverage
         start = self._own.T * ((first - self.f[self.rows]) / leverage) if self.column is None else self._removed[1]
         found = descend(self._slopes, start, lambda gradient: gradient, enough, MOST_GRADIENTS)
         outputs: Array = self.f[self.rows] + np.einsum("ij,ji->i", self._own, found.at)

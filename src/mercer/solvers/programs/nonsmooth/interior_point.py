@@ -16,17 +16,17 @@ import numpy as np
 
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.solvers.programs.nonsmooth.dual_boxes import Boxes
-from mercer.solvers.programs.program import ENOUGH, Program, Solution, bordered, concluded
+from mercer.solvers.programs.program import SOLVED_GAP, Program, Solution, bordered, concluded
 from mercer.types import Array
 
-MOST_STEPS = 100
+MOST_INTERIOR_STEPS = 100
 # Steps end at this share of the way to the boundary.
-NEAR = 0.995
+SHARE_OF_WAY = 0.995
 # The least distance to the boundary, as a share of the range.
-EDGE = 1e-15
+BOUNDARY_DISTANCE = 1e-15
 # A coefficient is zero if it is smaller, in units of the largest, than this share of the way of its column to its
 # bound, in units of the bound.
-ZERO = 1e-5
+ZERO_COEFFICIENT = 1e-5
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ def interior_point(program: Program) -> Solution:
     """The solution of a program whose loss has corners."""
     method = _Method.of(program)
     point, best = method.start(), None
-    for step in range(MOST_STEPS):
+    for step in range(MOST_INTERIOR_STEPS):
         point = method.next(point)
         found = method.solution(point, step + 1)
         if best is None or found.gap < best.gap:
             best = found
-        if best.gap <= ENOUGH * program.scale or (step > 10 and found.gap > 1e3 * best.gap):
+        if best.gap <= SOLVED_GAP * program.scale or (step > 10 and found.gap > 1e3 * best.gap):
             break
     assert best is not None
     return best
@@ -97,11 +97,11 @@ class _Method:
         mu = self._complementarity(point)
         ahead = self._complementarity(point.moved(way, self._length(point, way)))
         way = system.step(mu * (ahead / mu) ** 3, way)
-        return self._inside(point.moved(way, NEAR * self._length(point, way)))
+        return self._inside(point.moved(way, SHARE_OF_WAY * self._length(point, way)))
 
     def _inside(self, point: _Inside) -> _Inside:
         """The point, whose x would round to an end of its range, a little inside."""
-        margin = EDGE * self.boxes.bound
+        margin = BOUNDARY_DISTANCE * self.boxes.bound
         return replace(point, x=np.clip(point.x, margin, self.boxes.bound - margin))
 
     def solution(self, point: _Inside, steps: int) -> Solution:
@@ -109,7 +109,7 @@ class _Method:
         if self.program.lasso > 0.0:
             slack = np.minimum(point.above, point.below) / self.program.lasso
             largest = np.abs(coef).max(initial=0.0) or 1.0
-            coef = np.where(np.abs(coef) / largest < ZERO * slack, 0.0, coef)
+            coef = np.where(np.abs(coef) / largest < ZERO_COEFFICIENT * slack, 0.0, coef)
         return concluded(self.program, coef, point.b, self.boxes.beta(point.x), steps)
 
     def _complementarity(self, point: _Inside) -> float:

@@ -18,12 +18,12 @@ from mercer.solvers.programs.program import Program, Solution, concluded
 from mercer.types import Array, Indices
 
 # Without a start, programs with up to so many columns begin with all of them; a round adds at most so many.
-FEW, AT_ONCE = 200, 40
-MOST_ROUNDS = 500
+ALL_COLUMNS_AT_ONCE, ENTERING_COLUMNS = 200, 40
+MOST_COLUMN_ROUNDS = 500
 # Columns without coefficients leave in the first rounds only: later they would come back again and again.
-LEAVING = 20
+ROUNDS_WITH_REMOVAL = 20
 # A constraint is violated beyond this share of lasso.
-SLACK = 1e-6
+CONSTRAINT_SLACK = 1e-6
 
 
 def generate_columns(program: Program, start: Array | None = None) -> Solution:
@@ -34,10 +34,10 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
     boxes = Boxes.of(program)
     beta = boxes.shift + boxes.at_rows(boxes.sign * np.where(boxes.cost < 0.0, boxes.bound, 0.0))
     some = np.zeros(0, dtype=np.intp) if start is None else np.flatnonzero(start[:-1])
-    some = np.arange(program.m) if program.m <= FEW and not len(some) else some
+    some = np.arange(program.m) if program.m <= ALL_COLUMNS_AT_ONCE and not len(some) else some
     more = np.zeros(0, dtype=np.intp) if len(some) else _violated(program, beta, some)
     coef, intercept = np.zeros(0), 0.0
-    for rounds in range(1, MOST_ROUNDS + 1):
+    for rounds in range(1, MOST_COLUMN_ROUNDS + 1):
         if rounds > 1:
             more = _violated(program, beta, some)
             if len(more) == 0:
@@ -46,7 +46,7 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
         part = interior_point(replace(program, Phi=program.Phi[:, some]))
         beta, coef, intercept = part.beta, part.coef, part.intercept
         used = coef != 0.0
-        leave = rounds <= LEAVING and program.m > FEW and used.sum() < len(some) // 2
+        leave = rounds <= ROUNDS_WITH_REMOVAL and program.m > ALL_COLUMNS_AT_ONCE and used.sum() < len(some) // 2
         some, coef = (some[used], coef[used]) if leave else (some, coef)
     found = concluded(program, _at(some, coef, program.m), intercept, beta, rounds)
     corner = _corner(program, boxes, some[coef != 0.0], rounds)
@@ -57,8 +57,8 @@ def _violated(program: Program, beta: Array, some: Indices) -> Indices:
     """Columns whose constraint is violated, the worst first."""
     excess = np.abs(program.Phi.T @ beta) - program.lasso
     excess[some] = -np.inf
-    worst = np.argsort(-excess, kind="stable")[:AT_ONCE]
-    return worst[excess[worst] > SLACK * program.lasso]
+    worst = np.argsort(-excess, kind="stable")[:ENTERING_COLUMNS]
+    return worst[excess[worst] > CONSTRAINT_SLACK * program.lasso]
 
 
 def _at(some: Indices, coef: Array, m: int) -> Array:

@@ -17,7 +17,7 @@ MOST_MOVES = 200_000
 # Moves between two computations of the gradient and of the gap from the weights.
 UNTIL_CHECK = 500
 # Curvatures below this share of the largest are rounding errors.
-FLAT = 1e-12
+FLAT_CURVATURE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _scale(Q: Array, p: Array) -> float:
 def _move(Q: Array, a: Array, gradient: Array, bound: Array, least: float) -> int:
     """Some moves, which change weights and gradient in place; how many."""
     diagonal = Q.diagonal()
-    flat = FLAT * float(np.abs(diagonal).max()) or FLAT
+    flat = FLAT_CURVATURE * float(np.abs(diagonal).max()) or FLAT_CURVATURE
     for moves in range(UNTIL_CHECK):
         to = int(np.where(a < bound, gradient, np.inf).argmin())
         gain = np.where(a > 0.0, gradient - gradient[to], 0.0)

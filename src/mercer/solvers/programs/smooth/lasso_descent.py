@@ -14,22 +14,22 @@ import numpy as np
 
 from mercer.linalg import factor_spd
 from mercer.solvers.programs.losses import SmoothLoss
-from mercer.solvers.programs.program import ENOUGH, Program, Solution, concluded
+from mercer.solvers.programs.program import SOLVED_GAP, Program, Solution, concluded
 from mercer.solvers.programs.smooth.newton import curvatures
 from mercer.types import Array, Indices
 
-MOST_ROUNDS = 200
+MOST_LASSO_ROUNDS = 200
 # Changes of signs: at most, and for each column.
 MOST_SIGNS, SIGNS_A_COLUMN = 500, 10
-MOST_HALVINGS = 30
+MOST_LASSO_HALVINGS = 30
 # Rounds in a row that lower the objective by less than this share of its scale end without a proof.
-STALLED, NO_GAIN = 2, 1e-12
+STALLED_ROUNDS, STALLED_GAIN = 2, 1e-12
 # Columns that enter at once, as a share of those that have coefficients, and at least so many.
-ENTER, FEWEST = 0.5, 10
+ENTERING_SHARE, LEAST_ENTERING = 0.5, 10
 # What is added to the diagonal, as a share of its sum and of lasso.
-TINY = 1e-13
+LASSO_DIAGONAL = 1e-13
 # A slope may exceed lasso by this share.
-SLACK = 1e-9
+SLOPE_SLACK = 1e-9
 
 
 def descend(program: Program, start: Array | None = None) -> Solution:
@@ -40,15 +40,15 @@ def descend(program: Program, start: Array | None = None) -> Solution:
     if program.has_intercept:
         theta = _round(program, loss, theta, np.zeros(0, dtype=np.intp))
     stalled = 0
-    for rounds in range(1, MOST_ROUNDS + 1):
+    for rounds in range(1, MOST_LASSO_ROUNDS + 1):
         found = concluded(program, theta[:-1], float(theta[-1]), None, rounds)
-        gained = best is None or best.objective - found.objective > NO_GAIN * program.scale
+        gained = best is None or best.objective - found.objective > STALLED_GAIN * program.scale
         stalled = 0 if gained else stalled + 1
         if best is None or found.objective <= best.objective:
             best = found
-        if stalled == STALLED:
+        if stalled == STALLED_ROUNDS:
             break
-        if found.gap <= ENOUGH * program.scale:
+        if found.gap <= SOLVED_GAP * program.scale:
             return found
         some = _working(program, theta)
         new = _round(program, loss, theta, some)
@@ -66,14 +66,14 @@ def _working(program: Program, theta: Array) -> Indices:
     excess = np.abs(program.Phi.T @ beta) - program.lasso
     own = coef != 0.0
     excess[own] = np.inf
-    enter = max(FEWEST, int(ENTER * own.sum()))
+    enter = max(LEAST_ENTERING, int(ENTERING_SHARE * own.sum()))
     order = np.argsort(-excess, kind="stable")[: int(own.sum()) + enter]
-    return np.sort(order[excess[order] > SLACK * program.lasso])
+    return np.sort(order[excess[order] > SLOPE_SLACK * program.lasso])
 
 
 def _round(program: Program, loss: SmoothLoss, theta: Array, some: Indices) -> Array:
     """theta after steps on some columns and the intercept, until their parabola is exact."""
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MOST_LASSO_ROUNDS):
         coef, b = theta[:-1], float(theta[-1])
         f = program.outputs(coef, b)
         step = _step(program, loss, f, coef[some], some)
@@ -85,7 +85,7 @@ def _round(program: Program, loss: SmoothLoss, theta: Array, some: Indices) -> A
         theta[some] += length * step[:-1]
         theta[-1] += length * step[-1]
         moved = program.objective_of(f, coef) - program.objective(theta[:-1], float(theta[-1]))
-        if moved <= NO_GAIN * program.scale:
+        if moved <= STALLED_GAIN * program.scale:
             return theta
     return theta
 
@@ -109,7 +109,7 @@ def _step(program: Program, loss: SmoothLoss, f: Array, coef: Array, some: Indic
 def _length(program: Program, f: Array, coef: Array, some: Indices, step: Array, way: Array) -> float:
     """A length of the step that lowers the objective; zero if none does."""
     value, trial = program.objective_of(f, coef), coef.copy()
-    for halving in range(MOST_HALVINGS):
+    for halving in range(MOST_LASSO_HALVINGS):
         length = 0.5**halving
         trial[some] = coef[some] + length * step[:-1]
         if program.objective_of(f + length * way, trial) < value:
@@ -130,7 +130,7 @@ def minimize_lasso(H: Array, q: Array, lasso: float, start: Array) -> Array:
         slope = q - H @ v
         excess = np.where(v == 0.0, np.abs(slope) - lasso, -np.inf)
         j = int(excess.argmax()) if len(excess) else 0
-        if not len(excess) or excess[j] <= SLACK * lasso + 1e-13 * np.abs(q).max(initial=0.0):
+        if not len(excess) or excess[j] <= SLOPE_SLACK * lasso + 1e-13 * np.abs(q).max(initial=0.0):
             break
         sign = np.sign(v)
         sign[j] = np.sign(slope[j])
@@ -141,7 +141,7 @@ def _along_signs(H: Array, q: Array, lasso: float, v: Array, sign: Array, some: 
     """The best point on the way to the minimum for given signs, and whether it is that minimum."""
     part = H[np.ix_(some, some)]
     # Without any curvature the way is long, and the line search or another solver decides.
-    least = TINY * (float(np.trace(part)) + lasso)
+    least = LASSO_DIAGONAL * (float(np.trace(part)) + lasso)
     target = factor_spd(part + least * np.eye(len(some))).solve(q[some] - lasso * sign[some])
     own = v[some]
     way = target - own

@@ -18,16 +18,16 @@ from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.program import Program, Solution, bordered, concluded
 from mercer.types import Array, Indices
 
-MOST_STEPS = 100
-MOST_HALVINGS = 40
+MOST_NEWTON_STEPS = 100
+MOST_NEWTON_HALVINGS = 40
 # Where less than this share of the largest possible curvature is left, the parabola above the loss is used.
-FLAT = 1e-9
+VANISHING_CURVATURE = 1e-9
 # A decrement of this share of the objective of f = 0 is the last.
-DECREMENT = 1e-14
+LAST_DECREMENT = 1e-14
 # A ridge below this share of the mean diagonal of the Hessian is lost in rounding errors: its root is factored.
 SMALL_RIDGE = 1e-10
 # What is added to the diagonal of a Hessian without ridge, as a share of that mean.
-TINY = 1e-12
+HESSIAN_DIAGONAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def orthogonal_root(program: Program, Phi: Array, rows: Indices, S: Array) -> tu
     """
     fixed = not (program.has_intercept and len(rows))
     G = np.column_stack([Phi[rows], np.full(len(rows), float(not fixed))]) * S[rows, None]
-    ridge = program.ridge or TINY * float(np.einsum("ij,ij->", G, G) / (Phi.shape[1] + 1) or 1.0)
+    ridge = program.ridge or HESSIAN_DIAGONAL * float(np.einsum("ij,ij->", G, G) / (Phi.shape[1] + 1) or 1.0)
     A = np.vstack([G, np.diag(np.append(np.full(Phi.shape[1], np.sqrt(ridge)), float(fixed)))])
     order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
     Q, R = np.linalg.qr(A[order])
@@ -101,12 +101,12 @@ def minimize(
     """theta at the minimum of the sums plus the penalty, and the number of evaluations."""
     penalty = np.append(np.full(len(theta) - 1, ridge), 0.0)
     point, steps = _penalized(evaluate(theta), theta, penalty), 1
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         step = _step(point, has_intercept=has_intercept)
         decrement = float(point.gradient @ step)
-        if decrement <= DECREMENT * scale:
+        if decrement <= LAST_DECREMENT * scale:
             return theta - step, steps
-        for halving in range(MOST_HALVINGS):
+        for halving in range(MOST_NEWTON_HALVINGS):
             trial = theta - 0.5**halving * step
             new, steps = _penalized(evaluate(trial), trial, penalty), steps + 1
             if new.value <= point.value - 1e-4 * 0.5**halving * decrement:
@@ -132,7 +132,7 @@ def in_memory(program: Program) -> Evaluate:
 def curvatures(loss: SmoothLoss, y: Array, weight: Array, f: Array) -> Array:
     """Weighted curvatures (n,) at outputs f (n,); where hardly any is left, those of parabolas above the loss."""
     curvature, most = weight * loss.curvature(y, f), weight * loss.majorant(y, f)
-    return most if curvature.sum() < FLAT * most.sum() else curvature
+    return most if curvature.sum() < VANISHING_CURVATURE * most.sum() else curvature
 
 
 def sums_of(loss: SmoothLoss, Phi: Array, y: Array, weight: Array, f: Array) -> LossSums:

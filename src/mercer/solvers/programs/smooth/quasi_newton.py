@@ -9,9 +9,9 @@ from mercer.types import Array
 
 # Parts of a step whose values are compared; all of it is taken if that loses at most this share of the gain.
 LENGTHS: Array = 0.5 ** np.arange(8.0)
-SLACK = 0.3
+SUFFICIENT_SHARE = 0.3
 # Objectives that are sums over many rows are equal if they differ by less than this share.
-ROUNDING = 1e-9
+SUM_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,20 @@ class Sloped:
 Evaluate = Callable[[Array, Array], Sloped]
 
 
-def part_of(values: Array, before: float, rounding: float = ROUNDING) -> float:
+def part_of(values: Array, before: float, rounding: float = SUM_ROUNDING) -> float:
     """The part of a step to be taken, by objectives (l,) at LENGTHS of it and the one before.
 
     All of it, if that lowers the objective about as much as the best; otherwise the best.
     """
     least = float(values.min())
-    if values[0] <= least + max(SLACK * (before - least), rounding * abs(before)):
+    if values[0] <= least + max(SUFFICIENT_SHARE * (before - least), rounding * abs(before)):
         return 1.0
     return float(LENGTHS[values.argmin()])
 
 
-def descend(evaluate: Evaluate, start: Sloped, *, enough: float, most: int, rounding: float = ROUNDING) -> Array:
+def descend(
+    evaluate: Evaluate, start: Sloped, *, enough: float, most: int, rounding: float = SUM_ROUNDING
+) -> Array:
     """A point (p,) where half of the squared gradient is at most ``enough``, after at most so many evaluations.
 
     ``rounding`` is the relative error of objectives: a step that is lost in it is the last.

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from mercer.linalg import factor_spd
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.program import bordered
-from mercer.solvers.programs.smooth.newton import FLAT
+from mercer.solvers.programs.smooth.newton import VANISHING_CURVATURE
 from mercer.types import Array, Indices
 
 # Gradients in the first metric, how many times more in each of the next ones, which have the curvatures found so
 # far, and how many metrics there are.
-FIRST_GRADIENTS, MORE, MOST_METRICS = 20, 2, 6
+FIRST_GRADIENTS, GRADIENT_GROWTH, MOST_METRICS = 20, 2, 6
 # Steps and changes of gradients that are remembered.
-PAIRS = 20
+KEPT_STEPS = 20
 # A step is shortened by this factor, at most so often, until it gains this share of what its slope promises.
-SHORTER, MOST_CUTS, SUFFICIENT = 0.3, 12, 1e-4
+STEP_SHORTENING, MOST_CUTS, SUFFICIENT_GAIN = 0.3, 12, 1e-4
 # Objectives are equal if they differ by less than this share.
-ROUNDING = 1e-14
+OBJECTIVE_ROUNDING = 1e-14
 
 
 class ColumnSlopes(NamedTuple):
@@ -73,7 +73,9 @@ class Programs:
         """The inverse of the Hessian with the mean curvatures of all programs at points (m + 1, p)."""
         f = self.outputs(theta)
         most = (self.weight * self.loss.majorant(self.Y, f)).mean(axis=1)
-        curvature = np.maximum((self.weight * self.loss.curvature(self.Y, f)).mean(axis=1), FLAT * most)
+        curvature = np.maximum(
+            (self.weight * self.loss.curvature(self.Y, f)).mean(axis=1), VANISHING_CURVATURE * most
+        )
         H = bordered(self.Phi, curvature)
         H[np.diag_indices_from(H)] += np.append(np.full(self.Phi.shape[1], self.ridge), 0.0)
         if not self.has_intercept:
@@ -93,7 +95,7 @@ def solve_together(programs: Programs, start: Array, enough: float) -> tuple[Arr
     scale = np.einsum("ij,ij->j", programs.weight, programs.loss.value(programs.Y, np.zeros_like(programs.Y)))
     for _ in range(MOST_METRICS):
         found = descend(programs.slopes, theta, programs.metric(theta), enough * scale, most)
-        theta, steps, most = found.at, steps + found.steps, MORE * most
+        theta, steps, most = found.at, steps + found.steps, GRADIENT_GROWTH * most
         if found.done:
             break
     return theta, steps
@@ -123,7 +125,7 @@ def descend(evaluate: Evaluate, start: Array, metric: Metric, enough: Array, mos
         if steps >= most:
             at[:, active] = point.at
             return Descent(at, steps, done=False)
-        active, point, pairs = active[going], point.some(going), [pair.some(going) for pair in pairs[-PAIRS:]]
+        active, point, pairs = active[going], point.some(going), [pair.some(going) for pair in pairs[-KEPT_STEPS:]]
         new, more = _searched(evaluate, active, point, _direction(point, pairs, metric), metric)
         pairs.append(_Secant.of(point, new))
         point, steps = new, steps + more
@@ -202,11 +204,11 @@ def _searched(
     for tried in range(1, MOST_CUTS + 1):  # noqa: B007
         at = point.at + length * way
         found = evaluate(at, active)
-        allowed = point.value + SUFFICIENT * length * slope + ROUNDING * np.abs(point.value)
+        allowed = point.value + SUFFICIENT_GAIN * length * slope + OBJECTIVE_ROUNDING * np.abs(point.value)
         short = found.value <= allowed
         if short.all():
             break
-        length = np.where(short, length, SHORTER * length)
+        length = np.where(short, length, STEP_SHORTENING * length)
     moved = short & (slope < 0.0)
     at, value, gradient = (
         np.where(moved, new, old)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.gram.blocks import AgainstCenters
-from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces, target_columns
+from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf, pieces, target_columns
 from mercer.rows.base import Block
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.solvers.programs.losses import SmoothLoss
@@ -65,7 +65,7 @@ class Reweighted:
     at: Coefficients
 
     def __call__(self, block: Block) -> LossMoments:
-        parts = [self._piece(self.encode(block.cut(*ends))) for ends in pieces(block.n_rows, PIECE)]
+        parts = [self._piece(self.encode(block.cut(*ends))) for ends in pieces(block.n_rows, PRODUCT_ROWS)]
         total = parts[0]
         for part in parts[1:]:
             total += part
@@ -122,7 +122,7 @@ class SlopesOf(AgainstCenters):
     parts: Array
 
     def __call__(self, block: Block) -> LossSlopes:
-        parts = [self._piece(self.encode(block.cut(*ends))) for ends in pieces(block.n_rows, PIECE)]
+        parts = [self._piece(self.encode(block.cut(*ends))) for ends in pieces(block.n_rows, PRODUCT_ROWS)]
         return sum(parts[1:], start=parts[0])
 
     def _piece(self, block: Block) -> LossSlopes:
