@@ -30,6 +30,12 @@ HOMES = {"matplotlib": "plots", "pyarrow": "rows", "tqdm": "rows", "hmmlearn": "
 
 # The folders in which numbers are computed, from rows to scores.
 FLOORS = ("kernels", "linalg", "rows", "gram", "solvers", "scores", "centers")
+NUMERICAL = [
+    path
+    for path in SOURCES
+    if path.relative_to(PACKAGE).parts[0]
+    in (*FLOORS, "expansion.py", "validation.py", "types.py", "errors.py", "invariances.py")
+]
 
 
 @cache
@@ -118,6 +124,22 @@ def test_every_module_has_its_layer_and_only_kernels_lead_to_scikit_learn():
 def classes():
     """Every class of the package, with the file it is in."""
     return [(path, node) for path in SOURCES for node in nodes(path, ast.ClassDef)]
+
+
+def constants(path):
+    """Names in capitals that a file assigns at its top."""
+    parts = [part for part in tree(path).body if isinstance(part, ast.Assign | ast.AnnAssign)]
+    targets = [target for part in parts for target in getattr(part, "targets", [getattr(part, "target", None)])]
+    names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return {name for name in names if name.isupper()}
+
+
+def test_no_constant_of_the_floors_has_the_name_of_another():
+    assert repeated(name for path in NUMERICAL for name in constants(path)) == []
+
+
+def test_tolerances_of_floating_point_types_have_one_home():
+    assert [path.name for path in NUMERICAL if "finfo" in names_in(tree(path))] == ["tolerance.py"]
 
 
 def methods(node):

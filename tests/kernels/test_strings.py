@@ -138,7 +138,7 @@ def way(request, monkeypatch):
     constants = {
         "pairs": {"FEATURES": 0, "FEATURES_PER_CELL": 0},
         "parts of features": {"FEATURE_SLAB": 256},
-        "features that are not kept": {"KEPT": 0},
+        "features that are not kept": {"KEPT_NUMBERS": 0},
     }
     for name, value in constants.get(request.param, {}).items():
         monkeypatch.setattr(compared, name, value)

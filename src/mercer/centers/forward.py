@@ -20,6 +20,7 @@ from mercer.gram.blocks import cross
 from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
+from mercer.linalg.tolerance import by_precision
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows, take
 from mercer.types import Indices
@@ -28,7 +29,7 @@ from mercer.types import Indices
 FORWARD_ALPHA = 1e-4
 PATH_ALPHAS = 10.0 ** np.arange(1, -6, -1)
 # Smallest part of its diagonal that must remain of a candidate: the noise in moments of such blocks.
-TOLERANCES = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+NEW_DIAGONAL = {"double": 1e-12, "single": 1e-6}
 # Rounds of k-means for means among the candidates, and one in this many is the mean of a large cluster.
 KMEANS_ROUNDS = 20
 LARGE_CLUSTERS = 5
@@ -211,7 +212,7 @@ class ForwardSelection(CenterSelector):
     def _order(self, problem: CenterProblem, dtype: Any) -> Iterator[int]:
         """Candidate numbers in the order of selection, until the remainder of all others is noise."""
         alpha = FORWARD_ALPHA * problem.unit if self.alpha is None else self.alpha
-        tolerance = TOLERANCES[dtype] if self.tolerance is None else self.tolerance
+        tolerance = by_precision(dtype, **NEW_DIAGONAL) if self.tolerance is None else self.tolerance
         floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
         return supervised_pivots(problem.penalized(alpha), problem.C, floor)
 
@@ -303,4 +304,4 @@ def _best_number(path: CenterPath, problem: CenterProblem) -> int:
 def _among(kernel: Kernel, candidates: CandidateSet) -> NDArray[Any]:
     """Kernel values of the candidates with each other, float32 or float64."""
     K = cross(kernel, candidates.square, kernel.centers(candidates.square))
-    return K if K.dtype in TOLERANCES else K.astype(np.float64)
+    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)

@@ -7,11 +7,11 @@ import numpy as np
 from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import python_labels
 from mercer.export.steps import Projection, Step
+from mercer.linalg.tolerance import SMALLEST_FLOAT
 from mercer.scores.uncertainty.unexplained_variance import (
     LARGEST_KERNEL_VALUE,
     LEAST_PRIOR_VARIANCE,
     LEAST_TRUST,
-    SMALLEST_FLOAT,
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel, Sum, named_parts
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.table import in_double, n_rows, take
 from mercer.types import Array, Floats
 
@@ -175,7 +176,7 @@ def _check_symmetric(kernel: Kernel, K: Floats) -> None:
     """Values given by the user may not be those of a kernel."""
     largest = float(np.abs(K).max())
     apart = float(np.abs(K - K.T).max())
-    if apart > np.sqrt(np.finfo(K.dtype).eps) * largest:
+    if apart > np.sqrt(rounding_unit(K.dtype)) * largest:
         raise KernelError(
             f"the kernel matrix of {kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
             "pass (K + K.T) / 2 if the difference is noise"

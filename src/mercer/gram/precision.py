@@ -46,6 +46,7 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.lapack import cholesky_upper, inverse_upper
 from mercer.linalg.rank import RankFactor, rank_factor, square_upper, whiten
 from mercer.linalg.threads import map_in_threads
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
@@ -155,7 +156,7 @@ def _without_rows(kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alph
     z = np.random.default_rng(0).standard_normal((len(size), PROBE_VECTORS))
     alpha = alpha_share * _trace(kernel, centers, X, factor)
     total = float((whiten(factor.R, size[:, None] * z) ** 2).sum()) / PROBE_VECTORS
-    return float(np.finfo(np.float64).eps) * total / alpha if alpha > 0.0 else np.inf
+    return float(rounding_unit(np.float64)) * total / alpha if alpha > 0.0 else np.inf
 
 
 def _probed(
@@ -174,7 +175,7 @@ def _probed(
     if cholesky_upper(U):
         return np.inf
     inverse = inverse_upper(U)
-    return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
+    return float(rounding_unit(np.float64) * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
 
 
 def _of_probe(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> tuple[Array, Array, float]:

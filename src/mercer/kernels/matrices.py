@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.errors import KernelError
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.columns import NamedColumns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats, Indices
@@ -153,7 +154,7 @@ def with_near_pairs(T: Floats, X: Matrix, Z: Matrix, gamma: float | Floats) -> F
     where it should be zero. From differences it has all digits.
     """
     X, Z = (X, Z) if is_sparse(X) or is_sparse(Z) else (A - Z.mean(axis=0) for A in (X, Z))
-    near = 64.0 * np.sqrt(np.finfo(T.dtype).eps)
+    near = 64.0 * np.sqrt(rounding_unit(T.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
         left, right = (squared_norms(A, gamma) for A in (X, Z))
         # Rows whose norm overflows are near none.

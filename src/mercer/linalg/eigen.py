@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import eigenvectors, singular_values
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 # LAPACK's products of entries of a matrix neither overflow nor underflow while the largest is in this range.
@@ -41,7 +42,7 @@ def eigen_psd(A: Array, *, noise: float = 0.0) -> SymmetricEigen:
     values, vectors = symmetric_eigen(A)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
-    error = noise + 4.0 * np.finfo(np.float64).eps * largest
+    error = noise + rounding_unit(np.float64, 4.0) * largest
     rank = int((values > error).sum())
     indefinite = values < -10.0 * error - np.sqrt(len(values)) * noise
     values[values <= error] = 0.0
@@ -103,6 +104,6 @@ def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     U, sigma, Vt, failed = singular_values(A)
     if failed:
         raise _not_found("singular values", A)
-    below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
+    below = sigma <= noise + rounding_unit(np.float64, 4.0) * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

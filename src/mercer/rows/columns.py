@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.types import Array, Indices
-from mercer.validation import MISSING_TYPES, first_text, format_value, not_dates
+from mercer.validation import EXACT_INTEGERS, MISSING_TYPES, first_text, format_value, not_dates
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
-# Integers up to here are exact in float64.
-EXACT_INTEGERS = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.moments import Moments
 from mercer.linalg import eigen_psd
+from mercer.linalg.tolerance import rounding_unit
 from mercer.scores.class_outputs import relative
 from mercer.scores.probabilities.calibration import Posterior, cross_calibrate, moderated
 from mercer.scores.probabilities.logit_maps import parts
@@ -102,7 +103,7 @@ class Scatter:
 
 
 def _rounding(terms: Array, n: int) -> Array:
-    error: Array = 4.0 * np.finfo(np.float64).eps * np.sqrt(n) * terms
+    error: Array = rounding_unit(np.float64, 4.0) * np.sqrt(n) * terms
     return error
 
 

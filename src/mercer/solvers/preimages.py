@@ -5,6 +5,7 @@ import numpy as np
 from mercer.gram import cross
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.kernels import RBF, Linear
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 # Steps of the fixed-point iteration, and the change, in units of the width, at which it ends.
@@ -32,7 +33,7 @@ def fixed_point(kernel: RBF, Z: Array, coef: Array) -> Array:
         weight = coef[moving] * cross(kernel, found[moving], Z)
         total = weight.sum(axis=1)
         # Where weights cancel, the iteration has nowhere to go.
-        able = np.abs(total) > np.finfo(np.float64).eps * np.abs(weight).sum(axis=1)
+        able = np.abs(total) > rounding_unit(np.float64) * np.abs(weight).sum(axis=1)
         moving, weight, total = moving[able], weight[able], total[able]
         step = (weight @ Z) / total[:, None] - found[moving]
         found[moving] += step

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.linalg import Reflector, eigen_psd, singular
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows import Distinct
 from mercer.types import Array, Floats, Indices
 
@@ -295,7 +296,7 @@ def kernel_mean(K: Floats, weight: Array, *, intercept: bool) -> Array:
 def rounding(K: Floats, s: Array) -> float:
     """Bound on the norm of the rounding errors of K in S K S: independent, of the size of its diagonal."""
     largest = float(np.abs(np.diagonal(K) * s**2).max())
-    return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(K))) * largest
+    return 4.0 * float(rounding_unit(K.dtype)) * float(np.sqrt(len(K))) * largest
 
 
 def solve(resolvent: Rooted, observations: Observations, alpha: float) -> Coefficients:

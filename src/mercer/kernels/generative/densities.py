@@ -17,6 +17,7 @@ from mercer.kernels.matrices import as_matrix
 from mercer.kernels.parameters import SetByRows
 from mercer.kernels.structured.base import Objects
 from mercer.kernels.structured.strings import Letters, digits
+from mercer.linalg.tolerance import smallest
 from mercer.rows.table import dense, n_rows, take
 from mercer.types import Array, Indices
 
@@ -117,7 +118,7 @@ class Mixture(Generative):
     @classmethod
     def _maximized(cls, V: Array, shares: Array) -> Self:
         """The most likely model if these shares (n, k) of rows belong to its components."""
-        N = shares.sum(axis=0) + np.finfo(np.float64).tiny
+        N = shares.sum(axis=0) + smallest(np.float64)
         means = shares.T @ V / N[:, None]
         spread = [shares[:, c] @ (V - means[c]) ** 2 / N[c] for c in range(len(N))]
         return cls(N / N.sum(), means, np.maximum(spread, LEAST_COMPONENT_VARIANCE))

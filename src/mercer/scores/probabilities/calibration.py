@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from mercer.linalg.tolerance import smallest
 from mercer.scores.probabilities.logit_maps import bent, choose_bound, choose_map, one_slope, parts
 from mercer.scores.probabilities.logits import LEAST_SLOPE, softmax
 from mercer.scores.training_rows import weighted_quantile
@@ -138,7 +139,7 @@ def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> 
     """
     limited = _limited(posterior, R, weight)
     share = np.bincount(label, weight, minlength=R.shape[1] + 1) / weight.sum()
-    own = np.maximum(limited.probabilities(R)[np.arange(len(label)), label], np.finfo(np.float64).tiny)
+    own = np.maximum(limited.probabilities(R)[np.arange(len(label)), label], smallest(np.float64))
     gain = float(weight @ np.log(own / share[label]))
     if _are_few(weight, R) or posterior.curves:
         gain -= posterior.n_parameters
@@ -268,7 +269,7 @@ def _posterior(method: str, R: Array, label: Indices, weight: Array, basis: Arra
 
 def _odds(label: Indices, weight: Array, k: int) -> Array:
     """Logarithms (k - 1,) of the weights of classes, relative to the first one."""
-    log_count = np.log(np.maximum(np.bincount(label, weight, minlength=k), np.finfo(float).tiny))
+    log_count = np.log(np.maximum(np.bincount(label, weight, minlength=k), smallest(np.float64)))
     odds: Array = log_count[1:] - log_count[0]
     return odds
 
@@ -381,6 +382,6 @@ def _normalized(P: Array) -> Array:
 
 def _log_odds(P: Array) -> Array:
     """Log-odds (n, k - 1) against the first class of positive probabilities (n, k)."""
-    tiny = np.finfo(P.dtype).tiny
+    tiny = smallest(P.dtype)
     odds: Array = np.log(np.maximum(P[:, 1:], tiny)) - np.log(np.maximum(P[:, :1], tiny))
     return odds

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg.tolerance import smallest
 from mercer.scores.probabilities.logits import LEAST_SLOPE, fit_logits, smoothed_targets, softmax
 from mercer.scores.training_rows import weighted_quantile
 from mercer.types import Array, Indices
@@ -210,7 +211,7 @@ class _Judged:
         for fold, fitted in enumerate(maps):
             held = np.flatnonzero(self.part == fold)
             P = softmax(fitted.logits(self.R[held]))[np.arange(len(held)), self.label[held]]
-            losses[held] = -np.log(np.maximum(P, np.finfo(np.float64).tiny))
+            losses[held] = -np.log(np.maximum(P, smallest(np.float64)))
         return losses
 
     def chosen(self, simple: float, simpler: Array, others: dict[float, Array]) -> tuple[float, Array]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import IntervalWarning, warn
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.table import take
 from mercer.scores.training_rows import Training, design_effect
 from mercer.solvers import HeldOut, Observations
@@ -17,7 +18,7 @@ def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: floa
     The residuals (r, q) may be those of some of the n rows.
     """
     mean_square = weight @ residual**2 / weight.sum()
-    std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, np.finfo(float).eps * n))
+    std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, rounding_unit(np.float64) * n))
     return std
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg.tolerance import SMALLEST_FLOAT
 from mercer.types import Array
 
 # Shares of the rows that are tried as neighbors, and the fewest rows whose mean size tells something.
@@ -19,7 +20,6 @@ LEAST_NEIGHBORS = 6
 LEAST_LOCAL_GAIN = 3.0
 # Neighbors nearer than this, relative to the farthest one, are copies.
 COPY_DISTANCE = 1e-12
-SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from mercer.gram.blocks import BLOCK_SIZE, cuts, evaluator
 from mercer.kernels import Kernel
 from mercer.linalg import eigen_psd, factor_spd, largest_pivots
 from mercer.linalg.threads import map_in_threads, one_blas_thread
+from mercer.linalg.tolerance import SMALLEST_FLOAT
 from mercer.rows.table import in_double, n_rows, take
 from mercer.scores.training_rows import Training, weighted_quantile
 from mercer.solvers.smoother import LEAST_ONE_MINUS_LEVERAGE
@@ -51,7 +52,6 @@ LEAST_NEW_SHARE = 1e-8
 LEAST_TRUST = 1e-8
 # Rows of such a weight are known exactly.
 LEAST_PRIOR_VARIANCE = 1e-150
-SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 # Values that differ by a smaller share are equal.
 EQUAL_SHARE = 1e-5
 # Squares and sums of kernel values are finite up to this one.

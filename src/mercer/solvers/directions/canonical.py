@@ -34,13 +34,11 @@ from scipy.sparse.linalg import ArpackError, LinearOperator
 from mercer.gram.moments import Moments
 from mercer.linalg.eigen import centered, signed, singular
 from mercer.linalg.threads import interruptible
-from mercer.solvers.directions.rayleigh import MOST_LANCZOS_SHARE, lanczos, rayleigh
+from mercer.solvers.directions.rayleigh import MOST_LANCZOS_SHARE, NO_VALUE, lanczos, rayleigh
 from mercer.types import Array, Floats, Indices
 
 # Blocks of (2) up to this size have all of their singular values computed: few of them would not be faster.
 SMALL_BLOCK = 250
-# Values of (2) below this many rounding errors are none.
-NO_VALUE = 16.0 * np.finfo(np.float64).eps
 # A view with less than this part in a component has none.
 NO_PART = 1e-9
 

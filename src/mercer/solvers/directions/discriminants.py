@@ -19,6 +19,7 @@ import numpy as np
 
 from mercer.linalg import Reflector, eigen_psd
 from mercer.linalg.eigen import signed
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array, Floats
 
 
@@ -74,7 +75,7 @@ def discriminant_directions(FY: Array, count: Array, error: Array | None = None)
     M = (FY + FY.T) / (2 * np.outer(root, root))
     noise = 0.0 if error is None else float(np.linalg.norm(error / np.outer(root, root)))
     # The constant has the eigenvalue 1, whose rounding error affects the others.
-    eigen = eigen_psd(reflector.both_sides(M), noise=noise + 4.0 * np.finfo(np.float64).eps)
+    eigen = eigen_psd(reflector.both_sides(M), noise=noise + rounding_unit(np.float64, 4.0))
     values = eigen.values[::-1]
     V = signed(reflector.expand(eigen.vectors[:, ::-1] * (values > 0.0)))
     theta = np.sqrt(n) * V / root[:, None]

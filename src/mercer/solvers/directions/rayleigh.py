@@ -22,6 +22,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.threads import interruptible
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 # Matrices up to this size, or of which more than this share of the eigenvectors is wanted, are decomposed whole.
@@ -29,7 +30,7 @@ DECOMPOSED_SIZE, MOST_LANCZOS_SHARE = 600, 0.1
 # Vectors of the Lanczos method, and its restarts, after which a whole decomposition is faster.
 LANCZOS_VECTORS, LANCZOS_RESTARTS = 60, 12
 # Values below this many rounding errors of the largest are none.
-NO_VALUE = 16.0 * np.finfo(np.float64).eps
+NO_VALUE = rounding_unit(np.float64, 16.0)
 # Eigenvalues of N + mu below this share of the largest are none.
 NO_NOISE = 1e-12
 

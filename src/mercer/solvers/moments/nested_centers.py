@@ -14,6 +14,7 @@ from mercer.errors import NumericalError
 from mercer.linalg import eigen_psd, factor_spd
 from mercer.linalg.cholesky import CholeskyFactor
 from mercer.linalg.lapack import solve_triangular
+from mercer.linalg.tolerance import rounding_unit
 from mercer.solvers.spectrum import Eigenvalues, Resolvent
 from mercer.types import Array, Floats, Indices
 
@@ -42,9 +43,10 @@ class LowRank(Eigenvalues, Resolvent):
         return self.Z
 
     def one_minus_leverage(self, alphas: Array) -> Array:
-        left: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
+        exact: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
         # A point that alone determines a direction: its leverage is 1 up to rounding.
-        return np.maximum(left, np.finfo(np.float64).eps)
+        floored: Array = np.maximum(exact, rounding_unit(np.float64))
+        return floored
 
     def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         s, Z = self.root_weight[points], self.Z[points]

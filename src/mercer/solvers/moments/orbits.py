@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array, Floats
 
 
@@ -42,7 +43,7 @@ class Orbit:
         root = np.sqrt(unit)
         values, vectors = np.linalg.eigh(root[:, :, None] * H * root[:, None, :])
         # Rows that alone determine a direction: their leverage is 1 up to rounding.
-        left = np.maximum(1.0 - values, np.finfo(H.dtype).eps)
+        left = np.maximum(1.0 - values, rounding_unit(H.dtype))
         first = ((H[:, :1] * root[:, None, :]) @ vectors) / left[:, None, :]
         pull: Array = (first @ vectors.transpose(0, 2, 1))[:, 0] * root
         return pull

@@ -53,12 +53,13 @@ from mercer.linalg.rank import (
     times_upper,
 )
 from mercer.linalg.threads import map_in_threads
+from mercer.linalg.tolerance import rounding_unit
 from mercer.solvers.moments.orbits import Orbit
 from mercer.solvers.spectrum import Eigenvalues
 from mercer.types import Array, Floats, Indices
 
 # Eigenvalues of this many rounding errors are dropped: with 1 to 10 no fit blows up, with 100 some lose accuracy.
-EIGENVALUE_UNIT = 4.0 * np.finfo(np.float64).eps
+EIGENVALUE_UNIT = rounding_unit(np.float64, 4.0)
 # Leave-one-out uses float32 if at most this share of a coordinate is rounding: outputs are 0.1 % off, at worst 1
 # %.
 MOST_NOISE = 0.1
@@ -124,7 +125,7 @@ class MomentSpectrum(Eigenvalues):
 
         An entry of K B is off by about eps |(k_l b_l)_l|, while the n rows have the mean square lambda / n.
         """
-        variance = np.finfo(dtype).eps ** 2 * self._spread
+        variance = rounding_unit(dtype) ** 2 * self._spread
         return float(np.sqrt((self.n * variance / self.total(np.min(alphas))).max(initial=0.0)))
 
     def error(self, alpha: float, dtype: Any = np.float64) -> float:
@@ -202,7 +203,7 @@ class LooMap:
         stays *= -unit[:, None].astype(dtype)
         stays += 1.0
         # A row that alone determines a direction: its leverage is 1 up to rounding.
-        np.maximum(stays, np.finfo(dtype).eps, out=stays)
+        np.maximum(stays, rounding_unit(dtype), out=stays)
         residual /= stays[:, :, None]
         return np.ascontiguousarray(np.subtract(targets, residual, out=residual).transpose(1, 0, 2))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.blocks import BLOCK_SIZE, check_size
 from mercer.linalg import supervised_pivots
+from mercer.linalg.tolerance import smallest
 from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
@@ -125,7 +126,7 @@ def gain_pivots(
     every = np.arange(len(candidates))
     K = candidates.among(every, every) if penalty == "rkhs" else np.eye(len(every))
     if alpha is None:
-        alpha = SPARSE_ALPHA * np.trace(sums.G) / max(float(np.trace(K)), np.finfo(np.float64).tiny)
+        alpha = SPARSE_ALPHA * np.trace(sums.G) / max(float(np.trace(K)), smallest(np.float64))
     H = sums.G if penalty == "diagonal" else sums.G + alpha * K
     floor = candidates.floor * (sums.square + alpha * K.diagonal())
     closed: set[int] = set()
@@ -314,7 +315,7 @@ class _Pool:
 def _small_alpha(candidates: CandidateColumns, points: Points, penalty: SparsePenalty) -> float:
     """A small penalty in the unit of the problem."""
     own = candidates.own(_some(candidates)).mean() if penalty == "rkhs" else 1.0
-    return float(SPARSE_ALPHA * mean_square(candidates, points) / max(own, np.finfo(np.float64).tiny))
+    return float(SPARSE_ALPHA * mean_square(candidates, points) / max(own, smallest(np.float64)))
 
 
 def mean_square(candidates: CandidateColumns, points: Points) -> float:

@@ -24,6 +24,7 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import orthogonalized, solve_triangular
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.orders import Order
 from mercer.solvers.orthogonal.roots import root_of
@@ -269,7 +270,7 @@ def gcv(rss: Array, df: Array, n: float) -> Array:
 
 def bic(rss: Array, df: Array, n: float) -> Array:
     """n log(rss / n) + df log n; half of it is the description length."""
-    floor = np.finfo(np.float64).tiny
+    floor = smallest(np.float64)
     return np.asarray(n * np.log(np.maximum(rss, floor) / n) + df * np.log(n))
 
 

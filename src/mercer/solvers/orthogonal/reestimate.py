@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.candidates import Points
 from mercer.types import Array
 
@@ -49,5 +50,5 @@ def orthogonal_gcv(d: Array, square: Array, total: float, n: float, alphas: Arra
 
 def negative_evidence(d: Array, square: Array, total: float, n: float, q: int, alphas: Array) -> Array:
     """-2 log likelihood (a,) of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, up to a constant; MacKay (1992)."""
-    misfit = np.maximum(total - (d / (d + alphas[:, None])) @ square, np.finfo(np.float64).tiny)
+    misfit = np.maximum(total - (d / (d + alphas[:, None])) @ square, smallest(np.float64))
     return np.asarray((n - 1.0) * q * np.log(misfit) + q * np.log1p(d / alphas[:, None]).sum(axis=1))

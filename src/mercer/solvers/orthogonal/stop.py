@@ -10,6 +10,7 @@ from scipy.ndimage import median_filter
 
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.path import SparsePath
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
@@ -123,7 +124,7 @@ def _improvement(objective: Array) -> Array:
     """Mean relative decrease over the last steps, infinite before there are enough."""
     mean = np.full(len(objective), np.inf)
     if len(objective) > MEAN_STEPS:
-        before = np.maximum(objective[:-MEAN_STEPS], np.finfo(np.float64).tiny)
+        before = np.maximum(objective[:-MEAN_STEPS], smallest(np.float64))
         mean[MEAN_STEPS:] = (objective[:-MEAN_STEPS] - objective[MEAN_STEPS:]) / before / MEAN_STEPS
     return mean
 

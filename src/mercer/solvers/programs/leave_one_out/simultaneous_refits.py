@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.solvers.programs.smooth.simultaneous import ColumnSlopes, descend
 from mercer.types import Array, Indices
@@ -44,7 +45,7 @@ class WithoutRows:
 
     def outputs(self, first: Array, spread: float) -> Array:
         """Outputs (r,) of the rows, from ``first`` estimates (r,) of them; ``spread`` is that of all outputs."""
-        leverage = np.maximum(np.einsum("ij,ij->i", self._own, self._own), np.finfo(np.float64).tiny)
+        leverage = np.maximum(np.einsum("ij,ij->i", self._own, self._own), smallest(np.float64))
         enough = 0.5 * (KNOWN_OUTPUT_ERROR * spread) ** 2 / leverage
         start = self._own.T * ((first - self.f[self.rows]) / leverage) if self.column is None else self._removed[1]
         found = descend(self._slopes, start, lambda gradient: gradient, enough, MOST_GRADIENTS)
