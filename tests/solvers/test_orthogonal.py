@@ -35,7 +35,7 @@ from mercer.solvers.orthogonal.path import (
     states,
 )
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
-from mercer.solvers.orthogonal.ridges import surprise
+from mercer.solvers.orthogonal.ridges import marginal_deviance
 from mercer.solvers.orthogonal.roots import independent
 from mercer.solvers.orthogonal.stop import Judgement, paired_errors
 
@@ -561,7 +561,7 @@ def test_evidence_is_the_likelihood_of_all_contrasts_of_the_rows(problem):
     K = candidates.columns(np.arange(60))[np.ix_(at_row, at_row)]
     T = scipy.linalg.null_space(np.ones((1, 65)))
     alphas = np.array([0.01, 1.0])
-    for alpha, found in zip(alphas, surprise(candidates, observations, alphas)):
+    for alpha, found in zip(alphas, marginal_deviance(candidates, observations, alphas)):
         C, y = T.T @ (np.eye(65) + K / alpha) @ T, T.T @ observations.Y
         misfit = np.sum(y * np.linalg.solve(C, y), axis=0)
         assert found == pytest.approx(64 * np.log(misfit).sum() + 2 * np.linalg.slogdet(C)[1])

@@ -18,7 +18,7 @@ from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, Fold, folds_of, held_out
 from mercer.solvers.orthogonal.orders import Order, mean_square
 from mercer.solvers.orthogonal.path import along, path_of
-from mercer.solvers.orthogonal.ridges import RidgeFit, surprise
+from mercer.solvers.orthogonal.ridges import RidgeFit, marginal_deviance
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.compare import compare
 from mercer.tuning.memory import AS_GOOD, MOST_AT_ONCE, judged_at_once, least_comparison, sparse_trial_bytes
@@ -130,7 +130,9 @@ class KernelTrial:
         # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
         path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
         if problem.chosen_by == "evidence":
-            return replace(path, surprise=surprise(candidates, problem.observations, path.alphas[0])[None])
+            return replace(
+                path, surprise=marginal_deviance(candidates, problem.observations, path.alphas[0])[None]
+            )
         return path
 
     def _order(self, fold: Fold, alpha: float | None) -> Order:

@@ -70,7 +70,7 @@ class RidgeFit:
         return replace(self.steps, alpha=np.full(len(self.steps.order), alpha))
 
 
-def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
+def marginal_deviance(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
     """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, up to a constant.
 
     All u points are candidates, regardless of which of them are selected as centers. O(u³). Rasmussen, Williams
