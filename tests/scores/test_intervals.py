@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows
-from mercer.scores import LooResults, jackknife_plus, prediction_intervals, price_of_choice
+from mercer.scores import LooResults, jackknife_plus, prediction_intervals, selection_bias
 from mercer.scores.uncertainty.intervals import least_rows
 from mercer.solvers import HeldOut, Observations, decompose, loo_outputs, make_smoother, solve
 
@@ -134,13 +134,13 @@ def test_intervals_of_several_targets_are_those_of_each(rng):
         assert_allclose(both[:, [q]], found)
 
 
-def test_price_of_choice_is_a_quotient_of_medians_and_never_below_one():
+def test_selection_bias_is_a_quotient_of_medians_and_never_below_one():
     residual = np.array([[1.0, 2.0, 0.0], [-2.0, 3.0, 0.0]])
-    honest = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
+    nested = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
     count = np.array([1.0, 2.0])
     loo_results = LooResults(residual, count, count, np.ones(2), np.arange(2), 1.0 / count, None)
     # Targets that are predicted exactly have no residuals that could be too small.
-    assert_array_equal(price_of_choice(loo_results, honest), [1.5, 1.0, 1.0])
+    assert_array_equal(selection_bias(loo_results, nested), [1.5, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])

@@ -16,7 +16,7 @@ from mercer.models.lazy import lazily_whole
 from mercer.models.resumable import ResumableModel
 from mercer.models.state import Awaited, from_one_state, in_one_step
 from mercer.rows.virtual import Copies
-from mercer.scores.uncertainty.intervals import price_of_choice, warn_of_few_rows
+from mercer.scores.uncertainty.intervals import selection_bias, warn_of_few_rows
 from mercer.scores.uncertainty.regression import Uncertainty
 from mercer.tuning.passes import with_changes
 from mercer.types import Array, Floats
@@ -300,7 +300,7 @@ class KernelRidgeRegressor(ValueAnswers, ResumableModel):
         if "price_" in vars(self) or anew is None or len(anew.y) > PRICED_ROWS:
             return np.asarray(vars(self).get("price_", np.ones(self.left_out_.residual.shape[1])))
         residual = (anew.y - anew.predicted)[anew.outer >= 0]
-        return price_of_choice(self.left_out_, residual.reshape(len(residual), -1))
+        return selection_bias(self.left_out_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
         if "_lean" in vars(self) and "left_out_" not in vars(self):

@@ -9,9 +9,9 @@ from mercer.scores.uncertainty.intervals import (
     jackknife_plus,
     noise_std,
     prediction_intervals,
-    price_of_choice,
     relative_std,
     residual_intervals,
+    selection_bias,
 )
 
 __all__ = [
@@ -30,9 +30,9 @@ __all__ = [
     "noise_std",
     "odds_shift",
     "prediction_intervals",
-    "price_of_choice",
     "relative_std",
     "residual_intervals",
+    "selection_bias",
     "squared_criterion",
     "threshold_at",
 ]

@@ -116,16 +116,16 @@ def residual_intervals(F: Array, loo_results: LooResults, size: Array, scale: Ar
     return ends
 
 
-def price_of_choice(loo_results: LooResults, honest: Array) -> Array:
+def selection_bias(loo_results: LooResults, nested: Array) -> Array:
     """Factor (q,) of the left-out residuals of a model that was chosen by them, at least one.
 
-    ``honest`` (n, q) are residuals of the same rows for models that were chosen without them. A quotient of
+    ``nested`` (n, q) are residuals of the same rows for models that were chosen without them. A quotient of
     medians: a model chosen from few rows may fail for single rows.
     """
     residual = np.repeat(loo_results.residual, loo_results.count.astype(np.intp), axis=0)
-    usual, true = (np.median(np.abs(e), axis=0) for e in (residual, honest))
-    price: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
-    return price
+    usual, true = (np.median(np.abs(e), axis=0) for e in (residual, nested))
+    factor: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
+    return factor
 
 
 def least_rows(coverage: float) -> int:

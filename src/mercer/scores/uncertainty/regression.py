@@ -26,7 +26,7 @@ from mercer.types import Array
 class Uncertainty:
     """A fitted function f with its ``loo_results``; every row is a center, or there are moments of all rows.
 
-    ``rows`` are those that were left out, ``price`` (q,) is a factor of their residuals, ``negative`` the clipped
+    ``rows`` are those that were left out, ``bias`` (q,) is a factor of their residuals, ``negative`` the clipped
     part of an indefinite kernel matrix. The kernel matrix of the centers is factored once, if needed: O(m³ / 3).
     ``copies`` of rows joined the fit, and leave with them.
     """
@@ -40,7 +40,7 @@ class Uncertainty:
     negative: float
     moments: Callable[[], Moments]
     rows: Callable[[], Any]
-    price: Callable[[], Array]
+    bias: Callable[[], Array]
     budget: Budget
     copies: Copies | None = None
 
@@ -73,7 +73,7 @@ class Uncertainty:
     def _sizes(self) -> Array:
         """Left-out residuals (r, q) in units of the scale at their rows, which was found without them."""
         sizes = np.abs(self.loo_results.residual) if self._unknown else self._nearby.sizes
-        return sizes * self.price()
+        return sizes * self.bias()
 
     @property
     def _unknown(self) -> bool:
