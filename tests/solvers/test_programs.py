@@ -14,11 +14,11 @@ from mercer.solvers.programs import Program, solve, solve_all
 from mercer.solvers.programs.leave_one_out import newton_steps, refits, removal_path
 from mercer.solvers.programs.leave_one_out.newton_steps import loo_of_program
 from mercer.solvers.programs.losses import (
-    CornerLoss,
     EpsilonInsensitive,
     Hinge,
     Huber,
     Logistic,
+    NonSmoothLoss,
     Pinball,
     Rounded,
     SmoothLoss,
@@ -283,7 +283,7 @@ def test_a_lasso_of_random_quadratics_is_optimal(seed):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, CornerLoss)])
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, NonSmoothLoss)])
 def test_the_interior_point_method_solves_linear_programs_too(rows, name):
     program = program_of(rows, name, "lasso")
     inner, outer = interior_point(program), solve(program)
@@ -366,9 +366,9 @@ def test_squared_loss_is_exact_however_small_the_ridge_is(dims, ridge, weight, h
 @pytest.mark.parametrize("name", ["squared", "huber", "squared_hinge", "hinge", "absolute"])
 def test_rows_leave_programs_without_intercept(rows, name):
     program = program_of(rows, name, "ridge", Phi=rows[1], has_intercept=False)
-    corner = isinstance(program.loss, CornerLoss)
+    corner = isinstance(program.loss, NonSmoothLoss)
     start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
-    left = loo_of_program(start, solve(start), program.weight, with_corners=True).outputs
+    left = loo_of_program(start, solve(start), program.weight, with_kinks=True).outputs
     for i in range(0, 80, 11):
         without = solve(replace(program, weight=program.weight * (np.arange(80) != i)))
         assert_allclose(left[i], program.Phi[i] @ without.coef, atol=2e-3)
@@ -382,20 +382,20 @@ def test_of_many_best_intercepts_the_middle_one_counts(rows, name):
     found = solve(program)
     around = [program.objective(found.coef, found.intercept + move) for move in (-1e-3, 0.0, 1e-3)]
     assert around[1] <= min(around) + 1e-9
-    form, f = program.loss.corners(program.y), program.outputs(found.coef, found.intercept)
+    form, f = program.loss.kinks(program.y), program.outputs(found.coef, found.intercept)
     assert abs(to_middle(form, program.weight, f)) < 1e-9
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
-    left = loo_of_program(arcs, solve(arcs), program.weight, with_corners=True)
+    left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True)
     assert left.trusted.all()
     assert_allclose(left.outputs, refitted(program), atol=1e-4)
 
 
 def test_the_middle_of_an_interval_and_the_end_of_a_ray():
     y = np.array([0.0, 1.0, 5.0, 7.0])
-    form, zero = EpsilonInsensitive().corners(y), np.zeros(4)
+    form, zero = EpsilonInsensitive().kinks(y), np.zeros(4)
     assert to_middle(form, np.ones(4), zero) == 3.0
     assert to_middle(form, np.array([1.0, 1.0, 1.5, 1.0]), zero) == 5.0
-    one_class = Hinge().corners(np.ones(4))
+    one_class = Hinge().kinks(np.ones(4))
     assert to_middle(one_class, np.ones(4), np.array([3.0, 0.5, 2.0, 2.0])) == 0.5
     assert to_middle(one_class, np.ones(4), np.full(4, 2.0)) == 0.0
 
@@ -406,7 +406,9 @@ def test_the_middle_of_an_interval_and_the_end_of_a_ray():
 def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
     program = program_of(rows, name, penalty)
     assert (np.abs(refitted(program, every=5)) <= program.largest_outputs[::5]).all()
-    steps = replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, CornerLoss) else program
+    steps = (
+        replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, NonSmoothLoss) else program
+    )
     left = loo_of_program(steps, solve(steps), program.weight, np.arange(80)).outputs
     assert (np.abs(left) <= steps.largest_outputs).all()
 
@@ -502,7 +504,7 @@ def test_further_steps_are_refitting_where_curvatures_jump(rows):
 def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=ridge)
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
-    left = loo_of_program(arcs, solve(arcs), program.weight, with_corners=True).outputs
+    left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True).outputs
     # Refitting is exact up to a duality gap.
     assert_allclose(left, refitted(program), atol=5e-3)
 
@@ -511,9 +513,9 @@ def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "absolute", "huber"])
 def test_part_of_a_weight_leaves_along_a_path(rows, name):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=0.1)
-    corner = isinstance(program.loss, CornerLoss)
+    corner = isinstance(program.loss, NonSmoothLoss)
     start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
-    left = loo_of_program(start, solve(start), 0.5 * program.weight, with_corners=True).outputs
+    left = loo_of_program(start, solve(start), 0.5 * program.weight, with_kinks=True).outputs
     found = solve(program)
     moves = np.abs(left - program.outputs(found.coef, found.intercept))
     for i in np.argsort(-moves)[:10]:

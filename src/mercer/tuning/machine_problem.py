@@ -21,7 +21,7 @@ from mercer.solvers.programs.leave_one_out.newton_steps import (
     loo_of_program,
 )
 from mercer.solvers.programs.leave_one_out.refits import refit_without
-from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
+from mercer.solvers.programs.losses import Loss, NonSmoothLoss, Rounded, SquaredHinge
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
@@ -107,7 +107,9 @@ class MachineProblem:
     @property
     def rounded(self) -> "MachineProblem":
         """The problem with arcs for corners: rows are left out by steps on smooth losses."""
-        arcs = [Rounded(each, BEND * s) if isinstance(each, CornerLoss) else each for each, s in self._with_spread]
+        arcs = [
+            Rounded(each, BEND * s) if isinstance(each, NonSmoothLoss) else each for each, s in self._with_spread
+        ]
         return replace(self, losses=tuple(arcs))
 
     @property
@@ -246,11 +248,11 @@ class MachineColumns:
         given = self.problem.observations
         # With parts only the fit itself is wanted here.
         some = np.zeros(0, dtype=np.intp) if self.without else rows
-        left = found.left if programs is found.programs else found.loo_outputs(given.unit, with_corners=True)
+        left = found.left if programs is found.programs else found.loo_outputs(given.unit, with_kinks=True)
         loo = fit.outputs_without(found, left, given.unit, some)
         otherwise = None
         if given.doubt is not None:
-            left = found.loo_outputs(given.doubt, with_corners=True)
+            left = found.loo_outputs(given.doubt, with_kinks=True)
             otherwise = fit.outputs_without(found, left, given.doubt, some)
         fit = replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
         parts = [self._like(each).again(old, own) for (each, own), old in zip(self.without, found.parts)]
@@ -322,7 +324,7 @@ class MachineAtAlpha:
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
     ) -> "MachineAtAlpha":
         problem = columns.problem
-        left = _left_out(columns, programs, solutions, problem.observations.unit, with_corners=False)
+        left = _left_out(columns, programs, solutions, problem.observations.unit, with_kinks=False)
         loo = np.column_stack([each.outputs for each in left])[problem.row]
         losses = problem.exact.judge.losses(loo[None])[0]
         return cls(columns, alpha, programs, solutions, left, loo, losses)
@@ -344,9 +346,9 @@ class MachineAtAlpha:
     def intercept(self) -> Array:
         return np.array([found.intercept for found in self.solutions])
 
-    def loo_outputs(self, unit: Array, *, with_corners: bool = False) -> list[LooOutputs]:
+    def loo_outputs(self, unit: Array, *, with_kinks: bool = False) -> list[LooOutputs]:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
-        return _left_out(self.columns, self.programs, self.solutions, unit, with_corners=with_corners)
+        return _left_out(self.columns, self.programs, self.solutions, unit, with_kinks=with_kinks)
 
     def outputs_without(
         self, arcs: "MachineAtAlpha", left: Sequence[LooOutputs], unit: Array, rows: Indices | None
@@ -377,7 +379,11 @@ class MachineAtAlpha:
         found, loss = self.solutions[output], problem.losses[output]
         if back is None:
             return found.coef
-        if problem.has_every_point and not self.columns.negative and isinstance(loss, CornerLoss | SquaredHinge):
+        if (
+            problem.has_every_point
+            and not self.columns.negative
+            and isinstance(loss, NonSmoothLoss | SquaredHinge)
+        ):
             # f = K beta / alpha: rows without slope have no coefficient.
             rows = problem.observations.rows
             beta = np.bincount(rows.point, found.beta, minlength=rows.n_points) / self.alpha
@@ -392,7 +398,7 @@ def _left_out(
     solutions: Sequence[Solution],
     unit: Array,
     *,
-    with_corners: bool,
+    with_kinks: bool,
 ) -> list[LooOutputs]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
 
@@ -400,7 +406,7 @@ def _left_out(
     """
     own, rows = _own_columns(columns.problem, unit), columns.held
     return [
-        loo_of_program(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss), rows=rows)
+        loo_of_program(p, found, unit, own, with_kinks=with_kinks or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)
     ]
 

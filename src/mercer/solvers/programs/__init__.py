@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.solvers.programs.losses import CornerLoss, Huber, Logistic
+from mercer.solvers.programs.losses import Huber, Logistic, NonSmoothLoss
 from mercer.solvers.programs.nonsmooth.intercepts import to_middle
 from mercer.solvers.programs.nonsmooth.interior_point import interior_point
 from mercer.solvers.programs.nonsmooth.linear_programs import generate_columns
@@ -22,13 +22,13 @@ LEAST_GAIN_TOGETHER = 1e-12
 
 def solve(program: Program, start: Array | None = None) -> Solution:
     """The solution by the method for its loss and penalty; ``start`` (m + 1,) is used by those that can."""
-    if isinstance(program.loss, CornerLoss):
+    if isinstance(program.loss, NonSmoothLoss):
         mean, around = program.around_mean()
         found = generate_columns(around, start) if program.ridge == 0.0 else interior_point(around)
         intercept = found.intercept - float(mean @ found.coef)
         if program.has_intercept:
             f = program.outputs(found.coef, intercept)
-            intercept += to_middle(program.loss.corners(program.y), program.weight, f)
+            intercept += to_middle(program.loss.kinks(program.y), program.weight, f)
         return concluded(program, found.coef, intercept, found.beta, found.steps)
     found = newton(program, start) if program.lasso == 0.0 else descend(program, start)
     if found.converged or not isinstance(program.loss, Huber):

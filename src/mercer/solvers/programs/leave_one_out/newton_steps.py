@@ -7,7 +7,7 @@ is not. With g = (phi, 1) and the leverage h = g'H^-1 g of a row of weight u, cu
 
 (Rad and Maleki 2020; for the squared loss it is exact), with all their digits (``parabolas``). If the center of a
 column is the row itself, the column leaves with it. Where curvatures jump and the penalty is a ridge (Huber,
-squared hinge, corners), the path of the fit is followed as the row leaves, which is exact (``removal``). Before
+squared hinge, kinks), the path of the fit is followed as the row leaves, which is exact (``removal``). Before
 that for Huber's loss, and for other penalties instead, rows that move to another piece of their loss take further
 steps, in the space of the outputs: with B = G H^-1 G' for the rows G and what the parabolas miss of the slopes,
 r(f'), the outputs without a row solve f' = f - B r(f'), and r is zero for most rows. Of steps that do not settle,
@@ -30,10 +30,10 @@ from mercer.solvers.programs.leave_one_out.parabolic_losses import Parabolas
 from mercer.solvers.programs.leave_one_out.removal_path import FullFit
 from mercer.solvers.programs.leave_one_out.simultaneous_refits import WithoutRows
 from mercer.solvers.programs.losses import (
-    CornerLoss,
     Hinge,
     Huber,
     Loss,
+    NonSmoothLoss,
     Rounded,
     Squared,
     SquaredHinge,
@@ -55,7 +55,7 @@ MOST_ASKED = 300
 # So few rows are all refitted at the chosen alpha, which takes hardly longer.
 FEW_ROWS = 80
 # Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
-# time to this share, and at most to that share in all, before paths lead to the corners: of these rows each would
+# time to this share, and at most to that share in all, before paths lead to the kinks: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
 FEW_ON_ARCS, ARC_SHORTENING, SHORTEST_ARC, MOST_ARC_STEPS = 20, 0.3, 1e-5, 30
 # Rows with less than this are left out by paths, not by steps, whose systems have the same differences.
@@ -79,14 +79,14 @@ def loo_of_program(
     unit: Array,
     own: Indices | None = None,
     *,
-    with_corners: bool = False,
+    with_kinks: bool = False,
     rows: Indices | None = None,
 ) -> LooOutputs:
     """Outputs without the part ``unit`` (n,) of the weight of each row, and column ``own`` (n,), -1: none.
 
     If only some ``rows`` are wanted, the others have those of one step.
 
-    For smooth losses; of a rounded loss those of the loss ``with_corners``, if paths can be followed; otherwise
+    For smooth losses; of a rounded loss those of the loss ``with_kinks``, if paths can be followed; otherwise
     they are not to be trusted, unless there are more than STEPPED_ROWS: one step counts for these. O(n a² + a³)
     for a columns that have coefficients, or all of them if none is zero; n² a up to STEPPED_ROWS rows.
     """
@@ -96,14 +96,14 @@ def loo_of_program(
     if own is not None and has_small_ridge(program, step.at.columns, step.at.curvature):
         # What little determines a column that leaves is lost.
         trusted[:] = False
-    if can_follow(program, own) and (with_corners or has_one_side(loss)):
-        outputs[some], trusted[some] = _followed(step, found, some, with_corners=with_corners)
+    if can_follow(program, own) and (with_kinks or has_one_side(loss)):
+        outputs[some], trusted[some] = _followed(step, found, some, with_kinks=with_kinks)
     elif not step.at.loss.jumps and not isinstance(loss, Squared):
         outputs[some], converged = _descended(step, some)
-        trusted[some] &= converged & (not (with_corners and isinstance(loss, Rounded)))
+        trusted[some] &= converged & (not (with_kinks and isinstance(loss, Rounded)))
     elif n <= STEPPED_ROWS and step.at.loss.jumps:
         outputs, converged = _improved(step, found, outputs, own, some)
-        trusted &= converged & (not (with_corners and isinstance(loss, Rounded)))
+        trusted &= converged & (not (with_kinks and isinstance(loss, Rounded)))
     elif n > STEPPED_ROWS and own is not None:
         trusted &= not step.at.loss.jumps
     most = program.largest_outputs
@@ -123,7 +123,7 @@ def degrees_of_freedom(program: Program, found: Solution) -> float:
 
 def can_follow(program: Program, own: Indices | None) -> bool:
     """Whether paths of leaving rows can be followed: a loss in pieces, a ridge as penalty, columns that stay."""
-    pieces = isinstance(program.loss, Huber | SquaredHinge | Rounded | CornerLoss)
+    pieces = isinstance(program.loss, Huber | SquaredHinge | Rounded | NonSmoothLoss)
     return (
         pieces
         and own is None
@@ -139,17 +139,17 @@ def has_one_side(loss: Loss) -> bool:
 
 
 def _followed(
-    step: "_Step", found: Solution, rows: Indices, *, with_corners: bool = False
+    step: "_Step", found: Solution, rows: Indices, *, with_kinks: bool = False
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Outputs (r,) of some rows by following their paths, and whether they are exact (r,)."""
     if len(rows) == 0:
         return np.zeros(0), np.zeros(0, dtype=bool)
     program, loss = step.at.program, step.at.loss
     assert isinstance(loss, Huber | SquaredHinge | Rounded)
-    form = loss.corners(program.y)
+    form = loss.kinks(program.y)
     bend = form.bend
-    if with_corners and isinstance(loss, Rounded):
-        form = loss.loss.corners(program.y)
+    if with_kinks and isinstance(loss, Rounded):
+        form = loss.loss.kinks(program.y)
         bend, found = _with_short_arcs(step, loss, found)
     return FullFit.of(program, form, found, bend).outputs_without(step.share, rows)
 

@@ -2,7 +2,7 @@ r"""Exact leave-one-out of losses made of lines and parabolas: the path of the f
 
     min over v, b   sum_i w_i loss(y_i, f_i) + ridge / 2 |v|²,    f = Phi v + b,    v = Phi'beta / ridge
 
-Here beta_j is a decreasing function of f_j that consists of flat and sloped segments (vertical at corners). Let a
+Here beta_j is a decreasing function of f_j that consists of flat and sloped segments (vertical at kinks). Let a
 row leave, and a force act in its place that shrinks from its beta to zero: the solution moves on a straight line
 until a row comes to the end of its segment (Cauwenberghs and Poggio 2001; Hastie et al. 2004). With K = Phi Phi' /
 ridge and the sloped rows S, for which f_j + d_j beta_j is constant, the matrix
@@ -15,7 +15,7 @@ equations. So a path costs O(|J|³ + n |J|) for each of its bends, after O(n² m
 3 n². Paths have at most MOST_BENDS bends each and MEAN_BENDS on average, those with the most to go first; beyond
 that they go straight on, which is not exact. At its end every path is checked: f = K beta + b, 1'beta = 0.
 
-If the fit is known with arcs in place of corners, its segments are moved to the corners in the same way. Where the
+If the fit is known with arcs in place of kinks, its segments are moved to the kinks in the same way. Where the
 constant is not unique, that in the middle counts (``intercepts``).
 """
 
@@ -25,16 +25,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.solvers.programs.losses import Corners
+from mercer.solvers.programs.losses import Kinks
 from mercer.solvers.programs.nonsmooth.intercepts import to_middle
 from mercer.solvers.programs.program import Program, Solution
 from mercer.types import Array, Indices
 
 # So many bends of the path of a row, and on average over all rows; from there on it is taken to be straight.
 MOST_BENDS, MEAN_BENDS = 500, 20
-# So many turns for each row end the way from arcs to corners.
+# So many turns for each row end the way from arcs to kinks.
 MOST_TURNS = 10
-# Corners are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
+# Kinks are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
 # inverse, so that every matrix has an inverse.
 TINY_BEND, TINY_PENALTY = 1e-9, 1e-9
 # The end of a path is a solution if what f and beta miss of their equations is below this share of f and beta.
@@ -57,7 +57,7 @@ class _Segments:
     empty: Array
 
     @classmethod
-    def of(cls, form: Corners, weight: Array, bend: Array) -> "_Segments":
+    def of(cls, form: Kinks, weight: Array, bend: Array) -> "_Segments":
         """For arcs of length ``bend`` (n,)."""
         before, after = form.target - form.epsilon, form.target + form.epsilon
         first, last = before - bend * form.up, after + bend * form.down
@@ -91,7 +91,7 @@ class FullFit:
     changes by one (j on a flat segment), or f_j + d_j beta_j (on a sloped one).
     """
 
-    form: Corners
+    form: Kinks
     weight: Array
     segments: _Segments
     segment: Indices
@@ -113,8 +113,8 @@ class FullFit:
         return np.ascontiguousarray(self.answer.T)
 
     @classmethod
-    def of(cls, program: Program, form: Corners, found: Solution, bend: float) -> "FullFit":
-        """From a solution with arcs of length ``bend`` in place of those of the form, or of its corners."""
+    def of(cls, program: Program, form: Kinks, found: Solution, bend: float) -> "FullFit":
+        """From a solution with arcs of length ``bend`` in place of those of the form, or of its kinks."""
         K = program.Phi @ program.Phi.T / program.ridge
         size = float(K.trace()) / len(K) or 1.0
         arcs = np.maximum(form.bend, TINY_BEND * size * program.weight)

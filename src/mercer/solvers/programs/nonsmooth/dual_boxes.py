@@ -1,10 +1,10 @@
-"""Dual variables of losses with corners as variables between zero and a bound, one or two for a row."""
+"""Dual variables of non-smooth losses as variables between zero and a bound, one or two for a row."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.solvers.programs.losses import CornerLoss, Huber
+from mercer.solvers.programs.losses import Huber, NonSmoothLoss
 from mercer.solvers.programs.program import Program
 from mercer.types import Array, Indices
 
@@ -26,8 +26,8 @@ class Boxes:
 
     @classmethod
     def of(cls, program: Program) -> "Boxes":
-        assert isinstance(program.loss, CornerLoss | Huber)
-        form, weight = program.loss.corners(program.y), program.weight
+        assert isinstance(program.loss, NonSmoothLoss | Huber)
+        form, weight = program.loss.kinks(program.y), program.weight
         up, down, every = weight * form.up, weight * form.down, np.arange(len(weight))
         if form.epsilon == 0.0:
             some = every[up + down > 0.0]

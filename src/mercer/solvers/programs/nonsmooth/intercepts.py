@@ -1,15 +1,15 @@
-"""Intercepts of losses with corners: where a whole interval of them is best, the one in its middle."""
+"""Intercepts of non-smooth losses: where a whole interval of them is best, the one in its middle."""
 
 import numpy as np
 
-from mercer.solvers.programs.losses import Corners
+from mercer.solvers.programs.losses import Kinks
 from mercer.types import Array
 
 # Slopes of the whole loss that are smaller than this share of the largest are zero.
 NO_SLOPE = 1e-9
 
 
-def to_middle(form: Corners, weight: Array, f: Array) -> float:
+def to_middle(form: Kinks, weight: Array, f: Array) -> float:
     """What is to be added to outputs f (n,) of rows with weights (n,) for the best constant.
 
     Of an interval the middle, or of one with a single end the nearest point. The slope of the whole loss is a

@@ -1,4 +1,4 @@
-r"""Losses with corners: a primal-dual interior point method with Mehrotra's predictor and corrector.
+r"""Non-smooth losses: a primal-dual interior point method with Mehrotra's predictor and corrector.
 
     min over v, b   sum_i up_i (t_i - f_i - epsilon)_+ + down_i (f_i - t_i - epsilon)_+
                     + lasso |v|_1 + ridge / 2 |v|²,    f = Phi v + b
@@ -56,7 +56,7 @@ class _Inside:
 
 
 def interior_point(program: Program) -> Solution:
-    """The solution of a program whose loss has corners."""
+    """The solution of a program whose loss is not smooth."""
     method = _Method.of(program)
     point, best = method.start(), None
     for step in range(MOST_INTERIOR_STEPS):

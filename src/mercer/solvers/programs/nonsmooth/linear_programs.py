@@ -1,4 +1,4 @@
-r"""Losses with corners and the penalty lasso |v|_1: linear programs by column generation.
+r"""Non-smooth losses and the penalty lasso |v|_1: linear programs by column generation.
 
 The dual program has a variable for every row and a pair of constraints, |Phi_j'beta| <= lasso, for every column,
 of which few are active: Mika (2002), Eq. (3.56) and section 3.5.6. It is solved for some columns, and those whose
@@ -27,7 +27,7 @@ CONSTRAINT_SLACK = 1e-6
 
 
 def generate_columns(program: Program, start: Array | None = None) -> Solution:
-    """The solution of a program whose loss has corners and whose penalty is lasso alone.
+    """The solution of a program whose loss is not smooth and whose penalty is lasso alone.
 
     It begins with the columns that have coefficients in ``start`` (m + 1,).
     """
