@@ -53,7 +53,7 @@ def auto_centers(n: int) -> int:
     return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
 
 
-def wanted_centers(centers: Any) -> int:
+def requested_centers(centers: Any) -> int:
     """The largest number of centers that the parameter requests; 0 if the centers or a selector determine it."""
     _refuse_truth(centers)
     if isinstance(centers, str):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.centers.resolve import wanted_centers
+from mercer.centers.resolve import requested_centers
 from mercer.errors import KernelError
 from mercer.gram import Budget, cross
 from mercer.gram.coordinates import Coordinates
@@ -337,7 +337,7 @@ def _with_centers(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
     n, found, words = paired.n, [], []
     for name, kernel in paired.kernels.items():
         centers = plan.centers[name] if isinstance(plan.centers, dict) else plan.centers
-        size = max(LEAST_SAMPLE, ROWS_PER_CENTER * wanted_centers(centers))
+        size = max(LEAST_SAMPLE, ROWS_PER_CENTER * requested_centers(centers))
         some = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
         X, weight = take(paired.X[name], some), paired.weight[some]
         chosen, how = selected_centers(kernel, X, weight, centers, n, rng, plan.budget)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, KMeans, RPCholesky
-from mercer.centers.resolve import as_plan, auto_centers, wanted_centers
+from mercer.centers.resolve import as_plan, auto_centers, requested_centers
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, cross, gram, own_values
@@ -325,7 +325,7 @@ class SubspaceState:
 
 def look_at(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> Look:
     """One pass for a sample, large enough for the number of centers; "all": of all rows."""
-    repeated, most = RepeatedRows(rows), wanted_centers(centers)
+    repeated, most = RepeatedRows(rows), requested_centers(centers)
     if isinstance(centers, str):
         n = rows.n_rows or LEAST_SAMPLE
         most = n if centers == "all" else auto_centers(n)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.centers import Given, Uniform
-from mercer.centers.resolve import EXACT_ROWS, as_plan, wanted_centers
+from mercer.centers.resolve import EXACT_ROWS, as_plan, requested_centers
 from mercer.expansion import Expansion
 from mercer.gram import Budget
 from mercer.kernels import Kernel
@@ -261,7 +261,7 @@ def load_of(
         alphas=len(ALPHAS) if settings.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
-        floor=0 if known is not None else 2 * wanted_centers(settings.centers),
+        floor=0 if known is not None else 2 * requested_centers(settings.centers),
         least=ROWS_OF_EACH_LABEL * max(q, 2) if classes else 0,
         usual=n_centers if auto else None,
     )
@@ -278,7 +278,7 @@ def n_drawn(settings: Settings) -> int:
     """How many rows are kept: all if the kernel is a matrix."""
     if settings.loo_rows is None or settings.kernel.takes_values:
         return EVERY_ROW
-    return max(settings.loo_rows, 2 * wanted_centers(settings.centers))
+    return max(settings.loo_rows, 2 * requested_centers(settings.centers))
 
 
 def load_before(settings: Settings, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:

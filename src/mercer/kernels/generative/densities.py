@@ -103,7 +103,7 @@ class Mixture(Generative):
     @classmethod
     def learned(cls, X: Any, size: int, weight: ArrayLike | None = None) -> Self:
         """By the EM algorithm from clusters of k-means, O(n k d) a step; always the same for the same rows."""
-        X, w = some_rows(X, weight)
+        X, w = learning_rows(X, weight)
         V = dense(as_matrix(X)).astype(np.float64)
         center = np.average(V, axis=0, weights=w)
         scale = np.sqrt(np.average((V - center) ** 2, axis=0, weights=w))
@@ -222,7 +222,7 @@ class HiddenMarkov(Generative):
 
         Of more than 200,000 characters, evenly spaced rows with about as many.
         """
-        texts, w = some_rows(X, weight)
+        texts, w = learning_rows(X, weight)
         kept = _evenly(len(texts), int(MOST_CHARACTERS * len(texts) / max(sum(map(len, texts)), 1)))
         texts, w = [texts[i] for i in kept], w[kept]
         letters = Letters.of(texts)
@@ -444,7 +444,7 @@ def _refuse_impossible(logs: Array, rows: Indices) -> None:
         )
 
 
-def some_rows(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
+def learning_rows(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
     """At most 10,000 evenly spaced rows of positive weight, and their weights."""
     w = np.ones(n_rows(X)) if weight is None else np.asarray(weight, np.float64)
     rows = np.flatnonzero(w > 0.0)

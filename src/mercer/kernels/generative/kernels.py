@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel, Normable
-from mercer.kernels.generative.densities import Generative, HiddenMarkov, Mixture, some_rows
+from mercer.kernels.generative.densities import Generative, HiddenMarkov, Mixture, learning_rows
 from mercer.kernels.input_kinds import InputKind
 from mercer.kernels.matrices import Matrix, precision_of
 from mercer.kernels.parameters import SetByRows, integer
@@ -167,7 +167,7 @@ class FisherKernel(FromModel, Counting):
             return self.whiten
         if self.whiten not in ("diagonal", "full"):
             raise KernelError(f'whiten="{self.whiten}" is not known; pass "diagonal", "full", None or an array')
-        X, w = some_rows(X, weight)
+        X, w = learning_rows(X, weight)
         return Whitening.of(model.scores(X), w, full=self.whiten == "full")
 
     def _vocabulary(self, Z: Any) -> ScoreColumns:

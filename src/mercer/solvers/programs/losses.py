@@ -55,7 +55,7 @@ class Loss(ABC):
 
     @abstractmethod
     def slope(self, y: Array, f: Array) -> Array:
-        """Its derivative in f, or one of them at a corner."""
+        """Its derivative in f, or one of them at a kink."""
 
     @abstractmethod
     def conjugate(self, y: Array, g: Array) -> Array:

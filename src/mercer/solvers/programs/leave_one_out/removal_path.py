@@ -124,10 +124,10 @@ class FullFit:
         border = TINY_PENALTY / size if program.has_intercept else None
         answer = _answer(K, d, segment % 2 == 1, border)
         fit = cls(form, program.weight, segments, segment, found.beta, f, d, K, border, answer)
-        fit = fit if bend == form.bend else fit._with_corners(np.maximum(bend, arcs) / program.weight)
+        fit = fit if bend == form.bend else fit._with_kinks(np.maximum(bend, arcs) / program.weight)
         return fit._refined()
 
-    def _with_corners(self, d: Array) -> "FullFit":
+    def _with_kinks(self, d: Array) -> "FullFit":
         """The fit with shorter arcs than those in d (n,)."""
         # Shorter arcs are like the long ones moved by so much of f; now they are moved back.
         path = _Path.of(self, _Drive(-1, 0.0, 0.0, (d - self.d) * self.beta))
@@ -139,10 +139,10 @@ class FullFit:
         """The fit whose sloped rows solve their equations: beta as a difference of y and f would lose digits."""
         if not self.slopes.any():
             return self
-        corner = np.where(self.segment == 1, self.segments.edges[1], self.segments.edges[2])
-        x = np.where(self.slopes, corner, self.beta)
+        kink = np.where(self.segment == 1, self.segments.edges[1], self.segments.edges[2])
+        x = np.where(self.slopes, kink, self.beta)
         beta = np.where(self.slopes, self.answer @ x, x)
-        return replace(self, beta=beta, f=np.where(self.slopes, corner - self.d * beta, self.f))
+        return replace(self, beta=beta, f=np.where(self.slopes, kink - self.d * beta, self.f))
 
     def outputs_without(self, share: Array, rows: Indices) -> tuple[Array, NDArray[np.bool_]]:
         """Outputs (r,) of some rows, each without a share (n,) of its weight, and whether they are exact (r,).

@@ -17,13 +17,13 @@ def to_middle(form: Kinks, weight: Array, f: Array) -> float:
     """
     up, down = weight * form.up, weight * form.down
     before, after = form.target - form.epsilon - f, form.target + form.epsilon - f
-    corner, jump = np.concatenate([before, after]), np.concatenate([up, down])
+    kink, jump = np.concatenate([before, after]), np.concatenate([up, down])
     some = np.flatnonzero(jump)
-    order = some[np.argsort(corner[some], kind="stable")]
+    order = some[np.argsort(kink[some], kind="stable")]
     slope = np.cumsum(jump[order]) - up.sum()
     none = NO_SLOPE * float(up.sum() + down.sum())
     left, right = np.searchsorted(slope, -none), np.searchsorted(slope, none, side="right")
-    ends = np.append(corner[order], np.inf)
+    ends = np.append(kink[order], np.inf)
     low = -np.inf if up.sum() <= none else float(ends[left])
     high = float(ends[right])
     middle = 0.5 * (low + high)

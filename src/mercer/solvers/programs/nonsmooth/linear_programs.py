@@ -4,7 +4,7 @@ The dual program has a variable for every row and a pair of constraints, |Phi_j'
 of which few are active: Mika (2002), Eq. (3.56) and section 3.5.6. It is solved for some columns, and those whose
 constraint is violated are added, until none is: the result is that of the whole program. The small programs are
 solved by the interior point method, whose cost grows with the square of the number of columns only, and the last
-one, with the columns that have coefficients, again by the simplex method of HiGHS: a corner of the solutions.
+one, with the columns that have coefficients, again by the simplex method of HiGHS: a vertex of the solutions.
 """
 
 from dataclasses import replace
@@ -49,8 +49,8 @@ def generate_columns(program: Program, start: Array | None = None) -> Solution:
         leave = rounds <= ROUNDS_WITH_REMOVAL and program.m > ALL_COLUMNS_AT_ONCE and used.sum() < len(some) // 2
         some, coef = (some[used], coef[used]) if leave else (some, coef)
     found = concluded(program, _at(some, coef, program.m), intercept, beta, rounds)
-    corner = _corner(program, boxes, some[coef != 0.0], rounds)
-    return corner if corner is not None and corner.gap <= found.gap else found
+    vertex = _vertex(program, boxes, some[coef != 0.0], rounds)
+    return vertex if vertex is not None and vertex.gap <= found.gap else found
 
 
 def _violated(program: Program, beta: Array, some: Indices) -> Indices:
@@ -67,7 +67,7 @@ def _at(some: Indices, coef: Array, m: int) -> Array:
     return every
 
 
-def _corner(program: Program, boxes: Boxes, some: Indices, rounds: int) -> Solution | None:
+def _vertex(program: Program, boxes: Boxes, some: Indices, rounds: int) -> Solution | None:
     """The solution with some columns by the simplex method; None if it does not find one."""
     A = program.Phi[boxes.row][:, some].T * boxes.sign
     moved = program.Phi[:, some].T @ boxes.shift
