@@ -19,7 +19,7 @@ from mercer.rows.columns import NamedColumns, read_columns
 EVERY_ROW, EXACT_ROWS, MATTERING_ROWS = 2000, 5000, 10_000
 # Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.
 FORWARD_CENTERS = 1000
-# centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
+# centers="auto" takes as many as a pass of this number of multiplications allows, between these bounds.
 AUTO_WORK = 4e12
 AUTO_CENTERS = (500, 4000)
 

@@ -36,7 +36,7 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget, held: int = MATRICES_HELD) -
 
 
 def gram_bytes(n: int, held: int = MATRICES_HELD) -> float:
-    """Memory that the (n, n) kernel matrix and its decomposition, or so many matrices, need at their peak."""
+    """Memory that the (n, n) kernel matrix and its decomposition, or ``held`` matrices, need at their peak."""
     return held * 8.0 * n * n
 
 

@@ -51,7 +51,7 @@ def variance(X: Matrix, weight: ArrayLike | None) -> float:
 
 
 def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
-    """Weighted standard deviation (d,) of each column, 1 where it is constant; NaN is left out."""
+    """Weighted standard deviation (d,) of each column, 1 where it is constant; NaN does not count."""
     X, w = _weighted_rows(X, weight)
     means = column_means(X, w)
     # Beyond rounding errors of the mean.
@@ -61,7 +61,7 @@ def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
 
 
 def column_means(X: Matrix, weight: ArrayLike | None) -> Floats:
-    """Weighted mean (d,) of each column, 0 if nothing is known; NaN is left out."""
+    """Weighted mean (d,) of each column, 0 if nothing is known; NaN does not count."""
     X, w = _weighted_rows(X, weight)
     return _means(dense(X), w)
 

@@ -19,7 +19,7 @@ from mercer.types import Array, Indices
 
 # Columns in a strip: wide enough for fast products, narrow enough for several threads.
 STRIP_COLUMNS = 256
-# Larger matrices are factored in panels of so many rows: the rest is read and written once for each of them.
+# Larger matrices are factored in panels of this many rows: the rest is read and written once for each of them.
 PANEL_ROWS = 2048
 ORTHOGONALIZED_ROWS = 512
 

@@ -151,7 +151,7 @@ def regroup(blocks: Iterable[Block], block_rows: int) -> Iterator[Block]:
 
 
 def of_at_least(blocks: Iterable[Block], n: int) -> Iterator[Block]:
-    """Blocks of at least n rows, except for the last; those without any weight are left out."""
+    """Blocks of at least n rows, except for the last; those without any weight are skipped."""
     small: list[Block] = []
     for block in blocks:
         if block.weight is not None and not np.any(block.weight):

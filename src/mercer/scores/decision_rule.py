@@ -92,7 +92,7 @@ class Scatter:
 
     @classmethod
     def of_sums(cls, FY: Array, Y: Array, n: float, n_rows: int) -> "Scatter":
-        """Of sums over so many rows."""
+        """Of sums over ``n_rows`` rows."""
         return cls(FY, Y, n, _rounding(np.abs(FY), n_rows))
 
     @classmethod

@@ -3,7 +3,7 @@
 Hotelling's T² is the squared distance from the mean within the first k directions, each in units of its standard
 deviation; the squared prediction error (SPE, Q) is the squared length of what these directions leave. A fault may
 show in one and not in the other (Jackson and Mudholkar 1979, Control procedures for residuals associated with
-principal component analysis). Their limits are quantiles of rows that were left out, not of a distribution that
+principal component analysis). Their limits are quantiles of held-out rows, not of a distribution that
 nobody has verified: of training rows, k directions of n rows explain more than of new ones.
 """
 
@@ -40,7 +40,7 @@ class ControlLimits:
 
     @classmethod
     def of(cls, held_out: Statistics, weight: Array, rate: float) -> "ControlLimits":
-        """From the statistics of left-out rows with weights (n,)."""
+        """From the statistics of held-out rows with weights (n,)."""
         # Of n + 1 rows that are exchanged the new one is the largest with probability 1 / (n + 1).
         n = float(weight.sum() ** 2 / (weight**2).sum())
         share = (1.0 - rate) * (1.0 + 1.0 / n)

@@ -53,7 +53,7 @@ class Training:
 
     ``reading`` is the meaning of the given weights. ``represents`` (n,) are factors of the weights if the rows are
     a nonuniform sample, ``faded`` (n,) the decay factor of each row. ``trust`` (n,) is the share of the evidence
-    that counts for each row when it is left out, None: all of it. Rows of one ``group`` (n,) may say the same;
+    that counts for each row when it is held out, None: all of it. Rows of one ``group`` (n,) may say the same;
     folds are ways to leave them out.
     """
 

@@ -25,7 +25,7 @@ from mercer.types import Array, Indices
 STACK_SIZE = 2**23
 # Small problems have so much: 2 MiB.
 LEAST_SPACE = 2**18
-# Operations of a fit without a fold take so many times as long as those of stacked systems: copies, small factors.
+# Operations of a fit without a fold take this many times as long as those of stacked systems: small factors.
 REFIT_SLOWNESS = 2.0
 
 

@@ -169,13 +169,13 @@ class _Chunk(LabeledRows):
 
 
 def start(n_targets: int, *, kept: int = 0) -> RecursiveState:
-    """Before the first row: no centers. ``kept`` of the last rows can be left out later."""
+    """Before the first row: no centers. ``kept`` of the last rows can be held out later."""
     q, empty = n_targets, np.zeros((0, 0))
     return RecursiveState(None, empty, np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None, empty, kept)
 
 
 def forgetful(state: RecursiveState) -> RecursiveState:
-    """The same state, whose rows cannot be left out any more."""
+    """The same state, whose rows cannot be held out any more."""
     return replace(state, learned=np.zeros((0, state.m)), kept=0)
 
 

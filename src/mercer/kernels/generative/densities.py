@@ -21,7 +21,7 @@ from mercer.linalg.tolerance import smallest
 from mercer.rows.table import dense, n_rows, take
 from mercer.types import Array, Indices
 
-# Models are learned from at most so many rows, or so many characters of strings, in so many steps.
+# The most rows, or characters of strings, that models are learned from, and the most steps.
 MOST_LEARNING_ROWS, MOST_CHARACTERS, MOST_EM_STEPS = 10_000, 200_000, 100
 # A model is learned if a step improves the log-likelihood by less than this share.
 LEAST_IMPROVEMENT = 1e-6
@@ -44,7 +44,7 @@ class Generative(SetByRows, ABC):
     @classmethod
     @abstractmethod
     def learned(cls, X: Any, size: int, weight: ArrayLike | None = None) -> Self:
-        """A model with so many hidden states, a local maximum of the likelihood up to what keeps it proper.
+        """A model with this number of hidden states, a local maximum of the likelihood up to what keeps it proper.
 
         A row of weight 2 counts like two. At most 100 steps; variances have a least value, and counts of hidden
         Markov models start at 0.1.
@@ -430,7 +430,7 @@ def _check_sums(name: str, table: Array) -> None:
 
 
 def _pieces(i: Indices, most: int) -> Iterator[Indices]:
-    """At most so many of the rows i at a time, at least one."""
+    """At most ``most`` of the rows i at a time, at least one."""
     for first in range(0, len(i), max(most, 1)):
         yield i[first : first + max(most, 1)]
 
@@ -455,7 +455,7 @@ def learning_rows(X: Any, weight: ArrayLike | None) -> tuple[Any, Array]:
 
 
 def _evenly(n: int, most: int) -> Indices:
-    """At most so many of n places, evenly spaced, at least one."""
+    """At most ``most`` of n places, evenly spaced, at least one."""
     return np.linspace(0, n - 1, min(n, max(most, 1))).round().astype(np.intp)
 
 

@@ -105,7 +105,7 @@ class Ragged:
         return np.diff(self.start)
 
     def cuts(self, most: int) -> Iterator[slice]:
-        """Slices of objects with at most so many parts together, at least one object."""
+        """Slices of objects with at most ``most`` parts together, at least one object."""
         first = 0
         while first < self.n_objects:
             last = int(np.searchsorted(self.start, self.start[first] + most, side="right")) - 1

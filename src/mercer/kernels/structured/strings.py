@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 
 # k="loo" tries the lengths up to this one.
 LONGEST_KMER = 8
-# Up to so many possible k-mers each has a column; of more, only those of the centers.
+# Up to this number of possible k-mers each has a column; of more, only those of the centers.
 KMERS_WITH_COLUMNS = 2**20
 # Codes of k-mers stay below this number.
 LARGEST_CODE = 2**62
@@ -297,7 +297,7 @@ class NeighborColumns:
 
     @property
     def n_neighbors(self) -> int:
-        """Strings that differ from one in at most so many characters."""
+        """Strings that differ from one in at most ``mismatches`` characters."""
         others = len(self.alphabet) - 1
         return sum(comb(self.k, r) * others**r for r in range(self.mismatches + 1))
 
@@ -338,7 +338,7 @@ class NeighborColumns:
         return found
 
     def _neighbors(self, kmers: Codes) -> Codes:
-        """Codes (u, n_neighbors) of all k-mers that differ in at most so many characters."""
+        """Codes (u, n_neighbors) of all k-mers that differ in at most ``mismatches`` characters."""
         A = len(self.alphabet)
         powers = [A**position for position in range(self.k)]
         found = [kmers]

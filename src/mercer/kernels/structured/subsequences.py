@@ -29,8 +29,8 @@ Codes = NDArray[np.int32]
 
 # length="loo" tries the lengths up to this one.
 LONGEST_SUBSEQUENCE = 5
-# Up to so many possible subsequences each is a feature, in any case or if a pair of strings costs more: as much as
-# so many features for each pair of positions.
+# Up to the first number of possible subsequences each is a feature; up to the second, if a pair of strings costs
+# more: as much as the third number of features for each pair of positions.
 FEATURES, MOST_FEATURES, FEATURES_PER_CELL = 4096, 2**17, 100
 # Numbers in the tables of a slab of pairs, in the features of a slab of rows, and in those kept of the centers.
 PAIR_SLAB, FEATURE_SLAB, KEPT_NUMBERS = 2**16, 2**22, 2**24

@@ -20,11 +20,11 @@ from mercer.types import Array, Indices
 
 CALIBRATIONS = ("logistic", "gaussian", "quadratic", "isotonic")
 
-# Share of the left-out rows whose evidence is beyond the limit.
+# Share of the held-out rows whose evidence is beyond the limit.
 SHARE_BEYOND_LIMIT = 0.1
 # Gain in log-likelihood for each class but one, in nats, that noise reaches by choice.
 GAIN_OF_NOISE = 2.0
-# With fewer rows for each class than so many, the parameters of a map count.
+# With fewer rows for each class, the parameters of a map count.
 FEW_ROWS_PER_CLASS = 10
 # The least share of the evidence that is used: enough to rank rows.
 LEAST_COUNTED = 0.02
@@ -131,7 +131,7 @@ class Posterior:
 def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> Posterior:
     """The posterior that is no surer than leave-one-out scores R (n, k - 1) justify.
 
-    Most left-out rows have evidence within its limit. If these rows are too few to show that the scores say
+    Most held-out rows have evidence within its limit. If these rows are too few to show that the scores say
     more than the shares of the classes, since kernel and penalty were chosen as the best of many for the same
     rows, only a part of the evidence counts: it is shrunk by the square of what noise would gain over what is
     gained. If there are few rows for each class, or isotonic steps, of which more rows have more, the map itself

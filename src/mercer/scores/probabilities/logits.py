@@ -77,7 +77,7 @@ class LogitProblem:
 
     @classmethod
     def of(cls, label: Indices, weight: Array, n_classes: int, extra: float = 1.0) -> "LogitProblem":
-        """For class numbers (n,) and weights (n,), and so many extra rows on each side of a class."""
+        """For class numbers (n,) and weights (n,), and ``extra`` rows on each side of a class."""
         T = smoothed_targets(label, weight, n_classes, extra)[:, 1:]
         odds = _share_odds(label, weight, n_classes, extra)
         return cls(weight, np.ascontiguousarray((weight[:, None] * T).T), odds)

@@ -99,7 +99,7 @@ def prediction_intervals(
 ) -> Array:
     """Ends (n, q, 2) for outputs F (n, q) with smoother weights L (n, u), where residuals are of ``scale`` (n, q).
 
-    ``size`` (r, q) is that of each left-out residual in units of the scale at its row.
+    ``size`` (r, q) is that of each leave-one-out residual in units of the scale at its row.
     """
     ends = np.empty((*F.shape, 2))
     for q in range(F.shape[1]):
@@ -117,7 +117,7 @@ def residual_intervals(F: Array, loo_results: LooResults, size: Array, scale: Ar
 
 
 def selection_bias(loo_results: LooResults, nested: Array) -> Array:
-    """Factor (q,) of the left-out residuals of a model that was chosen by them, at least one.
+    """Factor (q,) of the leave-one-out residuals of a model that was chosen by them, at least one.
 
     ``nested`` (n, q) are residuals of the same rows for models that were chosen without them. A quotient of
     medians: a model chosen from few rows may fail for single rows.

@@ -1,4 +1,4 @@
-"""Left-out rows as neighbors: what the sizes of their residuals tell about those near them."""
+"""Held-out rows as neighbors: what the sizes of their residuals tell about those near them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mercer.scores.uncertainty.intervals import LooResults
 from mercer.scores.uncertainty.residual_scale import LocalScale, choose_scale
 from mercer.types import Array, Indices
 
-# At most so many left-out rows are neighbors of others.
+# The most held-out rows that are neighbors of others.
 MOST_NEIGHBOR_ROWS = 1000
 
 

@@ -26,7 +26,7 @@ from mercer.types import Array
 class Uncertainty:
     """A fitted function f with its ``loo_results``; every row is a center, or there are moments of all rows.
 
-    ``rows`` are those that were left out, ``bias`` (q,) is a factor of their residuals, ``negative`` the clipped
+    ``rows`` are those that were held out, ``bias`` (q,) is a factor of their residuals, ``negative`` the clipped
     part of an indefinite kernel matrix. The kernel matrix of the centers is factored once, if needed: O(m³ / 3).
     ``copies`` of rows joined the fit, and leave with them.
     """
@@ -64,7 +64,7 @@ class Uncertainty:
         return prediction_intervals(F, self._smoother.weights(K), self.loo_results, size, scale, coverage)
 
     def _scale(self, X: Any, K: Array) -> Array:
-        """The scale (n, q) of residuals at new rows; one if kernel values of the left-out rows are not known."""
+        """The scale (n, q) of residuals at new rows; one if kernel values of the held-out rows are not known."""
         if self._unknown:
             return np.ones((len(K), self.loo_results.residual.shape[1]))
         return self._relative_std(X, K)[:, None] * self._nearby.scale(X)
@@ -81,7 +81,7 @@ class Uncertainty:
 
     @cached_property
     def _nearby(self) -> NearbyResiduals:
-        """The left-out rows with their standard deviation for the model without them, in units of the noise."""
+        """The held-out rows with their standard deviation for the model without them, in units of the noise."""
         loo_results = self.loo_results
         if loo_results.point is not None:
             variance, X = (

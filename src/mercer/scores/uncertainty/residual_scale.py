@@ -1,7 +1,7 @@
-"""How large residuals are near a row, compared with all: the mean size of left-out residuals of its neighbors.
+"""How large residuals are near a row, compared with all: the mean size of held-out residuals of its neighbors.
 
 Neighbors are near in the distance of the kernel, |x - z|² = k(x, x) - 2 k(x, z) + k(z, z), or as far from the
-center of the rows, whatever the direction. Which, and how many, is chosen by how likely left-out residuals are
+center of the rows, whatever the direction. Which, and how many, is chosen by how likely held-out residuals are
 under a Laplace distribution of the scale that the others give them; where little is gained, the scale is constant.
 """
 
@@ -56,7 +56,7 @@ class LocalScale:
 
 
 def choose_scale(D: Array, held: Array, size: Array, count: Array) -> LocalScale:
-    """The neighbors of each target, by left-out sizes (h, q) of rows at squared distances D (h, h).
+    """The neighbors of each target, by held-out sizes (h, q) of rows at squared distances D (h, h).
 
     ``held`` (h, h) is what each row counts for when another one is held out. O(h² log h).
     """
@@ -85,7 +85,7 @@ def choose_scale(D: Array, held: Array, size: Array, count: Array) -> LocalScale
 def _smoothed(D: Array, present: Array, size: Array, count: Array, near: float) -> Array:
     """Mean sizes (n, q), with one more row of mean size, relative to the mean of all.
 
-    Weights exp(-2 D / r²) reach as far as r, within which there are so many rows.
+    Weights exp(-2 D / r²) reach as far as r, within which there is this number of rows.
     """
     order, rows = np.argsort(D, axis=1), np.arange(len(D))
     reached = np.cumsum(np.take_along_axis(present, order, axis=1), axis=1) >= near * (1.0 - 1e-12)

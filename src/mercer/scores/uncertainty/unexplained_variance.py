@@ -4,7 +4,7 @@ Far from all rows a Gaussian kernel is zero and f is its intercept; with a wide 
 straight line. Neither is evidence. Three numbers show it: the posterior variance v of f, in units of the noise,
 the share g of the prior variance that the rows explain, and the share s of k(x, x) that their kernel functions
 express. Far away s tends to zero, or v grows without bound. What is known of a row is s g / v, compared with what
-the other rows know of a training row that is left out. The intercept is free, so the prior variance is that of
+the other rows know of a training row that is held out. The intercept is free, so the prior variance is that of
 the difference to the mean of f.
 
 The variance is that of a model with few centers, rows chosen one after the other as the least explained so far:
@@ -32,10 +32,10 @@ from mercer.scores.training_rows import Training, weighted_quantile
 from mercer.solvers.smoother import LEAST_ONE_MINUS_LEVERAGE
 from mercer.types import Array, Indices
 
-# Up to so many rows are centers; of more rows so many at most are chosen, among at most half of the rows.
+# Up to the first number of rows all are centers; of more, this number is chosen, among at most half of the rows.
 MOST_CENTERS = 200
 CENTER_CANDIDATES = 400
-# Products of a block of rows take so many times less memory than the blocks of a fit.
+# Products of a block of rows take less memory than the blocks of a fit, by this factor.
 BLOCK_REDUCTION = 32
 # Coordinates of training rows are kept while they are learned from if they are not more numbers than this.
 MOST_KEPT = 2**23
@@ -192,9 +192,9 @@ def learn(
     *,
     keep: bool = True,
 ) -> tuple[UnexplainedVariance, Array] | None:
-    """What training rows know of new rows, and the trust (n,) in each of them if it, or its fold, is left out.
+    """What training rows know of new rows, and the trust (n,) in each of them if it, or its fold, is held out.
 
-    ``alpha`` is the penalty on the norm of f in a fit to these rows, None: that of a fit with so many degrees of
+    ``alpha`` is the penalty on the norm of f in a fit to these rows, None: that of a fit with these degrees of
     freedom, if something else is penalized. None if the kernel is not positive definite, as far as these rows
     show, or if kernel values are given and k(x, x) of new rows is not known, as it varies. O(n r² + c³) for r
     centers among c candidates; coordinates (n, r) are computed once if they may be kept (``keep``), else twice.
@@ -230,7 +230,7 @@ def learn(
 
 
 def _alone(point: Indices, training: Training) -> NDArray[np.bool_]:
-    """Whether all rows at a point (u,) are left out together: there is one, or they are in one fold."""
+    """Whether all rows at a point (u,) are held out together: there is one, or they are in one fold."""
     if training.fold is None:
         return np.asarray(np.bincount(point, training.count) < 1.5)
     first = training.fold[np.unique(point, return_index=True)[1]]
@@ -276,7 +276,7 @@ def _without_rows(
     candidates: Indices,
     lost: Array,
 ) -> VarianceParts:
-    """The parts of training rows, of which those ``used`` (u,) are left out, each alone or with its fold.
+    """The parts of training rows, of which those ``used`` (u,) are held out, each alone or with its fold.
 
     ``lost`` (c,) is the share of k(x, x) of the candidates that the others do not express.
     """
@@ -379,7 +379,7 @@ def _fitted(
 
 
 def _alpha_of(scatter: Array, degrees_of_freedom: float) -> float:
-    """The penalty with which a fit has so many degrees of freedom, intercept included; by bisection."""
+    """The penalty with which a fit has these degrees of freedom, intercept included; by bisection."""
     values = eigen_psd(np.array(scatter, order="F")).values
     low, high = np.log(1e-12 * values.sum() + SMALLEST_FLOAT), np.log(1e6 * values.sum() + SMALLEST_FLOAT)
     for _ in range(60):

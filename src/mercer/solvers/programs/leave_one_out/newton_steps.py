@@ -42,15 +42,15 @@ from mercer.solvers.programs.program import Program, Solution
 from mercer.solvers.programs.smooth.newton import has_small_ridge, newton
 from mercer.types import Array, Indices
 
-# Further steps are made for at most so many rows, whose outputs are n² numbers; and so many for each.
+# The most rows for which further steps are made, as their outputs are n² numbers; and the most steps for each.
 STEPPED_ROWS = 2000
 MOST_ROW_STEPS = 20
 # Steps end when outputs would change by less than this share of their scale.
 LAST_CHANGE = 1e-6
 # Of losses without jumps, rows take further steps if these would change outputs by more than this, or this share
-# of their scale if that is below one; at most so many rows, which are those with the largest changes.
+# of their scale if that is below one; at most the second number of rows, which are those with the largest changes.
 LEAST_CHANGE, MOST_SMOOTH = 0.03, 100
-# Of so many rows, those that one step moves most, it is estimated what further steps would change.
+# Of this number of rows, those that one step moves most, it is estimated what further steps would change.
 MOST_ASKED = 300
 # So few rows are all refitted at the chosen alpha, which takes hardly longer.
 FEW_ROWS = 80
@@ -58,7 +58,7 @@ FEW_ROWS = 80
 # time to this share, and at most to that share in all, before paths lead to the kinks: of these rows each would
 # leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
 FEW_ON_ARCS, ARC_SHORTENING, SHORTEST_ARC, MOST_ARC_STEPS = 20, 0.3, 1e-5, 30
-# Rows with less than this are left out by paths, not by steps, whose systems have the same differences.
+# Rows with less than this are held out by paths, not by steps, whose systems have the same differences.
 STEPS_CANCEL = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Rows left out by fits without them: one at a time, or in folds if there are many."""
+"""Rows held out by fits without them: one at a time, or in folds if there are many."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ from mercer.solvers.programs import Program, Solution, solve
 from mercer.solvers.programs.losses import SmoothLoss
 from mercer.types import Array, Indices
 
-# Fits without single rows may take so many operations; otherwise these rows are held out in so many folds.
+# Fits without single rows may take the first number of operations; otherwise these rows are held out in folds.
 MOST_OPERATIONS, REFIT_FOLDS = 5e7, 10
-# Smooth losses with |v|_1 change one sign at a time: a fit takes so many times the operations of others.
+# Smooth losses with |v|_1 change one sign at a time: a fit takes this many times the operations of others.
 LASSO_SLOWNESS = 10
 
 

@@ -246,7 +246,7 @@ class _Path:
         return cls(start, drive, segment, slopes, low, high, beta, start.f + drive.shift)
 
     def follow(self, length: float, most: int) -> tuple[int, bool]:
-        """Go so far, straight on after so many bends; the number of bends, and whether they were enough."""
+        """Go so far, straight on after ``most`` bends; the number of bends, and whether they were enough."""
         for bends in range(most + 1):
             beta, f = self._direction()
             rate, value = np.where(self.slopes, beta, f), np.where(self.slopes, self.beta, self.f)

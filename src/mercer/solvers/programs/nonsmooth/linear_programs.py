@@ -17,7 +17,7 @@ from mercer.solvers.programs.nonsmooth.interior_point import interior_point
 from mercer.solvers.programs.program import Program, Solution, concluded
 from mercer.types import Array, Indices
 
-# Without a start, programs with up to so many columns begin with all of them; a round adds at most so many.
+# Programs without a start begin with all columns, if there are no more than this; and the most that a round adds.
 ALL_COLUMNS_AT_ONCE, ENTERING_COLUMNS = 200, 40
 MOST_COLUMN_ROUNDS = 500
 # Columns without coefficients leave in the first rounds only: later they would come back again and again.

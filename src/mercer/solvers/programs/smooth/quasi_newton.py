@@ -45,7 +45,7 @@ def part_of(values: Array, before: float, rounding: float = SUM_ROUNDING) -> flo
 def descend(
     evaluate: Evaluate, start: Sloped, *, enough: float, most: int, rounding: float = SUM_ROUNDING
 ) -> Array:
-    """A point (p,) where half of the squared gradient is at most ``enough``, after at most so many evaluations.
+    """A point (p,) where half of the squared gradient is at most ``enough``, after at most ``most`` evaluations.
 
     ``rounding`` is the relative error of objectives: a step that is lost in it is the last.
     """

@@ -112,7 +112,7 @@ class Descent(NamedTuple):
 def descend(evaluate: Evaluate, start: Array, metric: Metric, enough: Array, most: int) -> Descent:
     """Minimize convex functions, column by column, until half of the squared gradients is at most ``enough`` (p,).
 
-    ``metric`` is about the inverse Hessian of all of them; at most so many gradients are computed.
+    ``metric`` is about the inverse Hessian of all of them; at most ``most`` gradients are computed.
     """
     at, active = start.copy(), np.arange(start.shape[1])
     point = _Iterate.of(start, evaluate(start, active), metric)
