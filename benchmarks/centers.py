@@ -24,7 +24,7 @@ from mercer.gram import combine
 from mercer.gram.blocks import cross
 from mercer.gram.moments import Moments
 from mercer.kernels import RBF
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 Array = NDArray[np.float64]
 Split = tuple[Array, NDArray[Any], Array, NDArray[Any]]
@@ -93,7 +93,7 @@ def fit(kernel: RBF, sample: CandidateRows, chosen: Chosen) -> tuple[float, Arra
     spectrum = decompose_moments(chosen.moments, cross(kernel, chosen.rows, chosen.rows))
     few = chosen.left_out
     alphas = ALPHAS * spectrum.trace
-    outputs = spectrum.left_out(
+    outputs = spectrum.loo_outputs(
         cross(kernel, sample.X[few], chosen.rows), sample.Y[few], sample.weight[few], alphas
     )
     wrong = (decide(outputs) != sample.label[few]).mean(axis=1)

@@ -24,8 +24,8 @@ from scipy.special import log_softmax
 from mercer import KernelFisherClassifier
 from mercer.datasets import read_digits
 from mercer.scores import Posterior, Rule, calibrate
-from mercer.scores.probabilities import moderated
-from mercer.scores.rule import scores_in
+from mercer.scores.decision_rule import scores_in
+from mercer.scores.probabilities.calibration import moderated
 
 PUBLISHED = {
     # name: SVM, OROLS, NPD

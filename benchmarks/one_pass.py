@@ -37,8 +37,8 @@ from mercer.datasets import make_clusters
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.leave_one_out import LooOutputsOf
+from mercer.solvers.moments.ridge import decompose_moments
 
 GAMMA = 0.03
 ALPHA = 1.0
@@ -265,8 +265,8 @@ def part_loo(n: int, m: int, repeats: int) -> list[list[object]]:
     rows, fold = MemoryRows(X, y), MomentsOf(kernel, Z, np.float32)
     K = kernel.block(Z.astype(float), Z.astype(float))
     spectrum = decompose_moments(rows.reduce(fold), K)
-    left_out = LeftOutOf(kernel, Z, spectrum, np.geomspace(1e-6, 1.0, 30) * spectrum.trace)
-    seconds = best_in_turn(repeats, moments=lambda: rows.reduce(fold), loo=lambda: rows.reduce(left_out))
+    loo_outputs = LooOutputsOf(kernel, Z, spectrum, np.geomspace(1e-6, 1.0, 30) * spectrum.trace)
+    seconds = best_in_turn(repeats, moments=lambda: rows.reduce(fold), loo=lambda: rows.reduce(loo_outputs))
     return [
         ["moments", seconds["moments"], 1.0],
         ["left out, 30 alphas", seconds["loo"], seconds["loo"] / seconds["moments"]],

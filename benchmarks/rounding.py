@@ -19,7 +19,7 @@ from mercer.centers import Given
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Kernel, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 PROMISED = 1e-6
 Case = tuple[str, float, float, float]
@@ -28,7 +28,7 @@ Case = tuple[str, float, float, float]
 class FixedLinear(Linear):
     """The linear kernel without an origin of its own."""
 
-    def around(self, X: Any) -> Kernel:
+    def centered_on(self, X: Any) -> Kernel:
         return self
 
 
@@ -83,7 +83,8 @@ def dependent_centers() -> list[Case]:
     plain = decompose_moments(MemoryRows(X, y).reduce(MomentsOf(kernel, Z)), kernel.block(Z, Z))
     coef, intercept = plain.solve(alpha)
     K = kernel.block(X, Z)
-    before = (K @ coef + intercept)[:, 0], plain.left_out(K, y[:, None], np.ones(40), np.array([alpha]))[0, :, 0]
+    loo = plain.loo_outputs(K, y[:, None], np.ones(40), np.array([alpha]))[0, :, 0]
+    before = (K @ coef + intercept)[:, 0], loo
     model = KernelRidgeRegressor(kernel, alpha=alpha, centers=Given(Z)).fit(X, y)
     after = model.predict(X), model.loo_prediction_
     exact = in_sixty_digits(X, Z, y, 0.4, alpha)

@@ -4,9 +4,9 @@ from scipy.sparse import csr_array, csr_matrix
 
 from mercer import centers, kernels
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import Transformation
 from mercer.gram.moments import Moments
 from mercer.gram.precision import Precision
+from mercer.gram.tangent_covariance import Transformation
 from mercer.invariances import AffineWarp, ElasticWarp, Thickness
 from mercer.kernels.precomputed import Pairwise
 from mercer.linalg.rank import RankFactor
@@ -38,14 +38,14 @@ from mercer.models.resumable import Continuation, Kept, WaitingSolution
 from mercer.models.subspace import SubspaceDetails
 from mercer.rows import Block, Draw, Drawn, Tally
 from mercer.rows.columns import NamedColumns
-from mercer.rows.draw import Labels
+from mercer.rows.sampling.random_sample import Labels
 from mercer.rows.virtual import Copies
-from mercer.scores import LeftOut, Posterior, Rule
-from mercer.scores.evidence import Folds
-from mercer.scores.knowledge import Knowledge
+from mercer.scores import LooResults, Posterior, Rule
 from mercer.scores.prequential import Prequential, ScoreWindow
-from mercer.scores.probabilities import StepCurve
+from mercer.scores.probabilities.calibration import StepCurve
 from mercer.scores.targets import ClassTargets, Decision, RealTargets
+from mercer.scores.training_rows import Folds
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.solvers import Directions
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.orthogonal.stages import SparseStage
@@ -80,7 +80,7 @@ _MODELS = (
 _SPARSE = (SparsePath, SparseStage)
 _ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
 _SUMS = (AdditiveState, Coordinates, Moments, Precision, RankFactor, Transformation)
-_ROWS = (Block, Draw, Drawn, Labels, NamedColumns, Tally, *_SUMS)
+_ROWS = (Block, Sampler, RunningSample, Labels, NamedColumns, Tally, *_SUMS)
 _INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
 _LEARNED = (Features, Relevance, Weights, Gain)
 _STATES = (
@@ -118,10 +118,10 @@ _PARTS = (
     StepCurve,
     Stump,
     Directions,
-    LeftOut,
+    LooResults,
     Folds,
     Pairwise,
-    Knowledge,
+    UnexplainedVariance,
     *_ONLINE,
     *_TARGETS,
     *_PASSES,

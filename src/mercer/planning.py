@@ -13,10 +13,10 @@ import scipy.linalg
 from mercer.centers.resolve import selector_for
 from mercer.gram import Budget
 from mercer.gram.budget import GIB
-from mercer.gram.moments import PIECE
+from mercer.gram.moments import PRODUCT_ROWS
 from mercer.linalg import blas_threads, limit_threads
 from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.engine import PART_BLOCKS
+from mercer.rows.engines.base import PART_BLOCKS
 from mercer.tuning.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
 
 # Seconds that each probe may take, and the minimum number of runs.
@@ -199,7 +199,7 @@ def plan(
     sizes = sizes_within(load, budget)
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
     sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
-    blocks = ceil(n / PIECE)
+    blocks = ceil(n / PRODUCT_ROWS)
     return Plan(
         n=n,
         d=d,
@@ -221,7 +221,7 @@ def plan(
 def measure(d: int, m: int, *, dtype: Any = np.float32, products: Any = np.float64) -> Rates:
     """The rates of one core at blocks of d features and m centers: six probes of up to 0.3 seconds."""
     rng = np.random.default_rng(0)
-    m, b = min(m, LARGEST_M), PIECE
+    m, b = min(m, LARGEST_M), PRODUCT_ROWS
     X, Z = rng.standard_normal((b, d + 2)).astype(dtype), rng.standard_normal((m, d + 2)).astype(dtype)
     K = rng.random((b, m)).astype(dtype)
     P, Y = K.astype(products), np.ones((b, 2), dtype=products)
@@ -250,13 +250,13 @@ def _pass_seconds(n: int, d: int, m: int, q: int, blocks: int, rates: Rates, pro
 
 def _solve_seconds(rows: int, d: int, m: int, q: int, rates: Rates, products: Any) -> float:
     """Decompositions, and leave-one-out of some rows: a pass over them, and as much again in another basis."""
-    leaving = 2.0 * _pass_seconds(rows, d, m, q, ceil(rows / PIECE), rates, products)
+    leaving = 2.0 * _pass_seconds(rows, d, m, q, ceil(rows / PRODUCT_ROWS), rates, products)
     return DECOMPOSITIONS * m**3 / rates.eigen + leaving + rows * q * JUDGED / rates.exp
 
 
 def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:
     values = np.dtype(dtype).itemsize + np.dtype(products).itemsize
-    return float(PIECE * (d * np.dtype(dtype).itemsize + m * values))
+    return float(PRODUCT_ROWS * (d * np.dtype(dtype).itemsize + m * values))
 
 
 def _typical(run: Callable[[], Any]) -> float:

@@ -201,7 +201,7 @@ def test_k_means_asks_for_dense_vectors(sample):
 
 
 def test_k_means_in_batches_is_k_means_of_the_same_rows(monkeypatch, sample):
-    monkeypatch.setattr("mercer.centers.kmeans.BATCHED", 50)
+    monkeypatch.setattr("mercer.centers.kmeans.ROWS_FOR_BATCHES", 50)
     batched = KMeans().select(KERNEL, sample, 4, seeded()).rows
     assert batched.shape == (4, 3)
 

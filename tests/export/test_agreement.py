@@ -45,7 +45,7 @@ from mercer.kernels import (
     RationalQuadratic,
     Wendland,
 )
-from mercer.scores.knowledge import LEAST_TRUST
+from mercer.scores.uncertainty.unexplained_variance import LEAST_TRUST
 
 RBF1 = RBF(gamma=1.0)
 # Agreement with the model; probabilities, and all else in units of what it is if that is larger.

@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.gram import precision
-from mercer.gram.coordinates import TILE, Coordinates
-from mercer.gram.moments import PARTS, MomentsOf
+from mercer.gram.coordinates import PRODUCT_TILE, Coordinates
+from mercer.gram.moments import SUMS, MomentsOf
 from mercer.gram.precision import Precision, factor_of, with_coordinates
 from mercer.kernels import RBF
 from mercer.rows.base import Block
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.solvers.smoother import center_variance
 
 KERNEL = RBF(gamma=0.4)
@@ -31,7 +31,7 @@ def both(X, Y, w, Z, origin):
     return MomentsOf(KERNEL, Z)(block), replace(MomentsOf(KERNEL, Z, coordinates=where)(block), coordinates=where)
 
 
-@pytest.mark.parametrize(("n", "m"), [(10, 1), (10, 7), (10, TILE[1] + 3), (TILE[0] + 5, 3)])
+@pytest.mark.parametrize(("n", "m"), [(10, 1), (10, 7), (10, PRODUCT_TILE[1] + 3), (PRODUCT_TILE[0] + 5, 3)])
 def test_coordinates_are_the_inverse_factor_times_the_row(rng, n, m):
     R = np.triu(rng.normal(size=(m, m))) + 3 * np.sqrt(m) * np.eye(m)
     K, origin = rng.normal(size=(n, m)), rng.normal(size=m)
@@ -43,7 +43,7 @@ def test_sums_of_coordinates_are_sums_of_kernel_values(rows):
     X, Y, w = rows
     plain, other = both(X, Y, w, X[:6], np.linspace(0.1, 0.6, 6))
     again = other.of_kernel_values()
-    for part in PARTS:
+    for part in SUMS:
         assert_allclose(getattr(again, part), getattr(plain, part), rtol=1e-10)
     coef = np.arange(12.0).reshape(6, 2)
     found, expected = (moments.against_targets(coef, np.ones(2))[0] for moments in (other, plain))
@@ -69,7 +69,7 @@ def test_the_fit_does_not_depend_on_the_coordinates(rows, intercept):
     assert_allclose(other.kernel_square, plain.kernel_square, rtol=1e-10)
     for a, b in zip(plain.solve(0.1), other.solve(0.1)):
         assert_allclose(a, b, rtol=1e-8, atol=1e-9)
-    left = [s.left_out(KERNEL.block(X, Z), Y, w, np.array([0.1])) for s in (plain, other)]
+    left = [s.loo_outputs(KERNEL.block(X, Z), Y, w, np.array([0.1])) for s in (plain, other)]
     assert_allclose(*left, atol=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_the_bound_without_rows_is_above_that_with_rows(rng, d, gamma, intercept
     Z, factor = X[factor.kept], replace(factor, kept=np.arange(len(factor.kept)))
     exact = precision._probed(kernel, Z, factor, X, 1e-7, intercept=intercept)
     # Beyond one, all digits are lost, also those of the bounds.
-    assert precision.MARGIN * precision._without_rows(kernel, Z, factor, X, 1e-7) >= min(exact, 1.0)
+    assert precision.PROBE_MARGIN * precision._without_rows(kernel, Z, factor, X, 1e-7) >= min(exact, 1.0)
 
 
 def test_rows_are_not_summed_where_the_bound_without_them_is_enough(rng, monkeypatch):

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import MomentsOf
+from mercer.gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
 from mercer.rows.base import Block

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer.errors import KernelError
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.joint import JointMomentsOf
+from mercer.gram.joint_moments import JointMomentsOf
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import Block, MemoryRows

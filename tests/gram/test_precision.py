@@ -6,10 +6,10 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 from mercer.gram.moments import MomentsOf
-from mercer.gram.precision import SAFE, factor_of, product_precision
+from mercer.gram.precision import MOST_CHANGE_BY_SINGLE, factor_of, product_precision
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.moments.ridge import decompose_moments
 
 
 def problem(rng, d, n=6000):
@@ -27,7 +27,7 @@ def test_products_that_would_break_the_fit_are_in_float64(rng, d, gamma, m):
     kernel, Z = RBF(gamma=gamma), X[:m]
     found = product_precision(kernel, Z, factor_of(among(kernel, Z)), X[-2048:])
     assert found.dtype == np.float64
-    assert found.error > SAFE
+    assert found.error > MOST_CHANGE_BY_SINGLE
     assert "float64: float32 could change" in found.words
 
 

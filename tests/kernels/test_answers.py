@@ -28,14 +28,14 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "takes", "symmetric", "averages"), ANSWERS)
-def test_kernels_say_what_they_take(kernel, takes, symmetric, averages):
-    assert kernel.takes == takes
-    assert (kernel.takes_vectors, kernel.takes_values) == (takes == "vectors", takes == "values")
+@pytest.mark.parametrize(("kernel", "input_kind", "symmetric", "averages"), ANSWERS)
+def test_kernels_say_what_they_take(kernel, input_kind, symmetric, averages):
+    assert kernel.input_kind == input_kind
+    assert (kernel.takes_vectors, kernel.takes_values) == (input_kind == "vectors", input_kind == "values")
     assert (kernel.symmetric, kernel.averages) == (symmetric, averages)
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel, takes, *_ in ANSWERS if takes == "values"])
+@pytest.mark.parametrize("kernel", [kernel for kernel, input_kind, *_ in ANSWERS if input_kind == "values"])
 def test_rows_of_kernel_values_are_positions(kernel, X):
     K = X @ X.T
     rows = np.array([7, 2, 7])
@@ -45,7 +45,7 @@ def test_rows_of_kernel_values_are_positions(kernel, X):
     assert kernel.distinct(np.ones((3, 3))).n_points == 3
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel, takes, *_ in ANSWERS if takes != "values"])
+@pytest.mark.parametrize("kernel", [kernel for kernel, input_kind, *_ in ANSWERS if input_kind != "values"])
 def test_rows_of_other_kernels_are_themselves(kernel, X):
     rows = np.array([7, 2, 7])
     assert_array_equal(kernel.subset(X, rows), X[rows])
@@ -57,7 +57,7 @@ def test_rows_of_other_kernels_are_themselves(kernel, X):
 def test_values_and_rows_cannot_be_the_parts_of_one_kernel():
     for kernel in (Precomputed() + RBF(), 2.0 * (FUNCTION * Precomputed())):
         with pytest.raises(KernelError, match=r"combines kernels for different rows, .*values"):
-            _ = kernel.takes
+            _ = kernel.input_kind
 
 
 def test_kernels_on_vectors_and_functions_of_vectors_are_fitted_together(X):

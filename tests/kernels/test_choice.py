@@ -93,7 +93,7 @@ def test_sums_may_have_a_choice_as_a_part(X):
     model = KernelFisherClassifier(OneOf([RBF("median"), Laplacian("median")]) + Linear(), random_state=0).fit(
         X, y
     )
-    assert model.kernel_.settled
+    assert model.kernel_.resolved
     assert model.score(X, y) > 0.9
 
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Nominal, OnColumns, Precomputed, pairwise
-from mercer.kernels.vector import GRID
+from mercer.kernels.vectors.gamma import GAMMA_GRID
 from mercer.rows.columns import read_columns
 
 FRAME = pd.DataFrame(
@@ -48,7 +48,9 @@ def test_kernel_of_names_is_gaussian_on_indicators():
 
 
 def test_name_never_seen_differs_from_all():
-    assert_array_equal(Nominal(gamma=None).at(["a", "b"])(["c", "b", None]), [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert_array_equal(
+        Nominal(gamma=None).evaluator(["a", "b"])(["c", "b", None]), [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    )
 
 
 @pytest.mark.parametrize(("n_names", "d"), [(40_000, 2), (3, 300)])
@@ -62,10 +64,10 @@ def test_many_names_and_many_columns_are_counted_exactly(n_names, d):
 
 def test_widths_of_names_are_multiples_of_the_median_share():
     one, *others = Nominal().candidates(ROWS)
-    assert len(others) == len(GRID) - 1
+    assert len(others) == len(GAMMA_GRID) - 1
     (median,) = Nominal(gamma="median").candidates([["a", "x"], ["a", "y"], ["a", "x"]])
     assert median.gamma == 2.0
-    assert one.gamma / Nominal("median").candidates(ROWS)[0].gamma == pytest.approx(GRID[0])
+    assert one.gamma / Nominal("median").candidates(ROWS)[0].gamma == pytest.approx(GAMMA_GRID[0])
 
 
 def test_median_of_names_does_not_depend_on_the_order_of_rows():
@@ -95,7 +97,7 @@ def test_frames_are_read_where_a_kernel_is_called():
     assert_array_equal(Nominal(gamma=1.0).block(FRAME, FRAME), Nominal(gamma=1.0).block(ROWS, ROWS))
 
 
-def test_lengths_are_settled_as_standard_deviations_of_weighted_rows():
+def test_lengths_are_resolved_as_standard_deviations_of_weighted_rows():
     (kernel,) = OnColumns(RBF(gamma=1.0), ["age", "pay"]).candidates(ROWS, [1.0, 2.0, 1.0, 0.0])
     repeated = FRAME.iloc[[0, 1, 1, 2]][["age", "pay"]]
     assert_allclose(kernel.lengths, repeated.std(ddof=0))
@@ -111,10 +113,10 @@ def test_width_is_that_of_scaled_columns():
 
 def test_words_stand_for_columns_of_numbers_and_of_names():
     both = OnColumns(RBF(gamma=1.0), "numbers") + OnColumns(Nominal(gamma=1.0), "names")
-    assert not both.settled
+    assert not both.resolved
     (kernel,) = both.candidates(ROWS)
     assert [part.columns for _, part in kernel.parts] == [["age", "pay"], ["job", "town", "smokes"]]
-    assert kernel.settled
+    assert kernel.resolved
     assert (both.reads, kernel.reads) == (None, ("age", "pay", "job", "town", "smokes"))
 
 
@@ -153,8 +155,8 @@ def test_kernel_on_objects_sees_the_values_of_one_column():
 
 def test_parts_that_take_different_rows_take_columns_together():
     names = OnColumns(Nominal(gamma=1.0), ["job"])
-    assert (names + RBF()).takes == "columns"
-    assert (names * FromCallable(np.minimum.outer)).takes == "columns"
+    assert (names + RBF()).input_kind == "columns"
+    assert (names * FromCallable(np.minimum.outer)).input_kind == "columns"
     assert names.symmetric
     assert not names.averages
 

@@ -103,7 +103,7 @@ def test_grid_search_reaches_the_parameters_of_parts(X):
     grid = {"kernel__rbf__gamma": [0.01, 1.0], "kernel__rbf__scale": [1.0, 2.0], "kernel__linear": [Linear()]}
     search = GridSearchCV(Centroid(2.0 * RBF() + Linear()), grid, cv=3).fit(X, y)
     assert len(search.cv_results_["params"]) == len(ParameterGrid(grid))
-    assert search.best_estimator_.kernel.settled
+    assert search.best_estimator_.kernel.resolved
 
 
 @pytest.mark.parametrize(

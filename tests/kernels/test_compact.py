@@ -66,4 +66,4 @@ def test_kernels_with_a_kink_at_zero_have_all_digits_there(kernel, kind, rng):
     # One pair at a time, whose mean is between them, has all digits of its difference.
     expected = [[kernel._profile(np.array([-kernel.gamma * ((x - z) ** 2).sum()])).item() for z in Z] for x in X]
     assert_allclose(kernel.block(kind(X), kind(Z)), expected, rtol=0, atol=1e-12)
-    assert_allclose(kernel.at(kind(Z))(kind(X)), expected, rtol=0, atol=1e-12)
+    assert_allclose(kernel.evaluator(kind(Z))(kind(X)), expected, rtol=0, atol=1e-12)

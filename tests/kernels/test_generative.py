@@ -177,7 +177,7 @@ def test_likelihood_of_a_mixture_keeps_one_component_at_a_time():
 
 
 def test_many_characters_are_taken_from_all_rows(monkeypatch):
-    monkeypatch.setattr("mercer.kernels.densities.MOST_CHARACTERS", 60)
+    monkeypatch.setattr("mercer.kernels.generative.densities.MOST_CHARACTERS", 60)
     model = HiddenMarkov.learned(["aab"] * 30 + ["cd"] * 30, 2)
     assert model.alphabet == "abcd"
 
@@ -208,7 +208,7 @@ def test_classifiers_learn_the_mixture_from_their_rows(kernel):
     X = np.vstack([rng.normal(m, 0.7, size=(40, 2)) for m in ([0, 0], [4, 0], [0, 4])])
     y = np.repeat([0, 1, 1], 40)
     model = KernelFisherClassifier(kernel, alpha=1e-2).fit(X, y)
-    assert model.kernel_.settled
+    assert model.kernel_.resolved
     assert model.score(X, y) > 0.95
 
 

@@ -73,7 +73,7 @@ def test_function_of_objects_becomes_a_kernel_on_lists():
     assert_allclose(np.diagonal(K), kernel.diag(words))
     assert_allclose(K[0, 2], 2 / np.sqrt(5 * 4))
     assert_array_equal(K[3], 0.0)
-    assert kernel.candidates(words)[0].settled
+    assert kernel.candidates(words)[0].resolved
 
 
 def test_wrapped_function_survives_clone_and_pickle():

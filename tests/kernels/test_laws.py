@@ -51,21 +51,21 @@ def test_polynomial_with_negative_offset_claims_nothing():
 
 
 def test_prepared_centers_change_nothing_but_rounding(kernel, X, Z):
-    at = kernel.at(Z)
-    assert_allclose(at(X), kernel.block(X, Z), rtol=1e-12, atol=1e-13)
-    assert_array_equal(pickle.loads(pickle.dumps(at))(X[3:7]), at(X[3:7]))
+    evaluate = kernel.evaluator(Z)
+    assert_allclose(evaluate(X), kernel.block(X, Z), rtol=1e-12, atol=1e-13)
+    assert_array_equal(pickle.loads(pickle.dumps(evaluate))(X[3:7]), evaluate(X[3:7]))
 
 
 @pytest.mark.parametrize("rows", [sparse.csr_matrix, np.asarray])
 @pytest.mark.parametrize("centers", [sparse.csr_matrix, np.asarray])
 def test_prepared_centers_of_stationary_kernels_may_be_sparse(stationary, X, Z, rows, centers):
     expected = stationary.block(X, Z)
-    assert_allclose(stationary.at(centers(Z))(rows(X)), expected, rtol=1e-7, atol=1e-9)
+    assert_allclose(stationary.evaluator(centers(Z))(rows(X)), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_prepared_centers_refuse_rows_of_another_length(stationary, Z):
     with pytest.raises(KernelError, match="features"):
-        stationary.at(Z)(Z[:, :1])
+        stationary.evaluator(Z)(Z[:, :1])
 
 
 def test_diag_is_diagonal_of_block(kernel, X):
@@ -194,8 +194,8 @@ def test_notebook_can_show_every_kernel(kernel):
     assert type(kernel).__name__ in kernel._repr_html_()
 
 
-def test_settled_kernel_is_its_only_candidate(kernel, X):
-    assert kernel.settled
+def test_resolved_kernel_is_its_only_candidate(kernel, X):
+    assert kernel.resolved
     (candidate,) = kernel.candidates(X)
     assert repr(candidate) == repr(kernel)
 

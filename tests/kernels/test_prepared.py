@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mercer.gram.blocks import evaluator
 from mercer.kernels import RBF, Linear, Matern, Normalized, Sum
-from mercer.kernels.pairs import FoldedCenters
+from mercer.kernels.matrices import FoldedCenters
 
 # Kernels and how many parts of each are functions of squared distances.
 COMPOSED = [
@@ -30,25 +30,25 @@ def blocks(X, size=30):
 
 
 def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
-    at = kernel.at(Z)
+    evaluate = kernel.evaluator(Z)
     for rows in blocks(X):
         expected = kernel.block(rows, Z)
-        assert_array_equal(at(rows), expected)
-        assert_array_equal(at(rows, np.full(expected.shape, np.nan)), expected)
-        assert_array_equal(pickle.loads(pickle.dumps(at))(rows), expected)
+        assert_array_equal(evaluate(rows), expected)
+        assert_array_equal(evaluate(rows, np.full(expected.shape, np.nan)), expected)
+        assert_array_equal(pickle.loads(pickle.dumps(evaluate))(rows), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_prepared_centers_give_the_bits_of_the_block_in_any_precision(kernel, X, Z, dtype):
     X, Z = X.astype(dtype), Z.astype(dtype)
-    found = kernel.at(Z)(X, np.empty((len(X), len(Z)), dtype))
+    found = kernel.evaluator(Z)(X, np.empty((len(X), len(Z)), dtype))
     assert found.dtype == kernel.block(X, Z).dtype
     assert_array_equal(found, kernel.block(X, Z))
 
 
 def test_prepared_sparse_centers_give_the_bits_of_the_block(kernel, X, Z):
     X, Z = (sparse.csr_matrix(np.where(A > 0, A, 0.0)) for A in (X, Z))
-    assert_array_equal(kernel.at(Z)(X), kernel.block(X, Z))
+    assert_array_equal(kernel.evaluator(Z)(X), kernel.block(X, Z))
 
 
 @composed
@@ -56,9 +56,9 @@ def test_centers_of_every_part_are_prepared_once(monkeypatch, kernel, n_distance
     prepared = []
     of = FoldedCenters.of
     monkeypatch.setattr(FoldedCenters, "of", lambda Z, gamma: prepared.append(len(Z)) or of(Z, gamma))
-    at = kernel.at(Z)
+    evaluate = kernel.evaluator(Z)
     for rows in blocks(X):
-        at(rows)
+        evaluate(rows)
     assert prepared == [len(Z)] * n_distances
 
 
@@ -76,9 +76,9 @@ class Counted(Linear):
 
 def test_a_normalized_kernel_compares_every_center_with_itself_once(X, Z):
     kernel = Normalized(2.0 * Counted(rows=[]))
-    at = kernel.at(Z)
+    evaluate = kernel.evaluator(Z)
     for rows in blocks(X):
-        at(rows)
+        evaluate(rows)
     assert kernel.kernel.kernel.rows == [len(Z), *[len(rows) for rows in blocks(X)]]
 
 
@@ -110,5 +110,5 @@ def test_a_kernel_that_computes_its_own_block_is_evaluated_by_it(kernel, X, Z):
 
 @pytest.mark.parametrize("kernel", [kernel for kernel, _ in COMPOSED[:3]], ids=str)
 def test_multiples_sums_and_products_are_made_in_the_room_they_are_given(kernel, X, Z):
-    room = np.empty((len(X), len(Z)))
-    assert kernel.at(Z)(X, room) is room
+    workspace = np.empty((len(X), len(Z)))
+    assert kernel.evaluator(Z)(X, workspace) is workspace

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Precomputed, Wendland
-from mercer.kernels.pairs import FoldedCenters
+from mercer.kernels.matrices import FoldedCenters
 
 
 class Shifted(RBF):
@@ -40,7 +40,7 @@ def tolerance(dtype):
 def test_a_kernel_is_its_own_relative(kernel, X, Z, to, dtype):
     X, Z = (to(np.where(A > -0.5, A, 0.0).astype(dtype)) for A in (X, Z))
     expected = kernel.block(X, Z)
-    found = kernel.relatives(X, Z)(kernel)
+    found = kernel.blocks_for_widths(X, Z)(kernel)
     assert found.dtype == expected.dtype
     assert_allclose(found, expected, rtol=tolerance(dtype), atol=tolerance(dtype) * np.abs(expected).max())
 
@@ -48,7 +48,7 @@ def test_a_kernel_is_its_own_relative(kernel, X, Z, to, dtype):
 @candidates
 def test_every_candidate_is_a_relative_of_the_first(words, X, Z):
     kernels = words.candidates(X)
-    values = kernels[0].relatives(X, Z)
+    values = kernels[0].blocks_for_widths(X, Z)
     for kernel in kernels:
         expected = kernel.block(X, Z)
         # The widest distances are 16 times the median: as many more units of rounding.
@@ -58,7 +58,7 @@ def test_every_candidate_is_a_relative_of_the_first(words, X, Z):
 @candidates
 def test_values_of_one_relative_do_not_change_those_of_the_next(words, X, Z):
     kernels = words.candidates(X)
-    values = kernels[0].relatives(X, Z)
+    values = kernels[0].blocks_for_widths(X, Z)
     first = values(kernels[0])
     kept = first.copy()
     values(kernels[-1])
@@ -71,7 +71,7 @@ def test_distances_are_computed_once_for_all_widths(monkeypatch, X, Z):
     folded = []
     of = FoldedCenters.of
     monkeypatch.setattr(FoldedCenters, "of", lambda Z, gamma: folded.append(gamma) or of(Z, gamma))
-    values = kernels[0].relatives(X, Z)
+    values = kernels[0].blocks_for_widths(X, Z)
     for kernel in kernels:
         values(kernel)
     assert folded == [1.0]
@@ -81,4 +81,4 @@ def test_a_kernel_matrix_is_its_own_relative(X):
     K = RBF(gamma=0.3).block(X, X)
     kernel = Precomputed()
     columns = kernel.centers(K, np.array([3, 1, 7]))
-    assert_array_equal(kernel.relatives(K, columns)(kernel), kernel.block(K, columns))
+    assert_array_equal(kernel.blocks_for_widths(K, columns)(kernel), kernel.block(K, columns))

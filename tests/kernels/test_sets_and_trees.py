@@ -18,9 +18,8 @@ from mercer.kernels import (
     SharedSubsets,
     Subtrees,
     Tanimoto,
-    sets,
-    trees,
 )
+from mercer.kernels.structured import sets, trees
 
 DOT = ("",)
 PAIR = ("", DOT, DOT)
@@ -58,9 +57,9 @@ def test_trees_without_labels_have_the_values_of_enumeration():
 
 
 @pytest.mark.parametrize("decay", [0.4, 1.0])
-@pytest.mark.parametrize("slab", [1, trees.SLAB])
+@pytest.mark.parametrize("slab", [1, trees.NODE_SLAB])
 def test_subtrees_equal_the_recursion_over_all_pairs_of_nodes(monkeypatch, rng, decay, slab):
-    monkeypatch.setattr(trees, "SLAB", slab)
+    monkeypatch.setattr(trees, "NODE_SLAB", slab)
     X = [random_tree(rng, 4) for _ in range(25)]
     Z = [random_tree(rng, 4) for _ in range(9)]
     roots = [[rooted(s, t, decay) for t in Z] for s in X]
@@ -95,9 +94,9 @@ def test_strings_are_not_sets():
 
 
 @pytest.mark.parametrize("inner", [Linear(), RBF(gamma=0.3), Laplacian(gamma=0.2), Polynomial(2)])
-@pytest.mark.parametrize("slab", [1, sets.SLAB])
+@pytest.mark.parametrize("slab", [1, sets.BAG_SLAB])
 def test_mean_map_is_the_mean_over_pairs_of_vectors(monkeypatch, rng, inner, slab):
-    monkeypatch.setattr(sets, "SLAB", slab)
+    monkeypatch.setattr(sets, "BAG_SLAB", slab)
     X = [rng.normal(size=(n, 3)) for n in (4, 1, 0, 7, 0, 2)]
     expected = [[inner.block(a, b).mean() if len(a) and len(b) else 0.0 for b in X] for a in X]
     assert_allclose(MeanMap(inner).block(X, X[::1]), expected, rtol=1e-12, atol=1e-14)

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import KmerSpectrum, LocalAlignment, Mismatch, Normalized, Subsequence, Substrings
-from mercer.kernels import strings as counted
-from mercer.kernels import subsequences as compared
+from mercer.kernels.structured import strings as counted
+from mercer.kernels.structured import subsequences as compared
 
 # All strings of up to six characters of a binary alphabet.
 BINARY = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]
@@ -77,9 +77,9 @@ def test_gap_weighted_values_are_those_of_the_book(way):
 
 @pytest.mark.parametrize("rows", [BINARY, ODD])
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (3, 3), (1, 3), (2, 7)])
-@pytest.mark.parametrize("direct", [0, counted.DIRECT])
+@pytest.mark.parametrize("direct", [0, counted.KMERS_WITH_COLUMNS])
 def test_spectrum_counts_common_substrings(monkeypatch, rows, shortest, longest, direct):
-    monkeypatch.setattr(counted, "DIRECT", direct)
+    monkeypatch.setattr(counted, "KMERS_WITH_COLUMNS", direct)
     kernel = KmerSpectrum(k=longest, min_k=shortest, decay=0.7)
     expected = inner(lambda s: substrings(s, range(shortest, longest + 1), 0.7), rows, rows[::-1])
     assert_allclose(kernel.block(rows, rows[::-1]), expected, rtol=1e-12, atol=1e-14)
@@ -112,10 +112,10 @@ def test_aligned_substrings_count_where_they_start_at_the_same_place(rng, shorte
     assert_allclose(kernel.diag(rows), [naive(s, s) for s in rows], rtol=1e-12)
 
 
-@pytest.mark.parametrize("direct", [0, counted.DIRECT])
+@pytest.mark.parametrize("direct", [0, counted.KMERS_WITH_COLUMNS])
 @pytest.mark.parametrize(("k", "m"), [(1, 0), (2, 1), (3, 1), (3, 2)])
 def test_mismatch_kernel_equals_sum_over_all_kmers(monkeypatch, rng, direct, k, m):
-    monkeypatch.setattr(counted, "DIRECT", direct)
+    monkeypatch.setattr(counted, "KMERS_WITH_COLUMNS", direct)
     rows = ["".join(rng.choice(list("abcx"), n)) for n in (0, 1, 2, 3, 5, 8, 13)]
     expected = inner(lambda s: mismatched(s, k, m, "abc"), rows, rows)
     assert_array_equal(Mismatch(k, m, alphabet="abc").block(rows, rows[::-1]), expected[:, ::-1])
@@ -124,7 +124,7 @@ def test_mismatch_kernel_equals_sum_over_all_kmers(monkeypatch, rng, direct, k, 
 def test_mismatch_kernel_does_not_depend_on_how_strings_are_divided(monkeypatch, rng):
     rows = ["".join(rng.choice(list("abcd"), n)) for n in rng.integers(0, 40, 30)]
     expected = Mismatch(4, 1, "abcd").block(rows, rows[:7])
-    monkeypatch.setattr(counted, "AT_ONCE", 100)
+    monkeypatch.setattr(counted, "NEIGHBORS_AT_ONCE", 100)
     assert_array_equal(Mismatch(4, 1, "abcd").block(rows, rows[:7]), expected)
 
 
@@ -138,7 +138,7 @@ def way(request, monkeypatch):
     constants = {
         "pairs": {"FEATURES": 0, "FEATURES_PER_CELL": 0},
         "parts of features": {"FEATURE_SLAB": 256},
-        "features that are not kept": {"KEPT": 0},
+        "features that are not kept": {"KEPT_NUMBERS": 0},
     }
     for name, value in constants.get(request.param, {}).items():
         monkeypatch.setattr(compared, name, value)
@@ -180,7 +180,7 @@ def test_local_alignment_becomes_the_score_of_smith_and_waterman():
 def test_slabs_of_pairs_change_nothing(monkeypatch, rng, kernel, slab):
     rows = ["".join(rng.choice(list("abcdefghijklmnopqr"), n)) for n in rng.integers(0, 12, 40)]
     K, diagonal = kernel.block(rows, rows[::1]), kernel.diag(rows)
-    monkeypatch.setattr(compared, "SLAB", slab)
+    monkeypatch.setattr(compared, "PAIR_SLAB", slab)
     assert_allclose(kernel.block(rows, rows), K, rtol=1e-13)
     assert_allclose(kernel.block(rows[:9], rows[5:]), K[:9, 5:], rtol=1e-13)
     assert_allclose(kernel.diag(rows), diagonal, rtol=1e-13)
@@ -189,9 +189,9 @@ def test_slabs_of_pairs_change_nothing(monkeypatch, rng, kernel, slab):
 @pytest.mark.parametrize("kernel", [KmerSpectrum("loo"), Mismatch("loo", 0), Subsequence("loo")])
 def test_lengths_to_choose_from_are_those_that_strings_have(kernel):
     name = "length" if isinstance(kernel, Subsequence) else "k"
-    assert not kernel.settled
+    assert not kernel.resolved
     assert [getattr(k, name) for k in kernel.candidates(["", "abc", "ab"])] == [1, 2, 3]
-    assert all(k.settled for k in kernel.candidates(["abc"]))
+    assert all(k.resolved for k in kernel.candidates(["abc"]))
     with pytest.raises(KernelError, match="is chosen from data"):
         (
             kernel

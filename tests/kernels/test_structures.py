@@ -141,13 +141,13 @@ def test_block_is_transposed_when_arguments_change_places(kernel, X, Z):
 
 @pytest.mark.sampled(6)
 def test_prepared_centers_give_the_bits_of_the_block(kernel, X, Z):
-    at = kernel.at(Z)
+    evaluate = kernel.evaluator(Z)
     for rows in (X[:20], X[20:21], X[21:]):
         expected = kernel.block(rows, Z)
         assert expected.dtype == np.float64
-        assert_array_equal(at(rows), expected)
-        assert_array_equal(at(rows, np.full(expected.shape, np.nan)), expected)
-        assert_array_equal(pickle.loads(pickle.dumps(at))(rows), expected)
+        assert_array_equal(evaluate(rows), expected)
+        assert_array_equal(evaluate(rows, np.full(expected.shape, np.nan)), expected)
+        assert_array_equal(pickle.loads(pickle.dumps(evaluate))(rows), expected)
 
 
 @pytest.mark.sampled(21)
@@ -203,8 +203,8 @@ def test_constructor_stores_parameters_untouched(kernel):
     assert all(getattr(twin, name) is value for name, value in params.items())
 
 
-def test_settled_kernel_is_its_only_candidate(kernel, X):
-    assert kernel.settled
+def test_resolved_kernel_is_its_only_candidate(kernel, X):
+    assert kernel.resolved
     (candidate,) = kernel.candidates(X)
     assert repr(candidate) == repr(kernel)
 
@@ -262,6 +262,6 @@ def test_lengths_are_chosen_by_leave_one_out_of_strings(kernel, container):
     X = ["".join(rng.choice(list("ab"), 8)) + ("aba" if i % 2 else "bab") for i in range(40)]
     y = np.arange(40) % 2
     model = KernelFisherClassifier(Normalized(kernel), random_state=0).fit(container(X), y)
-    assert model.kernel_.settled
+    assert model.kernel_.resolved
     by_hand = KernelFisherClassifier(model.kernel_, random_state=0).fit(X, y)
     assert_allclose(model.decision_function(container(X)), by_hand.decision_function(X), rtol=1e-6, atol=1e-8)

@@ -24,7 +24,7 @@ def test_weights_are_logarithms_of_shares():
     rows = Counter(word for some in counts for word in some)
     expected = [[sum(np.log(n / rows[t]) ** 2 * a[t] * b[t] for t in a) for b in counts] for a in counts]
     (kernel,) = BagOfWords().candidates(TEXTS)
-    assert kernel.settled
+    assert kernel.resolved
     assert_allclose(kernel.block(TEXTS, TEXTS), expected, rtol=1e-12)
     assert kernel.idf.weight["dog"] == np.log(3.0)
     assert kernel.idf.unseen == np.log(6.0)
@@ -145,7 +145,7 @@ def test_texts_without_words_have_no_topics():
 def test_one_of_several_text_kernels_is_chosen():
     texts = [f"{a} {b} {c}" for a in ("the", "one") for b in ("cat", "dog") for c in ("sat", "ran", "is red")]
     model = KernelFisherClassifier([BagOfWords(), BagOfWords("char", (1, 2)), BagOfWords(topics=4)])
-    assert model.fit(texts, ["cat" in text for text in texts]).kernel_.settled
+    assert model.fit(texts, ["cat" in text for text in texts]).kernel_.resolved
 
 
 @pytest.mark.parametrize(("topics", "words"), [("many", 'topics="many"'), (0, "topics=0"), (1.5, "topics=1.5")])

@@ -8,8 +8,8 @@ from scipy.spatial.distance import pdist
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Laplacian, Linear, Normalized, Polynomial, Sigmoid
-from mercer.kernels.spread import MAX_ROWS
-from mercer.kernels.vector import GRID
+from mercer.kernels.length_scales import MAX_ROWS
+from mercer.kernels.vectors.gamma import GAMMA_GRID
 
 WORDS = ["median", "scale", "loo"]
 
@@ -18,10 +18,10 @@ def gammas(kernel, X, weight=None):
     return np.array([candidate.gamma for candidate in kernel.candidates(X, weight)])
 
 
-def test_default_is_not_settled_and_candidates_are(kind, X):
-    assert not kind().settled
-    assert len(kind().candidates(X)) == len(GRID)
-    assert all(candidate.settled for candidate in kind().candidates(X))
+def test_default_is_not_resolved_and_candidates_are(kind, X):
+    assert not kind().resolved
+    assert len(kind().candidates(X)) == len(GAMMA_GRID)
+    assert all(candidate.resolved for candidate in kind().candidates(X))
 
 
 def test_candidates_keep_the_other_parameters(X):
@@ -38,7 +38,7 @@ def test_median_is_one_over_the_median_distance(X):
 
 def test_loo_is_an_ascending_grid_around_the_median(kind, X):
     found = gammas(kind(gamma="loo"), X)
-    assert_allclose(found, GRID * gammas(kind(gamma="median"), X), rtol=1e-15)
+    assert_allclose(found, GAMMA_GRID * gammas(kind(gamma="median"), X), rtol=1e-15)
     assert (np.diff(found) > 0).all()
 
 
@@ -106,13 +106,13 @@ def test_signed_zeros_are_the_same_row():
 
 def test_candidates_of_combinations_are_all_combinations(X):
     kernel = RBF() + 2.0 * Normalized(Polynomial(gamma="scale")) + Linear() * Laplacian()
-    assert not kernel.settled
+    assert not kernel.resolved
     candidates = kernel.candidates(X)
-    assert len(candidates) == len(GRID) ** 2
-    assert all(candidate.settled for candidate in candidates)
+    assert len(candidates) == len(GAMMA_GRID) ** 2
+    assert all(candidate.resolved for candidate in candidates)
     assert_array_equal(
         [candidate.get_params()["rbf__gamma"] for candidate in candidates],
-        np.repeat(gammas(RBF(), X), len(GRID)),
+        np.repeat(gammas(RBF(), X), len(GAMMA_GRID)),
     )
     assert repr(kernel) == repr(RBF() + 2.0 * Normalized(Polynomial(gamma="scale")) + Linear() * Laplacian())
 

@@ -22,7 +22,7 @@ from mercer.kernels import (
     Normalized,
     pairwise,
 )
-from mercer.kernels.vector import GRID
+from mercer.kernels.vectors.gamma import GAMMA_GRID
 
 B = np.array([[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]])
 
@@ -75,7 +75,7 @@ def test_words_of_a_gaussian_are_those_of_distances_in_feature_space(X):
     (median,) = GaussianOf(Linear(), gamma="median").candidates(X)
     assert median.gamma == pytest.approx(RBF(gamma="median").candidates(X)[0].gamma)
     gammas = [kernel.gamma for kernel in GaussianOf(Linear()).candidates(X)]
-    assert_allclose(gammas, median.gamma * GRID)
+    assert_allclose(gammas, median.gamma * GAMMA_GRID)
     weight = np.arange(150) % 3
     (weighted,) = GaussianOf(Linear(), gamma="median").candidates(X, weight)
     assert weighted.gamma == pytest.approx(RBF(gamma="median").candidates(X, weight)[0].gamma)
@@ -92,7 +92,7 @@ def test_gaussian_of_strings_has_its_width_chosen():
 def test_relatives_of_combined_kernels_are_their_blocks(X, Z):
     for kernel in (GaussianOf(Linear()), After(RBF(), np.tanh), Conformal(RBF(), factor)):
         one, *_, other = kernel.candidates(X)
-        assert_allclose(one.relatives(X, Z)(other), other.block(X, Z), rtol=1e-10, atol=1e-14)
+        assert_allclose(one.blocks_for_widths(X, Z)(other), other.block(X, Z), rtol=1e-10, atol=1e-14)
 
 
 def test_width_after_a_function_is_that_of_its_results(X):
@@ -102,7 +102,7 @@ def test_width_after_a_function_is_that_of_its_results(X):
 
 def test_constant_goes_with_any_rows():
     assert_array_equal((LETTERS + Constant(3.0)).block(["ab"], ["b", "c"]), [[4.0, 3.0]])
-    assert (Constant() + Linear()).takes == "vectors"
+    assert (Constant() + Linear()).input_kind == "vectors"
     assert Constant().symmetric
 
 

@@ -19,8 +19,8 @@ from mercer.linalg import (
     supervised_pivots,
 )
 from mercer.linalg.lapack import (
-    STRIP,
-    TALL,
+    PANEL_ROWS,
+    STRIP_COLUMNS,
     cholesky_upper,
     inverse_upper,
     multiply,
@@ -28,7 +28,7 @@ from mercer.linalg.lapack import (
     solve_triangular,
 )
 from mercer.linalg.rank import (
-    TILE,
+    TRIANGLE_TILE,
     forms_upper,
     in_coordinates,
     norms_upper,
@@ -36,11 +36,11 @@ from mercer.linalg.rank import (
     square_upper,
     times_upper,
 )
-from mercer.linalg.threads import SMALL
+from mercer.linalg.threads import INTERRUPTIBLE_ROWS
 
 EPS = np.finfo(np.float64).eps
 # Rows of a matrix that is factored in panels.
-LARGE = TALL + 7
+LARGE = PANEL_ROWS + 7
 
 
 def semidefinite(rng, n, rank):
@@ -120,7 +120,7 @@ def test_very_large_and_small_matrices_have_the_eigenvectors_of_usual_ones(rng, 
     assert_allclose(np.abs((extreme.vectors * usual.vectors).sum(axis=0)), 1.0, rtol=1e-10)
 
 
-def large(n=2 * STRIP + 100):
+def large(n=2 * STRIP_COLUMNS + 100):
     """A matrix of three strips."""
     X = np.random.default_rng(3).normal(size=(n, 4))
     return np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
@@ -154,7 +154,7 @@ def test_singular_triangles_are_refused(rng):
         solve_triangular(R, np.eye(5))
 
 
-@pytest.mark.parametrize("n", [7, SMALL + 1])
+@pytest.mark.parametrize("n", [7, INTERRUPTIBLE_ROWS + 1])
 def test_orthogonalized_columns_span_the_same_space(rng, n):
     A = rng.normal(size=(n, 5))
     Q, R = orthogonalized(A)
@@ -162,7 +162,7 @@ def test_orthogonalized_columns_span_the_same_space(rng, n):
     assert_allclose(Q @ np.triu(R), A, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [0, 1, STRIP, 2 * STRIP + 7])
+@pytest.mark.parametrize("n", [0, 1, STRIP_COLUMNS, 2 * STRIP_COLUMNS + 7])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_products_in_strips_are_products(rng, n, order):
     A, B = (np.array(rng.normal(size=shape), order=order) for shape in ((n, 5), (5, 3)))
@@ -173,7 +173,7 @@ def test_products_in_strips_are_products(rng, n, order):
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (5, 2 * STRIP + 1), (0, 4), (4, 0)])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (5, 2 * STRIP_COLUMNS + 1), (0, 4), (4, 0)])
 def test_triangular_systems_are_solved_in_any_order_of_memory(rng, lower, transposed, order, shape):
     R = rng.normal(size=(shape[0], shape[0])) + 10.0 * np.eye(shape[0])
     triangle = np.tril(R) if lower else np.triu(R)
@@ -218,7 +218,7 @@ def test_reflector_is_the_matrix_that_carries_s_to_the_first_axis(s, seed):
     A, B, V = semidefinite(rng, n, n), rng.normal(size=(n, 5)), rng.normal(size=(n - 1, 4))
     if n > 1:
         assert_allclose(full(reflector.both_sides(A)), (H @ A @ H)[1:, 1:], atol=1e-12 * np.abs(A).sum())
-    assert_allclose(reflector.left(B), (H @ B)[1:], atol=1e-12)
+    assert_allclose(reflector.apply(B), (H @ B)[1:], atol=1e-12)
     assert_allclose(reflector.expand(V), H @ np.vstack([np.zeros((1, 4)), V]), atol=1e-12)
 
 
@@ -229,7 +229,7 @@ def test_expanded_columns_are_orthonormal_and_orthogonal_to_s(rng):
     assert_allclose(s @ U, 0.0, atol=1e-14 * np.linalg.norm(s))
 
 
-@pytest.mark.parametrize("m", [0, 1, 5, TILE, 2 * TILE + 3])
+@pytest.mark.parametrize("m", [0, 1, 5, TRIANGLE_TILE, 2 * TRIANGLE_TILE + 3])
 def test_matrix_in_coordinates_is_symmetric_and_turns_back(rng, m):
     R = np.triu(rng.normal(size=(m, m))) + 3 * np.sqrt(m) * np.eye(m)
     G = rng.normal(size=(m, m))
@@ -239,7 +239,7 @@ def test_matrix_in_coordinates_is_symmetric_and_turns_back(rng, m):
     assert_allclose(R.T @ A @ R, G, atol=1e-12 * max(m, 1))
 
 
-@pytest.mark.parametrize("m", [1, TILE, 2 * TILE + 3])
+@pytest.mark.parametrize("m", [1, TRIANGLE_TILE, 2 * TRIANGLE_TILE + 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
     K, U = rng.normal(size=(7, m)).astype(dtype), np.triu(rng.normal(size=(m, m))).astype(dtype)
@@ -248,7 +248,7 @@ def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
     assert_allclose(found, K @ U, atol=50 * np.sqrt(m) * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("m", [0, 1, 2 * TILE + 3])
+@pytest.mark.parametrize("m", [0, 1, 2 * TRIANGLE_TILE + 3])
 def test_products_of_upper_triangles_are_the_products(rng, m):
     R, B = np.triu(rng.normal(size=(m, m))), np.triu(rng.normal(size=(m, m)))
     assert_allclose(np.triu(square_upper(R)), np.triu(R.T @ R), atol=1e-12 * m)
@@ -279,14 +279,14 @@ def test_large_matrices_that_are_not_definite_have_no_factor(place):
     assert cholesky_upper(A) != 0
 
 
-@pytest.mark.parametrize("n", [0, 1, STRIP + 3])
+@pytest.mark.parametrize("n", [0, 1, STRIP_COLUMNS + 3])
 def test_inverse_of_an_upper_triangle_ignores_what_is_below(rng, n):
     R = np.asfortranarray(rng.normal(size=(n, n)) + 3 * np.sqrt(n) * np.eye(n))
     assert_allclose(np.triu(R) @ inverse_upper(R), np.eye(n), atol=1e-12)
 
 
 def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, monkeypatch):
-    monkeypatch.setattr(pivoted, "PANEL", 8)
+    monkeypatch.setattr(pivoted, "PIVOT_PANEL", 8)
     A, C = rng.normal(size=(60, 30)), rng.normal(size=(30, 2))
     H = A.T @ A
     given = H.copy()

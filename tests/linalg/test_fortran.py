@@ -12,8 +12,8 @@ from mercer.datasets import make_banana
 from mercer.linalg import factor_spd, fortran
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.lapack import (
-    STRIP,
-    TALL,
+    PANEL_ROWS,
+    STRIP_COLUMNS,
     cholesky_lower,
     cholesky_pivoted,
     cholesky_upper,
@@ -97,7 +97,10 @@ def agree(found, expected, tolerance):
 
 # Of an empty matrix nobody asks for eigenvectors.
 CASES = [
-    (name, n) for name in ROUTINES for n in (0, 1, 2 * STRIP + 3) if n or name not in ("eigen", "not definite")
+    (name, n)
+    for name in ROUTINES
+    for n in (0, 1, 2 * STRIP_COLUMNS + 3)
+    if n or name not in ("eigen", "not definite")
 ]
 
 
@@ -110,11 +113,11 @@ def test_routines_without_addresses_are_those_with_them(name, n, without_address
 
 
 def test_factors_in_panels_without_addresses_are_those_with_them(without_addresses):
-    A = np.asfortranarray(np.eye(TALL + 7) + 1.0 / TALL)
+    A = np.asfortranarray(np.eye(PANEL_ROWS + 7) + 1.0 / PANEL_ROWS)
     expected = np.triu(in_place(cholesky_upper, A)[0])
     without_addresses()
     assert_allclose(np.triu(in_place(cholesky_upper, A)[0]), expected, atol=1e-13)
-    A[TALL + 6, TALL + 6] = -1.0
+    A[PANEL_ROWS + 6, PANEL_ROWS + 6] = -1.0
     assert cholesky_upper(A) != 0
 
 
@@ -180,6 +183,6 @@ def test_a_scipy_that_publishes_nothing_is_enough(monkeypatch):
 
 
 def test_numbers_that_no_integer_of_lapack_holds_are_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(fortran, "LARGEST", 100)
+    monkeypatch.setattr(fortran, "LARGEST_C_INT", 100)
     values, vectors = symmetric_eigen(matrix(20))
     assert_allclose(vectors @ (values[:, None] * vectors.T), matrix(20), atol=1e-14)

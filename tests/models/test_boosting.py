@@ -15,7 +15,7 @@ from mercer.datasets import make_banana, make_waveform
 from mercer.errors import NumericalWarning
 from mercer.files import TRUSTED_TYPES
 from mercer.models.boosting import Stump
-from mercer.solvers.programs.boosting import soft_margin
+from mercer.solvers.programs.nonsmooth.soft_margin import soft_margin
 
 
 def stumps(X):

@@ -14,7 +14,7 @@ from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_sinc, make_waveform
 from mercer.kernels import RBF, FromCallable
 from mercer.rows import MemoryRows, ParquetRows, StreamRows
-from mercer.scores.knowledge import _packed, _unpacked
+from mercer.scores.uncertainty.unexplained_variance import _packed, _unpacked
 from mercer.tuning import ALPHAS
 from mercer.tuning.passes import PassState
 

@@ -220,7 +220,7 @@ def test_sum_of_several_parts_is_searched_along_its_parameters(frame, y):
     parts = [OnColumns(RBF(), ["age"]), OnColumns(RBF(), ["pay"]), OnColumns(Nominal(), ["job"])]
     kernel = parts[0] + parts[1] + parts[2] + OnColumns(Linear(), ["age", "pay"])
     model = KernelFisherClassifier(kernel, random_state=0).fit(frame, y)
-    assert model.kernel_.settled
+    assert model.kernel_.resolved
     assert sum(int(word) for word in str(model.report_).split("compared:")[1].split()[:1]) <= 15 * 3 * 3
 
 

@@ -8,7 +8,7 @@ from sklearn.svm import OneClassSVM
 
 from mercer import KernelNoveltyDetector
 from mercer.kernels import RBF, FromCallable, Linear, Polynomial
-from mercer.solvers.programs.pairs import solve_pairs
+from mercer.solvers.programs.nonsmooth.sequential_minimal_optimization import solve_pairs
 
 
 @pytest.fixture

@@ -413,7 +413,7 @@ def test_strings_are_told_which_kernels_take_them(model, as_rows):
         model.fit(rows, y)
     for name in ("KmerSpectrum", "Subsequence", "BagOfWords"):
         fitted = KernelFisherClassifier(getattr(kernels, name)()).fit(["ab cd", "cd ef", "ab c", "ef d"] * 5, y)
-        assert fitted.kernel_.takes == "objects"
+        assert fitted.kernel_.input_kind == "objects"
 
 
 STRINGS = ["aa bb", "cc dd"] * 10 + ["ee ff"] * 5

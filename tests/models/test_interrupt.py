@@ -23,8 +23,8 @@ from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherCla
 from mercer.kernels import RBF
 from mercer.linalg import lapack
 from mercer.rows.base import LocalRows
-from mercer.solvers import exact
-from mercer.solvers.leaving import MomentFit
+from mercer.solvers import exact_fits
+from mercer.solvers.moments.leave_one_out import MomentFit
 from mercer.solvers.orthogonal import path
 from mercer.tuning.compare import Setting
 
@@ -59,14 +59,16 @@ PHASES = {
     "singular values": (
         'lapack_call("dgesdd"); KernelRidgeRegressor(rbf, penalty="coef", centers="all").fit(*rows(2500))'
     ),
-    "leave-one-out": 'announce(exact, "leave_out"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))',
+    "leave-one-out": (
+        'announce(exact_fits, "loo_outputs"); KernelFisherClassifier(rbf, centers="all").fit(*rows(6000))'
+    ),
     "eigenvectors": 'lapack_call("dsyevd"); KernelFisherClassifier(rbf, centers=3000).fit(*rows(6000))',
     "path of a sparse fit": (
         'announce(path, "orthogonalized", lambda A: len(A) > 4000);'
         "SparseFisherClassifier(rbf, alpha=1, max_centers=2000).fit(*rows(5000))"
     ),
     "leave-one-out with centers": (
-        'announce(MomentFit, "left_out"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
+        'announce(MomentFit, "loo_outputs"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
     ),
 }
 

@@ -18,7 +18,7 @@ from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
 from mercer.models.nested import ALL_FIFTHS, MOST_ROWS, nested_score_of
 from mercer.rows import Tally, reading_of
-from mercer.scores.evidence import Training
+from mercer.scores.training_rows import Training
 
 # One kernel, of which alpha is chosen: what is tested of these is how rows are dealt to folds, not the search.
 MEDIAN = RBF(gamma="median")

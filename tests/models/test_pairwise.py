@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier
 from mercer.kernels import RBF, FromCallable, pairwise
 from mercer.models import pairwise as pairwise_module
-from mercer.scores.coupling import couple_odds
+from mercer.scores.probabilities.coupling import couple_odds
 
 FIXED = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)
 

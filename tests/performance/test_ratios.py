@@ -24,13 +24,13 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.linalg import eigen_psd, limit_threads
 from mercer.rows import MemoryRows, every_row
+from mercer.scores.class_outputs import class_targets
 from mercer.scores.criteria import classification_criterion
-from mercer.scores.relative import class_targets
-from mercer.solvers import Observations, decompose, leave_out
-from mercer.solvers.exact import RootFit
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import decompose_moments
-from mercer.solvers.root import Projected
+from mercer.solvers import Observations, decompose, loo_outputs
+from mercer.solvers.exact_fits import RootFit
+from mercer.solvers.inverse_root import Projected
+from mercer.solvers.moments.leave_one_out import LooOutputsOf
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning import ALPHAS
 
 pytestmark = pytest.mark.ratio
@@ -71,7 +71,7 @@ def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor(compare):
         return scipy.linalg.lapack.dtrtri(L, lower=1)
 
     with threadpool_limits(1, user_api="blas"):
-        compare(1.03, lambda: RootFit(matrix, observations).left_out(np.ones(1)), bare)
+        compare(1.03, lambda: RootFit(matrix, observations).loo_outputs(np.ones(1)), bare)
 
 
 def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from(compare):
@@ -79,7 +79,7 @@ def test_whole_penalty_path_costs_less_than_the_decomposition_it_comes_from(comp
     K, ones = RBF(gamma=0.05).block(X, X), np.ones(600)
     observations = Observations(y[:, None].astype(float), ones, ones, every_row(600))
     spectrum = decompose(K, ones)
-    compare(0.05, lambda: leave_out(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
+    compare(0.05, lambda: loo_outputs(spectrum, observations, ALPHAS), lambda: scipy.linalg.eigh(K))
 
 
 @pytest.mark.parametrize(("classes", "most", "usual"), [(2, 4, 0.87), (10, 8, 0.89)])
@@ -165,7 +165,7 @@ def test_leaving_rows_out_for_thirty_alphas_costs_at_most_two_and_a_half_passes(
     X, y, Z = many
     rows, fold = MemoryRows(X, y), MomentsOf(RBF(gamma=0.05), Z, np.float32)
     spectrum = decompose_moments(rows.reduce(fold), RBF(gamma=0.05).block(Z, Z))
-    leave = LeftOutOf(RBF(gamma=0.05), Z, spectrum, spectrum.trace * np.logspace(-8, 0, 30))
+    leave = LooOutputsOf(RBF(gamma=0.05), Z, spectrum, spectrum.trace * np.logspace(-8, 0, 30))
     with threadpool_limits(2, user_api="blas"):
         compare(1.54, lambda: rows.reduce(leave), lambda: rows.reduce(fold))
 

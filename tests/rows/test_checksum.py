@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from mercer.rows import Block, MemoryRows, StreamRows
-from mercer.rows.checksum import checksums
-from mercer.rows.repeated import Passage, RepeatedRows, Watched
+from mercer.rows.sources.checksum import checksums
+from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows, RowChecksums
 
 N = 40
 
@@ -140,10 +140,10 @@ def test_what_is_not_there_has_no_checksum():
 
 
 def test_every_source_of_the_same_rows_has_the_same_passage(rows, table):
-    found = rows.reduce(Watched(lambda block: block.n_rows)).passage
-    blocks = [Passage.of(block) for block in rows.blocks()]
+    found = rows.reduce(FoldWithChecksums(lambda block: block.n_rows)).checksums
+    blocks = [RowChecksums.of(block) for block in rows.blocks()]
     assert found == reduce(operator.add, blocks)
-    reference = Passage.of(Block(table.X, table.y, table.weight, 0))
+    reference = RowChecksums.of(Block(table.X, table.y, table.weight, 0))
     if not sparse.issparse(next(rows.blocks()).X):
         assert found == reference
     assert (found.n_rows, found.y, found.weight) == (len(table.X), reference.y, reference.weight)

@@ -12,8 +12,8 @@ import pytest
 from mercer import KernelFisherClassifier
 from mercer.kernels import RBF
 from mercer.rows import ParquetRows
-from mercer.rows.repeated import RepeatedRows, Watched
-from mercer.rows.spark import spark_rows
+from mercer.rows.engines.spark import spark_rows
+from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet files here")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: no Parquet files here")
@@ -84,7 +84,7 @@ def test_a_file_with_a_wrong_byte_is_refused_or_gives_the_same_bits(tmp_path, co
 def passage_of(path):
     """What a pass has seen, in this thread: thousands of passes would mostly start others."""
     rows = ParquetRows(path, columns=["a", "b"], target="label", weight="w")
-    return reduce(add, map(Watched(lambda block: block.n_rows), rows.blocks())).passage
+    return reduce(add, map(FoldWithChecksums(lambda block: block.n_rows), rows.blocks())).checksums
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def without_tqdm(monkeypatch):
 @pytest.fixture
 def every_phase(monkeypatch):
     """Phases are shown however short they are."""
-    monkeypatch.setattr(module, "QUICK", 0.0)
+    monkeypatch.setattr(module, "SHOWN_AFTER", 0.0)
 
 
 def on_a_screen(monkeypatch):
@@ -74,7 +74,7 @@ def test_the_line_is_ended_also_by_an_error(every_phase, capsys):
 
 
 def test_a_long_phase_says_a_line_now_and_then_in_a_file(every_phase, capsys, monkeypatch):
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(module, "LINE_PAUSE", 0.01)
     monkeypatch.setattr(module, "LOG_PAUSE", 0.1)
     with progress("moments", 10, verbose=1) as advance:
         advance(4)
@@ -86,7 +86,7 @@ def test_a_long_phase_says_a_line_now_and_then_in_a_file(every_phase, capsys, mo
 
 
 def test_a_long_call_says_how_long_it_has_taken_so_far(every_phase, capsys, monkeypatch):
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(module, "LINE_PAUSE", 0.01)
     monkeypatch.setattr(module, "LOG_PAUSE", 0.2)
     with stage("decomposition of 10 rows", verbose=1):
         time.sleep(0.35)
@@ -98,7 +98,7 @@ def test_a_long_call_says_how_long_it_has_taken_so_far(every_phase, capsys, monk
 def test_on_a_screen_the_line_is_renewed(every_phase, without_tqdm, monkeypatch):
     screen = on_a_screen(monkeypatch)
     # Long enough that the first rows come before the first line on a busy machine, too.
-    monkeypatch.setattr(module, "PAUSE", 0.2)
+    monkeypatch.setattr(module, "LINE_PAUSE", 0.2)
     with progress("moments", 10, verbose=1) as advance:
         for n in (4, 4, 2):
             advance(n)

@@ -9,10 +9,10 @@ from mercer.gram import combine
 from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, FromCallable, Linear, pairwise
 from mercer.kernels.base import Wrapped
-from mercer.rows import Block, MemoryRows, StreamRows, as_rows, distinct_rows, outside_memory, sample
+from mercer.rows import Block, MemoryRows, StreamRows, as_rows, distinct_rows, is_out_of_core, sample
 from mercer.rows.base import join_blocks, regroup
-from mercer.rows.checksum import checksums
-from mercer.rows.repeated import RepeatedRows
+from mercer.rows.sources.checksum import checksums
+from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import take
 
 N = 40
@@ -65,7 +65,7 @@ def test_views_in_memory_and_in_a_stream_are_the_same_blocks(X):
     pieces = [(take(X, slice(start, start + 9)), np.arange(start, min(start + 9, N))) for start in range(0, N, 9)]
     memory, stream = as_rows(X, np.arange(N), block_rows=16), StreamRows(pieces, block_rows=16)
     assert isinstance(memory, MemoryRows)
-    assert not outside_memory(X)
+    assert not is_out_of_core(X)
     for one, other in zip(memory.blocks(), stream.blocks(), strict=True):
         assert_same(one.X, other.X)
         assert_array_equal(one.y, other.y)

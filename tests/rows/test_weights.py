@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.rows import MemoryRows, Reading, Tally, reading_of, survey
-from mercer.rows.draw import Draw
+from mercer.rows.sampling.random_sample import Sampler
 
 
 def tally(*weights):
@@ -60,7 +60,7 @@ def test_tally_does_not_know_blocks(rng):
     rows = MemoryRows(np.zeros((1000, 1)), np.zeros(1000), weight)
     for block_rows in (1000, 64, 7):
         cut = MemoryRows(rows.X, rows.y, weight, block_rows=block_rows)
-        assert_same(survey(cut, Draw(5, 0)).tally, tally(*weight))
+        assert_same(survey(cut, Sampler(5, 0)).tally, tally(*weight))
 
 
 def test_rows_that_leave_leave_the_tally(rng):

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
 from mercer.scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.logistic import fit_logits, softmax
-from mercer.scores.relative import class_targets, relative
+from mercer.scores.class_outputs import class_targets, relative
+from mercer.scores.probabilities.logits import fit_logits, softmax
 
 
 @pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])

@@ -9,7 +9,7 @@ from mercer.datasets import make_banana
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF
 from mercer.rows import Tally, reading_of
-from mercer.scores.evidence import Training
+from mercer.scores.training_rows import Training
 
 
 def training(Y, *, group=None, fold=None, weight=None, meaning="importance"):

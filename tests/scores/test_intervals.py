@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows
-from mercer.scores import LeftOut, jackknife_plus, prediction_intervals, price_of_choice
-from mercer.scores.intervals import least_rows
-from mercer.solvers import HeldOut, Observations, decompose, leave_out, make_smoother, solve
+from mercer.scores import LooResults, jackknife_plus, prediction_intervals, selection_bias
+from mercer.scores.uncertainty.intervals import least_rows
+from mercer.solvers import HeldOut, Observations, decompose, loo_outputs, make_smoother, solve
 
 
 def by_sorting(outputs, residual, coverage):
@@ -72,7 +72,7 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
     observations = Observations(y[:, None], weight, unit, rows)
     points = X[rows.first]
     spectrum = decompose(rbf(points, points), observations.point_weight)
-    loo = leave_out(spectrum, observations, np.array([alpha]), fold)[0]
+    loo = loo_outputs(spectrum, observations, np.array([alpha]), fold)[0]
     solution = solve(spectrum, observations, alpha)
     F = rbf(Z, points) @ solution.coef + solution.intercept
     L = make_smoother(rbf(points, points), observations.point_weight, alpha, intercept=True).weights(
@@ -80,8 +80,8 @@ def test_outputs_without_a_row_are_those_of_refitting(rng, fold):
     )
     leaving = unit if fold is None else weight
     share = leaving / observations.point_weight[rows.point]
-    left_out = LeftOut(y[:, None] - loo, weight, np.ones(14), leaving, rows.point, share, fold)
-    found = left_out.outputs_without(F[:, 0], L, 0)
+    loo_results = LooResults(y[:, None] - loo, weight, np.ones(14), leaving, rows.point, share, fold)
+    found = loo_results.outputs_without(F[:, 0], L, 0)
     for i in range(14):
         away = unit * (np.arange(14) == i) if fold is None else weight * (fold == fold[i])
         coef, intercept = refit(rbf(X, X), y, weight - away, alpha)
@@ -126,21 +126,21 @@ def test_intervals_of_several_targets_are_those_of_each(rng):
     residual, weight = rng.normal(size=(9, 2)), rng.uniform(0.5, 2.0, 9)
     size, scale = rng.uniform(size=(9, 2)), rng.uniform(size=(4, 2))
     ones, half = np.ones(9), np.full(9, 0.5)
-    left_out = LeftOut(residual, weight, ones, half, np.arange(9), half, None)
-    both = prediction_intervals(F, L, left_out, size, scale, 0.8)
+    loo_results = LooResults(residual, weight, ones, half, np.arange(9), half, None)
+    both = prediction_intervals(F, L, loo_results, size, scale, 0.8)
     for q in (0, 1):
-        alone = LeftOut(residual[:, [q]], weight, ones, half, np.arange(9), half, None)
+        alone = LooResults(residual[:, [q]], weight, ones, half, np.arange(9), half, None)
         found = prediction_intervals(F[:, [q]], L, alone, size[:, [q]], scale[:, [q]], 0.8)
         assert_allclose(both[:, [q]], found)
 
 
-def test_price_of_choice_is_a_quotient_of_medians_and_never_below_one():
+def test_selection_bias_is_a_quotient_of_medians_and_never_below_one():
     residual = np.array([[1.0, 2.0, 0.0], [-2.0, 3.0, 0.0]])
-    honest = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
+    nested = np.array([[3.0, 1.0, 1.0], [90.0, 1.0, 1.0], [-1.0, 2.0, 1.0]])
     count = np.array([1.0, 2.0])
-    left_out = LeftOut(residual, count, count, np.ones(2), np.arange(2), 1.0 / count, None)
+    loo_results = LooResults(residual, count, count, np.ones(2), np.arange(2), 1.0 / count, None)
     # Targets that are predicted exactly have no residuals that could be too small.
-    assert_array_equal(price_of_choice(left_out, honest), [1.5, 1.0, 1.0])
+    assert_array_equal(selection_bias(loo_results, nested), [1.5, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])

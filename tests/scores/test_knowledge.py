@@ -12,8 +12,8 @@ from mercer.datasets import make_banana, make_ringnorm, make_twonorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
 from mercer.rows import Tally, reading_of
-from mercer.scores.evidence import Training
-from mercer.scores.knowledge import _kept, _left_out, learn
+from mercer.scores.training_rows import Training
+from mercer.scores.uncertainty.unexplained_variance import _kept, _without_rows, learn
 
 
 def training_of(X, weight=None):
@@ -32,17 +32,17 @@ def far(X, rng, n=200):
 @pytest.mark.parametrize("kernel", [RBF(gamma=2.0), RBF(gamma=0.1), RBF(gamma=1e-4), Linear()], ids=str)
 def test_nothing_is_known_far_from_all_rows_whatever_the_width(kernel, rng):
     X, _ = make_banana(300, random_state=0)
-    knowledge, trust = learn(kernel, training_of(X), 0.1)
+    unexplained, trust = learn(kernel, training_of(X), 0.1)
     assert (trust > 0.9).mean() > 0.9
-    assert knowledge.trust(far(X, rng)).mean() < 0.15
+    assert unexplained.trust(far(X, rng)).mean() < 0.15
     new, _ = make_banana(300, random_state=1)
-    assert (knowledge.novelty(new) > 0.0).mean() < 0.05
+    assert (unexplained.novelty(new) > 0.0).mean() < 0.05
 
 
 def test_left_out_rows_are_known_like_new_rows_by_the_others(rng):
     X, kernel = rng.normal(size=(60, 2)), RBF(gamma=0.5)
-    knowledge, trust = learn(kernel, training_of(X), 0.5)
-    parts = knowledge.parts(X)
+    unexplained, trust = learn(kernel, training_of(X), 0.5)
+    parts = unexplained.parts(X)
     # Every row is a center: the variance is that of the Gaussian process, without the row 1 / (alpha P_ii) - 1.
     assert_allclose(parts.unspanned, 0.0, atol=1e-6)
     K = kernel.block(X, X)
@@ -77,9 +77,9 @@ def test_the_order_of_rows_does_not_matter(rng):
 def test_dependent_centers_do_no_harm(rng):
     """A kernel so wide that 200 centers have the rank of a few."""
     X = rng.normal(size=(400, 3))
-    knowledge, _ = learn(RBF(gamma=1e-5), training_of(X), 1e-6)
-    assert len(knowledge.mean) < 60
-    assert np.isfinite(knowledge.novelty(far(X, rng))).all()
+    unexplained, _ = learn(RBF(gamma=1e-5), training_of(X), 1e-6)
+    assert len(unexplained.mean) < 60
+    assert np.isfinite(unexplained.novelty(far(X, rng))).all()
 
 
 def test_rows_in_float32_are_known_alike(rng):
@@ -188,8 +188,8 @@ def test_rows_of_a_group_know_nothing_of_each_other_when_it_is_left_out(rng):
 def test_left_out_folds_are_refitted(rng, n):
     X, kernel, fold = rng.normal(size=(n, 2)), RBF(gamma=0.5), np.arange(n) % 7
     training = replace(training_of(X), fold=fold)
-    knowledge, _ = learn(kernel, training, 0.5)
-    phi = knowledge.coordinates(X)(slice(len(X)))[1]
+    unexplained, _ = learn(kernel, training, 0.5)
+    phi = unexplained.coordinates(X)(slice(len(X)))[1]
     psi = np.column_stack([phi, np.ones(n)])
     for number in (0, 3):
         rest = psi[fold != number]
@@ -199,15 +199,15 @@ def test_left_out_folds_are_refitted(rng, n):
         rows = fold == number
         expected = np.einsum("ij,jk,ik->i", psi[rows], covariance, psi[rows])
         none = np.zeros(0, dtype=int)
-        kept = knowledge.pieces(X), _kept(knowledge, X)
-        found = _left_out(knowledge, *kept, training, np.arange(n), none, np.zeros(0))
+        kept = unexplained.pieces(X), _kept(unexplained, X)
+        found = _without_rows(unexplained, *kept, training, np.arange(n), none, np.zeros(0))
         assert_allclose(found.leverage[rows], expected, rtol=1e-6)
 
 
 def test_many_coordinates_are_computed_anew_instead_of_kept(rng, monkeypatch):
     training = replace(training_of(rng.normal(size=(700, 2))), fold=np.arange(700) % 7)
     kept, trust = learn(RBF(gamma=0.5), training, 0.5)
-    monkeypatch.setattr("mercer.scores.knowledge.MOST_KEPT", 1)
+    monkeypatch.setattr("mercer.scores.uncertainty.unexplained_variance.MOST_KEPT", 1)
     anew, again = learn(RBF(gamma=0.5), training, 0.5)
     assert_array_equal(trust, again)
     assert kept.usual == anew.usual
@@ -217,14 +217,14 @@ def test_rows_in_a_regular_order_are_all_represented(rng):
     """Subjects under two conditions, one after the other: the last feature of every second row is 4."""
     subject = np.repeat(rng.normal(size=(400, 2)), 2, axis=0)
     condition = np.tile([0.0, 4.0], 400)
-    knowledge, _ = learn(RBF(gamma=0.5), training_of(np.column_stack([subject, condition])), 0.5)
-    assert 0.3 < (knowledge.centers[:, 2] == 0.0).mean() < 0.7
+    unexplained, _ = learn(RBF(gamma=0.5), training_of(np.column_stack([subject, condition])), 0.5)
+    assert 0.3 < (unexplained.centers[:, 2] == 0.0).mean() < 0.7
 
 
 @pytest.mark.parametrize("n", [150, 350, 1500])
 def test_new_rows_are_as_usual_however_many_there_are(rng, n):
-    knowledge, _ = learn(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
-    assert (knowledge.novelty(rng.normal(size=(2000, 4))) > 0.0).mean() < 0.03
+    unexplained, _ = learn(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
+    assert (unexplained.novelty(rng.normal(size=(2000, 4))) > 0.0).mean() < 0.03
 
 
 def test_a_function_on_rows_is_known_like_the_kernel_that_it_is(rng):

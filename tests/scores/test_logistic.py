@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from mercer.scores.logistic import LEAST_SLOPE, TOLERANCE, fit_logits, smoothed_targets
+from mercer.scores.probabilities.logits import LEAST_SLOPE, LOGIT_DECREMENT, fit_logits, smoothed_targets
 
 
 def scored(rng, n, k, *, signal=1.0):
@@ -40,8 +40,8 @@ def test_targets_count_as_many_more_rows_as_are_asked_for():
 def test_gradient_vanishes_at_the_optimum(rng, k):
     R, label, weight = scored(rng, 80, k)
     found = gradient(fit_logits(R, label, weight), R, label, weight)
-    # Newton's decrement g'H^-1 g <= TOLERANCE n bounds |g| by sqrt(TOLERANCE n |H|), |H| <= n (1 + max R²).
-    assert np.linalg.norm(found) <= np.sqrt(TOLERANCE) * weight.sum() * (1 + np.abs(R).max())
+    # Newton's decrement g'H^-1 g <= e n, e = LOGIT_DECREMENT, bounds |g| by sqrt(e n |H|); |H| <= n (1 + max R²).
+    assert np.linalg.norm(found) <= np.sqrt(LOGIT_DECREMENT) * weight.sum() * (1 + np.abs(R).max())
 
 
 def test_two_class_fit_is_logistic_regression_on_smoothed_targets(rng):
@@ -93,7 +93,7 @@ def test_optimum_is_found_for_a_rare_class_far_away(rng, distance, rare):
     weight = np.ones(len(label))
     found = gradient(fit_logits(R, label, weight), R, label, weight)
     # As above, in units of the spread of the scores, which are what a step is computed in.
-    assert np.linalg.norm(found / [R.std(), 1.0]) <= np.sqrt(TOLERANCE) * weight.sum()
+    assert np.linalg.norm(found / [R.std(), 1.0]) <= np.sqrt(LOGIT_DECREMENT) * weight.sum()
 
 
 def test_row_without_weight_may_have_any_score(rng):

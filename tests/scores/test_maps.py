@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from mercer.scores import maps
-from mercer.scores.logistic import fit_logits, smoothed_targets
-from mercer.scores.maps import (
-    FOLDS,
+from mercer.scores.probabilities import logit_maps
+from mercer.scores.probabilities.calibration import calibrate
+from mercer.scores.probabilities.logit_maps import (
+    MAP_FOLDS,
     Map,
     bent,
     choose_bound,
@@ -19,7 +19,7 @@ from mercer.scores.maps import (
     summing_to_one,
     with_matrix,
 )
-from mercer.scores.probabilities import calibrate
+from mercer.scores.probabilities.logits import fit_logits, smoothed_targets
 
 
 def noisy(rng, n, k, noise=0.4):
@@ -115,7 +115,7 @@ def test_parts_hold_equal_rows_together_and_share_every_class(rng):
     part = parts(R[twice], label[twice])
     assert_array_equal(part[60:], part[:20])
     for c in range(3):
-        assert set(part[label[twice] == c]) == set(range(FOLDS))
+        assert set(part[label[twice] == c]) == set(range(MAP_FOLDS))
 
 
 def test_parts_hold_groups_together_and_do_not_depend_on_the_order_of_rows(rng):
@@ -123,7 +123,7 @@ def test_parts_hold_groups_together_and_do_not_depend_on_the_order_of_rows(rng):
     group, order = np.arange(120) // 3, rng.permutation(120)
     part = parts(R, label, group)
     assert all(len(set(part[group == g])) == 1 for g in range(40))
-    assert set(part) == set(range(FOLDS))
+    assert set(part) == set(range(MAP_FOLDS))
     assert_array_equal(parts(R[order], label[order], group[order]), part[order])
 
 
@@ -131,22 +131,24 @@ def test_a_map_without_a_part_is_the_one_fitted_to_the_others(rng):
     R, label = uneven(rng, 300)
     part, weight = parts(R, label), np.ones(300)
     found = choose_map(R, label, weight, part)
-    assert len(found.without) == FOLDS
+    assert len(found.without) == MAP_FOLDS
     rest = part != 2
     plain = one_slope(R[rest], label[rest], weight[rest], found.map.bend)
-    kinds = [plain] + [with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in maps.SPREADS]
+    kinds = [plain] + [
+        with_matrix(plain, R[rest], label[rest], weight[rest], s / 4) for s in logit_maps.MATRIX_SPREADS
+    ]
     assert min(np.abs(kind.logits(R) - found.without[2].logits(R)).max() for kind in kinds) < 1e-2
 
 
 def test_classes_of_few_rows_are_in_no_part(rng):
     R, label = noisy(rng, 60, 3)
-    few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < FOLDS))
+    few = np.flatnonzero((label != 2) | (np.cumsum(label == 2) < MAP_FOLDS))
     part = parts(R[few], label[few])
     assert (part[label[few] == 2] == -1).all()
     assert (part[label[few] != 2] >= 0).all()
 
 
-@pytest.mark.parametrize("n_each", [1, 2, FOLDS - 1])
+@pytest.mark.parametrize("n_each", [1, 2, MAP_FOLDS - 1])
 def test_map_of_few_rows_is_one_straight_slope(rng, n_each):
     R, label = noisy(rng, 4 * n_each, 4)
     found = chosen(R, label, np.ones(len(label)))
@@ -245,10 +247,10 @@ def test_separable_scores_have_finite_logits(rng):
 
 def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, monkeypatch):
     R, label = uneven(rng, 600)
-    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**3 - 1)
+    monkeypatch.setattr(logit_maps, "MOST_WORK", 600 * 4**3 - 1)
     bends = chosen(R, label, np.ones(600))
     assert_allclose(bends.slope, bends.slope[0, 0] * np.eye(3))
-    monkeypatch.setattr(maps, "MOST_WORK", 600 * 4**2 - 1)
+    monkeypatch.setattr(logit_maps, "MOST_WORK", 600 * 4**2 - 1)
     R, label = true_probabilities(rng, 600, 4)
     assert chosen(R, label, np.ones(600)).bend == np.inf
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from mercer.scores.coupling import scaled_likelihoods
+from mercer.scores.probabilities.coupling import scaled_likelihoods
 from mercer.sequences import bigrams, word_errors
 from mercer.sequences.chains import Chain, counted, divided, hasty, left_right
 from mercer.sequences.decoding import follow, network, words_along

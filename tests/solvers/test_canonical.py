@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from mercer.gram.moments import Moments
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.linalg.eigen import centered
-from mercer.solvers.canonical import (
+from mercer.solvers.directions.canonical import (
     axes_of_grams,
     axes_of_moments,
     canonical_directions,

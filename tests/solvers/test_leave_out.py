@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rows import distinct_rows, every_row
-from mercer.solvers import Observations, decompose, leave_out, left_out
-from mercer.solvers.root import Projected
+from mercer.solvers import Observations, decompose, leave_one_out, loo_outputs
+from mercer.solvers.inverse_root import Projected
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)
 LONG = np.longdouble
@@ -94,7 +94,7 @@ def observed(rng, u, n, *, conflicting=True, q=2):
 @pytest.mark.parametrize("n", [3, 5, 12, 30])
 def test_leave_one_out_equals_refitting(rng, n, intercept, matrix):
     K, observations = matrix(rng, n), observed(rng, n, n)
-    found = leave_out(decompose(K, observations.point_weight, intercept=intercept), observations, ALPHAS)
+    found = loo_outputs(decompose(K, observations.point_weight, intercept=intercept), observations, ALPHAS)
     assert_close(found, refit_without(K, observations, ALPHAS, intercept=intercept), 1e-8)
 
 
@@ -102,7 +102,7 @@ def test_leave_one_out_equals_refitting(rng, n, intercept, matrix):
 def test_leave_one_out_equals_refitting_for_sixty_rows(rng):
     K, observations = narrow_rbf(rng, 60), observed(rng, 60, 60)
     alphas = ALPHAS[[0, 4, 8]]
-    found = leave_out(decompose(K, observations.point_weight), observations, alphas)
+    found = loo_outputs(decompose(K, observations.point_weight), observations, alphas)
     assert_close(found, refit_without(K, observations, alphas), 1e-8)
 
 
@@ -111,7 +111,7 @@ def test_leave_one_out_equals_refitting_for_sixty_rows(rng):
 @pytest.mark.parametrize(("u", "n"), [(2, 5), (8, 12), (20, 30)])
 def test_leave_one_out_of_copies_equals_refitting(rng, u, n, intercept, conflicting):
     K, observations = narrow_rbf(rng, u), observed(rng, u, n, conflicting=conflicting)
-    found = leave_out(decompose(K, observations.point_weight, intercept=intercept), observations, ALPHAS)
+    found = loo_outputs(decompose(K, observations.point_weight, intercept=intercept), observations, ALPHAS)
     assert_close(found, refit_without(K, observations, ALPHAS, intercept=intercept), 1e-8)
 
 
@@ -120,7 +120,7 @@ def test_leave_one_out_where_all_rows_are_one_point_is_the_mean_of_the_others(rn
     observations = Observations(Y, np.ones(4), np.ones(4), distinct_rows(np.zeros((4, 1))))
     for penalty in ("rkhs", "coef"):
         spectrum = decompose(np.ones((1, 1)), observations.point_weight, penalty=penalty)
-        found = leave_out(spectrum, observations, np.array([0.3]))[0]
+        found = loo_outputs(spectrum, observations, np.array([0.3]))[0]
         assert_allclose(found, (Y.sum() - Y) / 3, rtol=1e-14)
 
 
@@ -129,7 +129,7 @@ def test_leave_one_out_where_all_rows_are_one_point_is_the_mean_of_the_others(rn
 def test_leave_one_out_with_the_penalty_on_coefficients_keeps_the_center(rng, u, n, intercept):
     K, observations = narrow_rbf(rng, u), observed(rng, u, n)
     spectrum = decompose(K, observations.point_weight, penalty="coef", intercept=intercept)
-    found = leave_out(spectrum, observations, ALPHAS)
+    found = loo_outputs(spectrum, observations, ALPHAS)
     assert_close(found, refit_without(squared(K), observations, ALPHAS, intercept=intercept), 1e-8)
 
 
@@ -138,7 +138,7 @@ def test_leave_one_out_of_an_ill_conditioned_matrix_loses_what_alpha_leaves_open
     x = np.sort(rng.normal(size=(20, 1)), axis=0)
     K, observations = np.exp(-0.1 * (x - x.T) ** 2), observed(rng, 20, 20)
     alphas = ALPHAS[2:]
-    found = leave_out(decompose(K, observations.point_weight, intercept=intercept), observations, alphas)
+    found = loo_outputs(decompose(K, observations.point_weight, intercept=intercept), observations, alphas)
     exact = refit_without(K, observations, alphas, intercept=intercept)
     # An error of K that is eps |K| moves the solution by eps |K| / alpha, and more than eps in any case.
     assert_close(found, exact, 50 * EPS * (1 + np.linalg.norm(K, 2) * 3.0 / alphas))
@@ -151,7 +151,7 @@ def test_leave_one_out_of_float32_values_is_as_good_as_they_are(rng):
     # Eigenvalues below 4 eps32 sqrt(n) max diag count as zero; alpha damps the change by 1 / alpha.
     noise = 4 * np.finfo(np.float32).eps * np.sqrt(30) * observations.point_weight.max()
     assert_close(
-        leave_out(spectrum, observations, alphas), refit_without(K, observations, alphas), 1e-8 + noise / alphas
+        loo_outputs(spectrum, observations, alphas), refit_without(K, observations, alphas), 1e-8 + noise / alphas
     )
 
 
@@ -163,7 +163,7 @@ def test_leaving_folds_out_equals_refitting_without_them(rng, u, n, folds, penal
     # The last rows are copies of first rows: their folds differ from those of their originals.
     fold = np.arange(n) % folds
     spectrum = decompose(K, observations.point_weight, penalty=penalty, intercept=intercept)
-    found = leave_out(spectrum, observations, ALPHAS, fold)
+    found = loo_outputs(spectrum, observations, ALPHAS, fold)
     G = K if penalty == "rkhs" else squared(K)
     assert_close(found, refit_without(G, observations, ALPHAS, intercept=intercept, fold=fold), 1e-8)
 
@@ -173,7 +173,7 @@ def test_leaving_out_all_copies_of_a_row_together_equals_refitting(rng, intercep
     K, observations = narrow_rbf(rng, 10), observed(rng, 10, 25)
     fold = observations.rows.point // 2
     spectrum = decompose(K, observations.point_weight, intercept=intercept)
-    found = leave_out(spectrum, observations, ALPHAS, fold)
+    found = loo_outputs(spectrum, observations, ALPHAS, fold)
     assert_close(found, refit_without(K, observations, ALPHAS, intercept=intercept, fold=fold), 1e-8)
 
 
@@ -182,8 +182,8 @@ def test_folds_of_one_row_are_leave_one_out_where_no_weight_exceeds_one(rng):
     weight = observations.weight / observations.weight.max()
     observations = Observations(observations.Y, weight, weight, observations.rows)
     spectrum = decompose(K, observations.point_weight)
-    singles = leave_out(spectrum, observations, ALPHAS, np.arange(20))
-    assert_allclose(singles, leave_out(spectrum, observations, ALPHAS), rtol=1e-9, atol=1e-9)
+    singles = loo_outputs(spectrum, observations, ALPHAS, np.arange(20))
+    assert_allclose(singles, loo_outputs(spectrum, observations, ALPHAS), rtol=1e-9, atol=1e-9)
 
 
 def test_folds_with_equally_many_points_are_solved_for_together(rng, monkeypatch):
@@ -196,17 +196,17 @@ def test_folds_with_equally_many_points_are_solved_for_together(rng, monkeypatch
 
     monkeypatch.setattr(np.linalg, "solve", counted)
     fold = np.r_[np.arange(40) // 2, 20 + np.arange(20) // 5]
-    leave_out(decompose(K, observations.point_weight), observations, ALPHAS[:1], fold)
+    loo_outputs(decompose(K, observations.point_weight), observations, ALPHAS[:1], fold)
     assert shapes == [(1, 20, 2, 2), (1, 4, 5, 5)]
 
 
 def test_stacks_of_folds_in_little_memory_are_the_same(rng, monkeypatch):
     K, observations = narrow_rbf(rng, 30), observed(rng, 30, 40)
     spectrum, fold = decompose(K, observations.point_weight), rng.permutation(40) // 3
-    whole = leave_out(spectrum, observations, ALPHAS, fold)
+    whole = loo_outputs(spectrum, observations, ALPHAS, fold)
     for numbers in (1, 1000, 5000):
-        monkeypatch.setattr(left_out, "WORKSPACE", numbers)
-        assert_close(leave_out(spectrum, observations, ALPHAS, fold), whole, 1e-12)
+        monkeypatch.setattr(leave_one_out, "STACK_SIZE", numbers)
+        assert_close(loo_outputs(spectrum, observations, ALPHAS, fold), whole, 1e-12)
 
 
 def test_names_of_folds_do_not_matter(rng):
@@ -214,8 +214,8 @@ def test_names_of_folds_do_not_matter(rng):
     spectrum = decompose(K, observations.point_weight)
     fold = np.arange(12) % 3
     assert_array_equal(
-        leave_out(spectrum, observations, ALPHAS, fold),
-        leave_out(spectrum, observations, ALPHAS, np.array([70, -2, 5])[fold]),
+        loo_outputs(spectrum, observations, ALPHAS, fold),
+        loo_outputs(spectrum, observations, ALPHAS, np.array([70, -2, 5])[fold]),
     )
 
 
@@ -223,8 +223,8 @@ def test_unmerged_copies_give_the_same_as_merged_ones(rng):
     K, merged = narrow_rbf(rng, 8), observed(rng, 8, 12)
     point = merged.rows.point
     apart = Observations(merged.Y, merged.weight, merged.unit, every_row(12))
-    found = leave_out(decompose(K[np.ix_(point, point)], apart.point_weight), apart, ALPHAS[2:])
-    exact = leave_out(decompose(K, merged.point_weight), merged, ALPHAS[2:])
+    found = loo_outputs(decompose(K[np.ix_(point, point)], apart.point_weight), apart, ALPHAS[2:])
+    exact = loo_outputs(decompose(K, merged.point_weight), merged, ALPHAS[2:])
     # Conflicting copies ask for coefficients of size 1 / alpha on a singular matrix.
     assert_close(found, exact, 1e-10 + 500 * EPS / ALPHAS[2:])
 
@@ -249,7 +249,7 @@ def test_leaving_out_equals_refitting_for_any_shape(u, copies, q, seed, exponent
     fold = rng.permutation(n) // 2 if in_folds and n > 2 else None
     alphas = np.array([10.0**exponent])
     spectrum = decompose(K, observations.point_weight, intercept=intercept)
-    found = leave_out(spectrum, observations, alphas, fold)
+    found = loo_outputs(spectrum, observations, alphas, fold)
     assert_close(found, refit_without(K, observations, alphas, intercept=intercept, fold=fold), 1e-8)
 
 
@@ -263,5 +263,5 @@ def test_leaving_out_by_the_factor_for_one_alpha_equals_refitting(rng, u, n, in_
     fold = np.arange(n) % 3 if in_folds and n > 3 else None
     exact = refit_without(K, observations, ALPHAS, intercept=intercept, fold=fold)
     projected = Projected.of(K, observations.point_weight, intercept=intercept)
-    found = [leave_out(projected.root(alpha), observations, np.array([alpha]), fold)[0] for alpha in ALPHAS]
+    found = [loo_outputs(projected.root(alpha), observations, np.array([alpha]), fold)[0] for alpha in ALPHAS]
     assert_close(np.array(found), exact, 1e-8)

@@ -12,9 +12,9 @@ from mercer.gram.products import Parts
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
-from mercer.solvers.leaving import LeftOutOf
-from mercer.solvers.ridge import MOST_NOISE, decompose_moments
+from mercer.rows.sources.memory import HeldRows
+from mercer.solvers.moments.leave_one_out import LooOutputsOf
+from mercer.solvers.moments.ridge import MOST_NOISE, decompose_moments
 
 KERNEL = RBF(gamma=0.4)
 ALPHAS = np.array([1e-6, 1e-2, 1.0, 1e2])
@@ -42,7 +42,7 @@ def test_rows_left_out_are_those_of_refitting(problem, rng, counts, intercept):
     X, Y, w = problem
     w = rng.integers(0, 4, 40).astype(float) if counts else w
     Z, unit = X[:9], np.minimum(w, 1.0) if counts else w
-    fold = LeftOutOf(KERNEL, Z, fitted(X, Y, w, Z, intercept=intercept), ALPHAS)
+    fold = LooOutputsOf(KERNEL, Z, fitted(X, Y, w, Z, intercept=intercept), ALPHAS)
     found = HeldRows(Block(X, Y, w, 0, unit), block_rows=7).reduce(fold).joined
     assert found.shape == (4, 40, 2)
     for i in range(40):
@@ -57,14 +57,16 @@ def test_counted_rows_are_repeated_rows(problem, rng):
     once = Block(X, Y, count.astype(float), 0, unit=np.ones(40))
     repeated = Block(X.repeat(count, 0), Y.repeat(count, 0), None, 0)
     spectrum = fitted(X, Y, count.astype(float), X[:9])
-    one = LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS)(once).joined
-    assert_allclose(one.repeat(count, 1), LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS)(repeated).joined, rtol=1e-10)
+    one = LooOutputsOf(KERNEL, X[:9], spectrum, ALPHAS)(once).joined
+    assert_allclose(
+        one.repeat(count, 1), LooOutputsOf(KERNEL, X[:9], spectrum, ALPHAS)(repeated).joined, rtol=1e-10
+    )
 
 
 def test_one_column_of_targets_may_be_a_vector(problem):
     X, Y, w = problem
     spectrum = fitted(X, Y[:, 0], w, X[:9])
-    fold = LeftOutOf(KERNEL, X[:9], spectrum, ALPHAS)
+    fold = LooOutputsOf(KERNEL, X[:9], spectrum, ALPHAS)
     assert_array_equal(fold(Block(X, Y[:, 0], w, 0)).joined, fold(Block(X, Y[:, :1], w, 0)).joined)
 
 
@@ -72,13 +74,13 @@ def test_row_that_alone_holds_a_center_stays_finite(rng):
     X = np.vstack([rng.normal(size=(30, 2)), [[50.0, 50.0]]])
     y = rng.normal(size=31)
     spectrum = fitted(X, y, None, X[25:])
-    outputs = LeftOutOf(KERNEL, X[25:], spectrum, np.array([1e-18]))(Block(X, y, None, 0)).joined
+    outputs = LooOutputsOf(KERNEL, X[25:], spectrum, np.array([1e-18]))(Block(X, y, None, 0)).joined
     assert np.isfinite(outputs).all()
 
 
 def test_fold_can_be_pickled(problem):
     X, Y, w = problem
-    fold = LeftOutOf(KERNEL, X[:9], fitted(X, Y, w, X[:9]), ALPHAS)
+    fold = LooOutputsOf(KERNEL, X[:9], fitted(X, Y, w, X[:9]), ALPHAS)
     before = fold(Block(X, Y, w, 0)).joined
     assert_array_equal(pickle.loads(pickle.dumps(fold))(Block(X, Y, w, 0)).joined, before)
 
@@ -99,9 +101,9 @@ def test_float32_rows_leave_as_float64_rows_do(rng, gamma):
     Z, kernel = X[:200], RBF(gamma=gamma)
     spectrum = fitted(X, y, None, Z, kernel)
     alphas = spectrum.trace * 10.0 ** np.arange(-8, 0)
-    single = LeftOutOf(kernel, Z, spectrum, alphas)(Block(X, y, None, 0)).joined
+    single = LooOutputsOf(kernel, Z, spectrum, alphas)(Block(X, y, None, 0)).joined
     K = kernel.block(X, Z).astype(float)
-    double = spectrum.left_out(K, y[:, None], np.ones(3000), alphas)
+    double = spectrum.loo_outputs(K, y[:, None], np.ones(3000), alphas)
     assert np.abs(single - double).max() < 5e-3 * y.std()
 
 
@@ -111,7 +113,7 @@ def test_products_too_noisy_for_float32_are_computed_in_float64(rng):
     alphas = np.array([1e-12, 1e3])
     assert spectrum.noise(alphas) > MOST_NOISE > spectrum.noise(alphas[1:])
     kinds = [
-        LeftOutOf(RBF(gamma=0.3), X[:300], spectrum, some)(Block(X, X[:, 0], None, 0)).joined.dtype
+        LooOutputsOf(RBF(gamma=0.3), X[:300], spectrum, some)(Block(X, X[:, 0], None, 0)).joined.dtype
         for some in (alphas, alphas[1:])
     ]
     assert kinds == [np.float64, np.float32]
@@ -129,5 +131,5 @@ def test_values_that_are_no_numbers_are_named_with_their_rows(problem):
     spectrum = fitted(X, Y, w, X[:9])
     far = np.where(np.arange(40)[:, None] == 20, 1e6, X)
     with pytest.raises(KernelError, match="9 values that are not finite") as caught:
-        MemoryRows(far, Y, w, block_rows=15).reduce(LeftOutOf(Hole(), X[:9], spectrum, ALPHAS))
+        MemoryRows(far, Y, w, block_rows=15).reduce(LooOutputsOf(Hole(), X[:9], spectrum, ALPHAS))
     assert caught.value.__notes__ == ["in rows 15 to 29"]

@@ -9,16 +9,16 @@ from mercer.kernels import RBF
 from mercer.linalg import factor_spd
 from mercer.rows import distinct_rows, every_row
 from mercer.rows.base import Block
-from mercer.solvers import Observations, decompose, leave_out, left_out
-from mercer.solvers.nested import SHIFT, NestedCenters
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers import Observations, decompose, leave_one_out, loo_outputs
+from mercer.solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
+from mercer.solvers.moments.ridge import decompose_moments
 
 # Narrow enough for a condition of K_zz below 1e3, far from the shift.
 KERNEL = RBF(gamma=1.0)
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 1e3])
 N, M = 50, 12
 # The shift moves eigenvalues of K_zz by 1e-10 of the largest: directions of condition 1e3 by at most 1e-7.
-SHIFTED = 1e3 * SHIFT
+SHIFTED = 1e3 * CENTER_SHIFT
 
 LONG = np.longdouble
 EPS = np.finfo(np.float64).eps
@@ -55,7 +55,7 @@ def test_leaving_out_with_the_first_centers_equals_refitting(rows, rng, m, in_fo
     centers = rng.permutation(N)[:M]
     fold = np.arange(N) % 7 if in_folds else None
     observations = Observations(Y, weight, unit, every_row(N))
-    found = leave_out(
+    found = loo_outputs(
         nested(X, weight, centers, penalty=penalty, intercept=intercept).first(m), observations, ALPHAS, fold
     )
     K = KERNEL.block(X, X[centers[:m]])
@@ -79,8 +79,8 @@ def test_the_first_centers_give_the_outputs_of_moments(rows, m, intercept, penal
         intercept=intercept,
     )
     fits = nested(X, weight, centers, penalty=penalty, intercept=intercept).first(m)
-    found = leave_out(fits, Observations(Y, weight, unit, every_row(N)), ALPHAS)
-    assert_allclose(found, spectrum.left_out(KERNEL.block(X, Z), Y, unit, ALPHAS), atol=SHIFTED)
+    found = loo_outputs(fits, Observations(Y, weight, unit, every_row(N)), ALPHAS)
+    assert_allclose(found, spectrum.loo_outputs(KERNEL.block(X, Z), Y, unit, ALPHAS), atol=SHIFTED)
     assert fits.trace == pytest.approx(spectrum.trace, rel=SHIFTED)
 
 
@@ -98,8 +98,8 @@ def test_all_points_as_centers_give_the_exact_fit(rng, in_folds, intercept, pena
     total = observations.point_weight
     fits = nested(X, total, rng.permutation(u), penalty=penalty, intercept=intercept).first()
     exact = decompose(KERNEL.block(X, X), total, penalty=penalty, intercept=intercept)
-    found = leave_out(fits, observations, ALPHAS, fold)
-    assert_allclose(found, leave_out(exact, observations, ALPHAS, fold), atol=SHIFTED)
+    found = loo_outputs(fits, observations, ALPHAS, fold)
+    assert_allclose(found, loo_outputs(exact, observations, ALPHAS, fold), atol=SHIFTED)
 
 
 def refitted_without(fits, observations, alpha, fold):
@@ -151,7 +151,7 @@ def test_leaving_out_folds_with_more_points_than_centers_equals_refitting(rng, f
     X, centers = rng.normal(size=(N, 3)), rng.permutation(N)[:M]
     fits = nested(X, observations.point_weight, centers, penalty=penalty, intercept=intercept).first()
     alphas = np.r_[1e-10, 1e-7, ALPHAS]
-    found = leave_out(fits, observations, alphas, fold)
+    found = loo_outputs(fits, observations, alphas, fold)
     for outputs, alpha in zip(found, alphas):
         exact = refitted_without(fits, observations, alpha, fold)
         assert_allclose(outputs, exact.astype(float), rtol=0, atol=1e-9 * np.abs(exact).max())
@@ -164,7 +164,7 @@ def test_leaving_out_large_folds_loses_what_a_small_alpha_leaves_open(rng, inter
     K = np.exp(-0.1 * (x - x[:M].T) ** 2)
     fits = NestedCenters.of(K, K[:M], observations.point_weight, intercept=intercept).first()
     for alpha in fits.trace * np.array([1e-8, 1e-5, 1e-2]):
-        found = leave_out(fits, observations, np.array([alpha]), np.arange(N) % 2)[0]
+        found = loo_outputs(fits, observations, np.array([alpha]), np.arange(N) % 2)[0]
         exact = refitted_without(fits, observations, alpha, np.arange(N) % 2).astype(float)
         # An error of the sums that is eps times the trace moves the solution by eps trace / alpha.
         assert_allclose(found, exact, rtol=0, atol=50 * EPS * (1 + fits.trace / alpha) * np.abs(exact).max())
@@ -183,10 +183,10 @@ def test_no_system_is_larger_than_the_number_of_centers(rng, monkeypatch, n, int
         return counted
 
     monkeypatch.setattr(np.linalg, "solve", counting(np.linalg.solve))
-    monkeypatch.setattr(left_out, "factor_spd", counting(factor_spd), raising=False)
+    monkeypatch.setattr(leave_one_out, "factor_spd", counting(factor_spd), raising=False)
     observations, X = copied(rng, N, n), rng.normal(size=(N, 3))
     fits = nested(X, observations.point_weight, np.arange(M), intercept=intercept).first()
-    leave_out(fits, observations, ALPHAS, np.arange(n) % 2)
+    loo_outputs(fits, observations, ALPHAS, np.arange(n) % 2)
     assert 0 < max(sizes) <= M
 
 
@@ -194,7 +194,7 @@ def test_centers_that_depend_on_each_other_change_nothing(rows):
     X, Y, weight, unit = rows
     observations = Observations(Y, weight, unit, every_row(N))
     once, twice = (
-        leave_out(nested(X, weight, centers).first(), observations, ALPHAS)
+        loo_outputs(nested(X, weight, centers).first(), observations, ALPHAS)
         for centers in (np.arange(M), np.r_[np.arange(M), np.arange(M)])
     )
     # The second copy of a center is a direction of length 1e-5, penalized as if it were one of the kernel's.
@@ -207,8 +207,8 @@ def test_directions_in_which_a_kernel_is_negative_are_not_used(rows):
     assert np.linalg.eigvalsh(K)[0] < -1.0
     ones = np.ones(N)
     observations = Observations(Y, ones, ones, every_row(N))
-    found = leave_out(NestedCenters.of(K, K, ones, intercept=False).first(), observations, ALPHAS)
-    exact = leave_out(decompose(K, ones, intercept=False), observations, ALPHAS)
+    found = loo_outputs(NestedCenters.of(K, K, ones, intercept=False).first(), observations, ALPHAS)
+    exact = loo_outputs(decompose(K, ones, intercept=False), observations, ALPHAS)
     # The shift of 1e-10 against alpha = 1e-4.
     assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
 
@@ -216,11 +216,11 @@ def test_directions_in_which_a_kernel_is_negative_are_not_used(rows):
 def test_a_kernel_that_is_zero_fits_the_mean(rows):
     _, Y, weight, _ = rows
     fits = NestedCenters.of(np.zeros((N, M)), np.zeros((M, M)), weight).first()
-    found = leave_out(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS)
+    found = loo_outputs(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS)
     rest = weight @ Y - weight[:, None] * Y
     assert_allclose(found, np.broadcast_to(rest / (weight.sum() - weight)[:, None], found.shape), rtol=1e-12)
     first = np.arange(N) < N // 2
-    halves = leave_out(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS, first)
+    halves = loo_outputs(fits, Observations(Y, weight, weight, every_row(N)), ALPHAS, first)
     mean = np.average(Y[~first], axis=0, weights=weight[~first])
     assert_allclose(halves[:, first], np.broadcast_to(mean, halves[:, first].shape), rtol=1e-12)
 

@@ -25,9 +25,17 @@ from mercer.solvers.orthogonal import (
     solution_at,
 )
 from mercer.solvers.orthogonal.folds import folds_of, held_out
-from mercer.solvers.orthogonal.path import along, fitted_at, follow_orthogonal, left_out, path_of, state_at, states
+from mercer.solvers.orthogonal.path import (
+    along,
+    fitted_at,
+    follow_orthogonal,
+    loo_outputs,
+    path_of,
+    state_at,
+    states,
+)
 from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
-from mercer.solvers.orthogonal.ridges import surprise
+from mercer.solvers.orthogonal.ridges import marginal_deviance
 from mercer.solvers.orthogonal.roots import independent
 from mercer.solvers.orthogonal.stop import Judgement, paired_errors
 
@@ -94,7 +102,7 @@ def test_a_row_leaves_with_its_center_as_if_refitted(problem, penalty):
     steps = follow(candidates, observations, centers, ALPHA, penalty)
     M = penalty_matrix(candidates, observations, centers, penalty)
     A = design(candidates, centers, penalty)
-    closed = left_out(steps, state_at(steps, 6), observations)
+    closed = loo_outputs(steps, state_at(steps, 6), observations)
     point = observations.rows.point
     for i in range(65):
         weight = observations.point_weight.copy()
@@ -130,7 +138,7 @@ def test_the_path_is_what_every_beginning_gives_alone(problem, penalty):
         assert path.gcv[m - 1] == pytest.approx(n * rss / (n - df) ** 2)
         assert path.bic[m - 1] == pytest.approx(n * np.log(rss / n) + df * np.log(n))
         assert path.max_residual[m - 1] == pytest.approx(np.abs(residual).max())
-        left = observations.Y - left_out(steps, state_at(steps, m), observations)
+        left = observations.Y - loo_outputs(steps, state_at(steps, m), observations)
         assert path.loo[m - 1] == pytest.approx((left**2).sum() / n)
 
 
@@ -382,7 +390,7 @@ def test_a_penalty_that_changes_from_step_to_step_fits_as_if_it_had_been_constan
         constant = follow(candidates, observations, order.centers[:m], order.alpha[m - 1], "orthogonal")
         states_ = state_at(changing, m), state_at(constant, m)
         outputs = [
-            (fitted_at(s, state, observations), left_out(s, state, observations))
+            (fitted_at(s, state, observations), loo_outputs(s, state, observations))
             for s, state in zip((changing, constant), states_)
         ]
         assert_allclose(outputs[0], outputs[1], rtol=1e-8, atol=1e-10)
@@ -395,9 +403,9 @@ def test_centers_have_the_left_out_outputs_and_the_gcv_of_every_alpha(problem, p
     fits = RidgeFit.of(candidates, observations, centers, penalty)
     others = np.flatnonzero(~np.isin(observations.rows.point, centers))
     alphas = np.array([1e-3, 1.0, 50.0])
-    for alpha, found, gcv in zip(alphas, fits.left_out(alphas, others), fits.gcv(alphas, 1.5)):
+    for alpha, found, gcv in zip(alphas, fits.loo_outputs(alphas, others), fits.gcv(alphas, 1.5)):
         steps = follow(candidates, observations, centers, alpha, penalty)
-        expected = left_out(steps, state_at(steps, len(centers)), observations)[others]
+        expected = loo_outputs(steps, state_at(steps, len(centers)), observations)[others]
         assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
         assert gcv == pytest.approx(path_of(steps, observations, 1.5).gcv[-1], rel=1e-6)
     assert fits.unit > 0.0
@@ -464,7 +472,7 @@ def test_a_heavy_row_leaves_as_if_it_had_not_been_there(rng, heavy):
     candidates = CandidateColumns((kernel,), X[observations.rows.first], np.arange(30))
     others = np.flatnonzero(np.arange(30) != observations.rows.point[7])[:6]
     steps = follow(candidates, observations, others, 1e-3, "rkhs")
-    found = left_out(steps, state_at(steps, 6), observations)[7, 0]
+    found = loo_outputs(steps, state_at(steps, 6), observations)[7, 0]
     rest, Z = np.arange(30) != 7, X[observations.rows.first][steps.order]
     K, mean = kernel.block(X, Z), kernel.block(X[rest], Z).mean(axis=0)
     G = (K[rest] - mean).T @ (K[rest] - mean) + 1e-3 * kernel.block(Z, Z)
@@ -483,7 +491,7 @@ def test_a_kept_center_would_know_the_label_of_the_row_that_left(rng):
         steps = follow(candidates, observations, order, 0.01, "rkhs")
         state = state_at(steps, len(steps.order))
         kept = y - (y - fitted_at(steps, state, observations)[:, 0]) / (1.0 - state.leverage - 1 / 200)
-        found.append([ranked(kept, y), ranked(left_out(steps, state, observations)[:, 0], y)])
+        found.append([ranked(kept, y), ranked(loo_outputs(steps, state, observations)[:, 0], y)])
     with_center, without = np.mean(found, axis=0)
     assert with_center > 0.7
     assert without < 0.58
@@ -553,7 +561,7 @@ def test_evidence_is_the_likelihood_of_all_contrasts_of_the_rows(problem):
     K = candidates.columns(np.arange(60))[np.ix_(at_row, at_row)]
     T = scipy.linalg.null_space(np.ones((1, 65)))
     alphas = np.array([0.01, 1.0])
-    for alpha, found in zip(alphas, surprise(candidates, observations, alphas)):
+    for alpha, found in zip(alphas, marginal_deviance(candidates, observations, alphas)):
         C, y = T.T @ (np.eye(65) + K / alpha) @ T, T.T @ observations.Y
         misfit = np.sum(y * np.linalg.solve(C, y), axis=0)
         assert found == pytest.approx(64 * np.log(misfit).sum() + 2 * np.linalg.slogdet(C)[1])

@@ -10,24 +10,25 @@ from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
 from mercer.kernels import RBF
-from mercer.solvers.programs import Program, left_out, refits, removal, solve, solve_all
-from mercer.solvers.programs.descent import minimize_lasso
-from mercer.solvers.programs.intercepts import to_middle
-from mercer.solvers.programs.interior import interior_point
-from mercer.solvers.programs.left_out import leave_each_out
+from mercer.solvers.programs import Program, solve, solve_all
+from mercer.solvers.programs.leave_one_out import newton_steps, refits, removal_path
+from mercer.solvers.programs.leave_one_out.newton_steps import loo_of_program
 from mercer.solvers.programs.losses import (
-    CornerLoss,
     EpsilonInsensitive,
     Hinge,
     Huber,
     Logistic,
+    NonSmoothLoss,
     Pinball,
     Rounded,
     SmoothLoss,
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.newton import in_memory
+from mercer.solvers.programs.nonsmooth.intercepts import to_middle
+from mercer.solvers.programs.nonsmooth.interior_point import interior_point
+from mercer.solvers.programs.smooth.lasso_descent import minimize_lasso
+from mercer.solvers.programs.smooth.newton import in_memory
 
 VALUES = {
     "squared": Squared(),
@@ -282,7 +283,7 @@ def test_a_lasso_of_random_quadratics_is_optimal(seed):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, CornerLoss)])
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, NonSmoothLoss)])
 def test_the_interior_point_method_solves_linear_programs_too(rows, name):
     program = program_of(rows, name, "lasso")
     inner, outer = interior_point(program), solve(program)
@@ -314,13 +315,13 @@ def refitted(program, *, columns=False, every=1):
 def test_squared_loss_is_exact(rows, columns):
     program = program_of(rows, "squared", "ridge")
     own = np.arange(80) if columns else None
-    left = leave_each_out(program, solve(program), program.weight, own)
+    left = loo_of_program(program, solve(program), program.weight, own)
     assert_allclose(left.outputs, refitted(program, columns=columns), atol=1e-7)
 
 
 def test_part_of_a_weight_leaves(rows):
     program = program_of(rows, "squared", "ridge")
-    left = leave_each_out(program, solve(program), 0.5 * program.weight)
+    left = loo_of_program(program, solve(program), 0.5 * program.weight)
     i, weight = 7, program.weight.copy()
     weight[i] *= 0.5
     found = solve(Program(program.loss, program.Phi, program.y, weight, program.ridge))
@@ -353,7 +354,7 @@ def test_squared_loss_is_exact_however_small_the_ridge_is(dims, ridge, weight, h
     kept = values > 1e-13 * values[-1]
     Phi, y = vectors[:, kept] * np.sqrt(values[kept]), rng.choice([-1.0, 1.0], size=40)
     program = Program(Squared(), Phi[:, ::-1], y, weight, ridge, has_intercept=has_intercept)
-    left, exact = leave_each_out(program, solve(program), weight).outputs, ridge_without_each(program)
+    left, exact = loo_of_program(program, solve(program), weight).outputs, ridge_without_each(program)
     # The least singular value of two features is 1e-7 of the largest: so many digits of outputs are lost.
     assert_allclose(left, exact, atol=1e-5 * max(1.0, np.abs(exact).max()), rtol=0)
     if dims == 300:
@@ -365,9 +366,9 @@ def test_squared_loss_is_exact_however_small_the_ridge_is(dims, ridge, weight, h
 @pytest.mark.parametrize("name", ["squared", "huber", "squared_hinge", "hinge", "absolute"])
 def test_rows_leave_programs_without_intercept(rows, name):
     program = program_of(rows, name, "ridge", Phi=rows[1], has_intercept=False)
-    corner = isinstance(program.loss, CornerLoss)
+    corner = isinstance(program.loss, NonSmoothLoss)
     start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
-    left = leave_each_out(start, solve(start), program.weight, with_corners=True).outputs
+    left = loo_of_program(start, solve(start), program.weight, with_kinks=True).outputs
     for i in range(0, 80, 11):
         without = solve(replace(program, weight=program.weight * (np.arange(80) != i)))
         assert_allclose(left[i], program.Phi[i] @ without.coef, atol=2e-3)
@@ -381,20 +382,20 @@ def test_of_many_best_intercepts_the_middle_one_counts(rows, name):
     found = solve(program)
     around = [program.objective(found.coef, found.intercept + move) for move in (-1e-3, 0.0, 1e-3)]
     assert around[1] <= min(around) + 1e-9
-    form, f = program.loss.corners(program.y), program.outputs(found.coef, found.intercept)
+    form, f = program.loss.kinks(program.y), program.outputs(found.coef, found.intercept)
     assert abs(to_middle(form, program.weight, f)) < 1e-9
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
-    left = leave_each_out(arcs, solve(arcs), program.weight, with_corners=True)
+    left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True)
     assert left.trusted.all()
     assert_allclose(left.outputs, refitted(program), atol=1e-4)
 
 
 def test_the_middle_of_an_interval_and_the_end_of_a_ray():
     y = np.array([0.0, 1.0, 5.0, 7.0])
-    form, zero = EpsilonInsensitive().corners(y), np.zeros(4)
+    form, zero = EpsilonInsensitive().kinks(y), np.zeros(4)
     assert to_middle(form, np.ones(4), zero) == 3.0
     assert to_middle(form, np.array([1.0, 1.0, 1.5, 1.0]), zero) == 5.0
-    one_class = Hinge().corners(np.ones(4))
+    one_class = Hinge().kinks(np.ones(4))
     assert to_middle(one_class, np.ones(4), np.array([3.0, 0.5, 2.0, 2.0])) == 0.5
     assert to_middle(one_class, np.ones(4), np.full(4, 2.0)) == 0.0
 
@@ -405,8 +406,10 @@ def test_the_middle_of_an_interval_and_the_end_of_a_ray():
 def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
     program = program_of(rows, name, penalty)
     assert (np.abs(refitted(program, every=5)) <= program.largest_outputs[::5]).all()
-    steps = replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, CornerLoss) else program
-    left = leave_each_out(steps, solve(steps), program.weight, np.arange(80)).outputs
+    steps = (
+        replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, NonSmoothLoss) else program
+    )
+    left = loo_of_program(steps, solve(steps), program.weight, np.arange(80)).outputs
     assert (np.abs(left) <= steps.largest_outputs).all()
 
 
@@ -428,7 +431,7 @@ def test_rows_and_their_columns_are_refitted_alone_or_in_folds(rows, penalty, mo
 def optimism(program, own=None):
     """The mean loss of training rows, how much larger it is if each is left out, and the error of that."""
     found = solve(program)
-    left = leave_each_out(program, found, program.weight, own).outputs
+    left = loo_of_program(program, found, program.weight, own).outputs
     outputs = program.outputs(found.coef, found.intercept), refitted(program, columns=own is not None), left
     trained, again, approximate = (program.weight @ program.loss.value(program.y, f) for f in outputs)
     return trained, again - trained, approximate - again
@@ -471,9 +474,9 @@ def test_logistic_programs_of_several_outputs_are_solved_together(rows, ridge):
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-3])
 def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, columns, monkeypatch):
-    monkeypatch.setattr(left_out, "ENOUGH", 0.0)
+    monkeypatch.setattr(newton_steps, "LEAST_CHANGE", 0.0)
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[0 if columns else 1]), ridge=ridge)
-    left = leave_each_out(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
+    left = loo_of_program(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
     again = refitted(program, columns=columns)
     assert_allclose(left, again, atol=5e-3 * again.std())
 
@@ -481,8 +484,8 @@ def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, colum
 def test_some_rows_are_left_out_as_all_are(rows):
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[1]), ridge=1e-2)
     found, some = solve(program), np.array([3, 0, 41, 79])
-    every = leave_each_out(program, found, program.weight).outputs
-    part = left_out.leave_some_out(program, found, program.weight, some)
+    every = loo_of_program(program, found, program.weight).outputs
+    part = newton_steps.loo_of_rows(program, found, program.weight, some)
     # A row whose estimate by one step is good enough may be known better among all of them.
     assert_allclose(part, every[some], atol=2e-3 * every.std())
 
@@ -491,7 +494,7 @@ def test_some_rows_are_left_out_as_all_are(rows):
 def test_further_steps_are_refitting_where_curvatures_jump(rows):
     for name in ("huber", "squared_hinge"):
         program = program_of(rows, name, "ridge", Phi=rows[1])
-        left = leave_each_out(program, solve(program), program.weight)
+        left = loo_of_program(program, solve(program), program.weight)
         assert_allclose(left.outputs, refitted(program), atol=1e-4)
 
 
@@ -501,7 +504,7 @@ def test_further_steps_are_refitting_where_curvatures_jump(rows):
 def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=ridge)
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
-    left = leave_each_out(arcs, solve(arcs), program.weight, with_corners=True).outputs
+    left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True).outputs
     # Refitting is exact up to a duality gap.
     assert_allclose(left, refitted(program), atol=5e-3)
 
@@ -510,9 +513,9 @@ def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "absolute", "huber"])
 def test_part_of_a_weight_leaves_along_a_path(rows, name):
     program = replace(program_of(rows, name, "ridge", Phi=rows[1]), ridge=0.1)
-    corner = isinstance(program.loss, CornerLoss)
+    corner = isinstance(program.loss, NonSmoothLoss)
     start = replace(program, loss=Rounded(program.loss, 0.2)) if corner else program
-    left = leave_each_out(start, solve(start), 0.5 * program.weight, with_corners=True).outputs
+    left = loo_of_program(start, solve(start), 0.5 * program.weight, with_kinks=True).outputs
     found = solve(program)
     moves = np.abs(left - program.outputs(found.coef, found.intercept))
     for i in np.argsort(-moves)[:10]:
@@ -528,15 +531,15 @@ def test_rows_without_slope_leave_without_a_trace(rows):
     f = program.outputs(found.coef, found.intercept)
     idle = program.y * f > 1.0
     assert idle.sum() > 10
-    assert_array_equal(leave_each_out(program, found, program.weight).outputs[idle], f[idle])
+    assert_array_equal(loo_of_program(program, found, program.weight).outputs[idle], f[idle])
 
 
 def test_a_path_that_ends_too_soon_goes_straight_on(rows, monkeypatch):
     program = replace(program_of(rows, "squared_hinge", "ridge", Phi=rows[1]), ridge=1e-2)
     found = solve(program)
-    exact = leave_each_out(program, found, program.weight).outputs
-    monkeypatch.setattr(removal, "MEAN_BENDS", 0)
-    straight = leave_each_out(program, found, program.weight).outputs
+    exact = loo_of_program(program, found, program.weight).outputs
+    monkeypatch.setattr(removal_path, "MEAN_BENDS", 0)
+    straight = loo_of_program(program, found, program.weight).outputs
     assert np.isfinite(straight).all()
     assert not np.allclose(straight, exact)
 
@@ -564,5 +567,5 @@ def test_columns_that_were_selected_leave_with_their_rows(rows, name):
 @pytest.mark.parametrize("name", ["squared", "huber"])
 def test_degrees_of_freedom_lie_between_one_and_the_number_of_rows(rows, name):
     program = program_of(rows, name, "ridge", Phi=rows[1])
-    left = leave_each_out(program, solve(program), program.weight)
+    left = loo_of_program(program, solve(program), program.weight)
     assert 1.0 < left.degrees_of_freedom < 80.0

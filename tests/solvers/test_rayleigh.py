@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from mercer import KernelFisherClassifier, KernelPCA
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Linear
-from mercer.solvers.rayleigh import rayleigh
+from mercer.solvers.directions.rayleigh import rayleigh
 
 
 def semidefinite(r, rank, rng):

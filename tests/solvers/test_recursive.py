@@ -14,12 +14,12 @@ from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels.precomputed import FromCallable, pairwise
 from mercer.solvers import recursive
 from mercer.solvers.recursive import (
-    CHUNK,
+    ROWS_AT_ONCE,
     Recursion,
     costs_of_removal,
     forward_gains,
     learn,
-    left_out,
+    loo_outputs,
     remove,
     start,
 )
@@ -148,7 +148,7 @@ def test_what_is_approximated_vanishes_with_the_tolerance(rng):
 @pytest.mark.parametrize("when_full", ["refuse", "replace"])
 @pytest.mark.parametrize(("decay", "max_centers"), [(1.0, 1000), (1.0, 20), (0.995, 20), (0.9, 20)])
 def test_blocks_are_rows_one_by_one(rng, decay, max_centers, when_full):
-    n = 2 * CHUNK + 50
+    n = 2 * ROWS_AT_ONCE + 50
     X, Y = problem(rng, n, q=2)
     # The rows move on, so that centers are replaced.
     X = X + np.linspace(0.0, 4.0, n)[:, None]
@@ -264,7 +264,7 @@ def test_left_out_outputs_are_those_of_refitting(rng):
     recursion = Recursion(RBF(gamma=3.0), 0.1, 1e-9, 100)
     state, _ = run(recursion, X, Y, weight, kept=30)
     assert state.m == 30
-    loo = left_out(recursion, state, X, Y, np.ones(30))
+    loo = loo_outputs(recursion, state, X, Y, np.ones(30))
     for i in (0, 11, 29):
         fewer = weight - np.eye(30)[i]
         others = fewer > 0
@@ -283,7 +283,7 @@ def recorded(choose, made):
 @pytest.mark.slow
 @pytest.mark.parametrize("decay", [1.0, 0.999])
 def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replaced(rng, monkeypatch, decay):
-    n, kept = 3 * CHUNK + 40, 400
+    n, kept = 3 * ROWS_AT_ONCE + 40, 400
     X, Y = problem(rng, n, q=2)
     # The rows move on, so that centers are replaced.
     X = X + np.linspace(0.0, 4.0, n)[:, None]
@@ -292,8 +292,8 @@ def test_left_out_rows_take_away_what_they_contributed_where_centers_were_replac
     for name, results in made.items():
         monkeypatch.setattr(recursive, name, recorded(getattr(recursive, name), results))
     state, _ = run(recursion, X, Y, kept=kept)
-    assert (state.centers[:, 0] > X[: 2 * CHUNK, 0].max()).any()
-    loo = left_out(recursion, state, X[-kept:], Y[-kept:], np.ones(kept))
+    assert (state.centers[:, 0] > X[: 2 * ROWS_AT_ONCE, 0].max()).any()
+    loo = loo_outputs(recursion, state, X[-kept:], Y[-kept:], np.ones(kept))
     for i in (n - kept, n - 300, n - 45, n - 10):
         # The same choices of centers for a row with next to no weight.
         for name, results in made.items():
@@ -351,7 +351,7 @@ def test_digits_survive_where_the_explicit_inverse_has_lost_them(rng):
 
 @pytest.mark.parametrize("when_full", ["refuse", "replace"])
 def test_a_full_dictionary_and_its_memory_do_not_grow(rng, when_full):
-    X, Y = problem(rng, 6 * CHUNK, d=6)
+    X, Y = problem(rng, 6 * ROWS_AT_ONCE, d=6)
     recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 30, 0.999, when_full)
     state = start(1)
     sizes = set()
@@ -406,5 +406,5 @@ def test_a_row_that_the_model_repeats_has_no_output_without_itself(rng):
     X, Y = problem(rng, 4)
     recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 10, 1e-300)
     state, _ = run(recursion, X, Y, kept=4)
-    outputs = left_out(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
+    outputs = loo_outputs(recursion, state, X, Y, np.array([0.0, 0.0, 0.0, 1.0]))
     assert np.isnan(outputs[-1]).all()

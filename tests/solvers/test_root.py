@@ -10,8 +10,8 @@ from mercer.errors import NumericalError
 from mercer.linalg import limit_threads
 from mercer.rows import distinct_rows, every_row
 from mercer.solvers import Observations, decompose
-from mercer.solvers.exact import RootFit, SpectrumFit
-from mercer.solvers.root import Projected
+from mercer.solvers.exact_fits import RootFit, SpectrumFit
+from mercer.solvers.inverse_root import Projected
 
 SHARES = np.array([1.0, 1e3, 1e6, 1e9])
 EPS = np.finfo(np.float64).eps
@@ -80,10 +80,10 @@ def test_roots_give_all_that_the_spectrum_gives(rng, u, n, in_folds, intercept, 
     spectrum, roots = both(K, observations, intercept=intercept, fold=fold)
     alphas = roots.projected.least_alpha * SHARES
     lost = share_lost(K, observations, alphas)
-    assert_relative(roots.left_out(alphas), spectrum.left_out(alphas), lost)
+    assert_relative(roots.loo_outputs(alphas), spectrum.loo_outputs(alphas), lost)
     assert (roots.doubted is None) == (spectrum.doubted is None) == (meaning is important)
     if spectrum.doubted is not None:
-        assert_relative(roots.doubted.left_out(alphas), spectrum.doubted.left_out(alphas), lost)
+        assert_relative(roots.doubted.loo_outputs(alphas), spectrum.doubted.loo_outputs(alphas), lost)
     w = observations.point_weight
     assert roots.spectrum.trace == pytest.approx(spectrum.spectrum.trace, rel=u * EPS)
     assert_allclose(
@@ -97,7 +97,7 @@ def test_roots_give_all_that_the_spectrum_gives(rng, u, n, in_folds, intercept, 
         assert_allclose(roots.solve(alpha).coef, solution.coef, atol=share * size, rtol=0)
         f = K @ roots.solve(alpha).coef + roots.solve(alpha).intercept
         assert_allclose(f[observations.rows.point], fitted, atol=n * share * np.abs(observations.Y).max(), rtol=0)
-        loo = spectrum.left_out(np.array([alpha]))[0]
+        loo = spectrum.loo_outputs(np.array([alpha]))[0]
         assert roots.error(alpha, loo) == pytest.approx(spectrum.error(alpha, loo), rel=1e-3)
 
 
@@ -111,7 +111,7 @@ def assert_relative(found, exact, tolerance):
 def test_the_model_without_a_fold_is_that_of_the_spectrum(rng, q):
     K, observations = narrow_rbf(rng, 15), observed(rng, 15, 20, q=q)
     spectrum, roots = both(K, observations, fold=np.arange(20) % 4)
-    loo = spectrum.left_out(np.array([0.1]))[0]
+    loo = spectrum.loo_outputs(np.array([0.1]))[0]
     found, exact = (fits.without((2,), 0.1, loo)[2] for fits in (roots, spectrum))
     assert_allclose(found.coef, exact.coef, atol=1e-12)
     assert_allclose(found.intercept, exact.intercept, atol=1e-12)
@@ -122,9 +122,9 @@ def test_equal_rows_merged_give_the_fit_of_rows_apart(rng):
     point = merged.rows.point
     apart = Observations(merged.Y, merged.weight, merged.unit, every_row(12))
     alphas = np.array([1e-3, 1.0])
-    found = both(K[np.ix_(point, point)], apart)[1].left_out(alphas)
+    found = both(K[np.ix_(point, point)], apart)[1].loo_outputs(alphas)
     # As many roundings as in the spectrum: the matrix of rows apart is singular, and alpha is 1e-3 of it.
-    assert_relative(found, both(K, merged)[1].left_out(alphas), 500 * EPS / alphas)
+    assert_relative(found, both(K, merged)[1].loo_outputs(alphas), 500 * EPS / alphas)
 
 
 def test_the_number_of_workers_and_threads_changes_no_bit(rng):
@@ -133,7 +133,7 @@ def test_the_number_of_workers_and_threads_changes_no_bit(rng):
     outputs = []
     for threads in (1, 2, 3):
         with limit_threads(threads):
-            outputs.append(both(K, observations, workers=threads)[1].left_out(alphas))
+            outputs.append(both(K, observations, workers=threads)[1].loo_outputs(alphas))
     assert_array_equal(outputs[1], outputs[0])
     assert_array_equal(outputs[2], outputs[0])
 
@@ -145,8 +145,8 @@ def test_no_alpha_is_factored_twice(rng, monkeypatch):
     root = Projected.root
     monkeypatch.setattr(Projected, "root", lambda self, alpha: factored.append(alpha) or root(self, alpha))
     for _ in range(2):
-        roots.left_out(np.array([0.1, 1.0]))
-        roots.solve(0.1), roots.fitted(1.0), roots.doubted.left_out(np.array([1.0]))
+        roots.loo_outputs(np.array([0.1, 1.0]))
+        roots.solve(0.1), roots.fitted(1.0), roots.doubted.loo_outputs(np.array([1.0]))
     assert factored == [0.1, 1.0]
 
 

@@ -13,7 +13,7 @@ from mercer.kernels import RBF, Kernel, Laplacian, Linear
 from mercer.linalg import limit_threads
 from mercer.rows import every_row
 from mercer.scores import squared_criterion
-from mercer.solvers import Observations, decompose, leave_out
+from mercer.solvers import Observations, decompose, loo_outputs
 from mercer.tuning import compare as comparing
 from mercer.tuning.compare import Setting, Step, _more_rows, compare
 from mercer.tuning.memory import Rung
@@ -98,7 +98,7 @@ def test_where_all_points_are_centers_the_best_kernel_is_that_of_exact_leave_one
     for kernel, alphas, scores in zip(path.kernels, path.alphas, path.scores):
         K = kernel.block(problem.X, problem.X)
         spectrum = decompose(K, w, penalty=problem.penalty, intercept=problem.intercept)
-        exact = judge(leave_out(spectrum, problem.observations, alphas, problem.fold))
+        exact = judge(loo_outputs(spectrum, problem.observations, alphas, problem.fold))
         # Directions below 1e-10 of K are not used: widths whose best fits need them are not the best.
         certain = alphas > 1e-7 * spectrum.trace
         np.testing.assert_allclose(scores[certain], exact[certain], rtol=1e-3)

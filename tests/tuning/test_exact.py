@@ -10,7 +10,7 @@ import mercer.tuning.exact as exact
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
-from mercer.solvers.exact import RootFit, SpectrumFit
+from mercer.solvers.exact_fits import RootFit, SpectrumFit
 from mercer.tuning.alpha import STEP, choose_near
 
 N = 150
@@ -27,13 +27,15 @@ def rows(request):
 def used(monkeypatch):
     """Names of the solvers that were asked for leave-one-out outputs, in order; roots from 100 points."""
     names = []
-    monkeypatch.setattr(exact, "SMALL", 100)
+    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 100)
     for solver in (RootFit, SpectrumFit):
-        left_out = solver.left_out
+        loo_outputs = solver.loo_outputs
         monkeypatch.setattr(
             solver,
-            "left_out",
-            lambda self, alphas, left_out=left_out: names.append(type(self).__name__) or left_out(self, alphas),
+            "loo_outputs",
+            lambda self, alphas, loo_outputs=loo_outputs: (
+                names.append(type(self).__name__) or loo_outputs(self, alphas)
+            ),
         )
     return names
 
@@ -91,7 +93,7 @@ def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
         spectrum = type("Spectrum", (), {"rank": None, "negative": 0.0})
         asked = 0
 
-        def left_out(self, alphas):
+        def loo_outputs(self, alphas):
             self.asked += len(alphas)
             return np.log10(alphas / goal)[:, None, None]
 

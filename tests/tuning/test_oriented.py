@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.gram import Budget
-from mercer.gram.differences import Transformation
+from mercer.gram.tangent_covariance import Transformation
 from mercer.kernels import RBF
 from mercer.linalg.rank import whiten
 from mercer.rows import MemoryRows

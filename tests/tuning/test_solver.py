@@ -11,12 +11,12 @@ from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import every_row
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
+from mercer.rows.sources.memory import HeldRows
 from mercer.scores import squared_criterion
 from mercer.solvers import Coefficients, Observations, decompose
-from mercer.solvers.exact import SpectrumFit
-from mercer.solvers.leaving import MomentFit
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.exact_fits import SpectrumFit
+from mercer.solvers.moments.leave_one_out import MomentFit
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning.alpha import alpha_path, choose_alpha
 
 KERNEL = RBF(gamma=0.3)
@@ -86,9 +86,9 @@ def refitted_without(X, Y, weight, alpha, leaving):
 def test_a_factored_problem_leaves_out_as_if_refitted(rows, factor):
     X, Y, weight = rows
     fits = factor(*rows, None)
-    for alpha, found in zip(ALPHAS, fits.left_out(ALPHAS)):
+    for alpha, found in zip(ALPHAS, fits.loo_outputs(ALPHAS)):
         assert_allclose(found, refitted_without(X, Y, weight, alpha, np.eye(N)), rtol=1e-5, atol=1e-6)
-        doubted = fits.doubted.left_out(np.array([alpha]))[0]
+        doubted = fits.doubted.loo_outputs(np.array([alpha]))[0]
         assert_allclose(doubted, refitted_without(X, Y, weight, alpha, np.diag(weight)), rtol=1e-5, atol=1e-6)
     assert fits.doubted.doubted is None
 
@@ -99,7 +99,7 @@ def test_a_factored_problem_leaves_out_folds_as_if_refitted(rows, factor):
     X, Y, weight = rows
     fold = np.arange(N) % 7
     leaving = (fold[:, None] == fold) * weight
-    for alpha, found in zip(ALPHAS, factor(*rows, fold).left_out(ALPHAS)):
+    for alpha, found in zip(ALPHAS, factor(*rows, fold).loo_outputs(ALPHAS)):
         assert_allclose(found, refitted_without(X, Y, weight, alpha, leaving), rtol=1e-5, atol=1e-6)
 
 
@@ -112,7 +112,7 @@ def test_a_factored_problem_is_solved_for_every_alpha(rows, factor):
     for alpha in ALPHAS:
         coef, intercept, S = refitted(X, Y, weight, alpha)
         expected = KERNEL.block(X, X) @ coef + intercept
-        solution, loo = fits.solve(alpha), fits.left_out(np.array([alpha]))[0]
+        solution, loo = fits.solve(alpha), fits.loo_outputs(np.array([alpha]))[0]
         assert_allclose(KERNEL.block(X, X) @ solution.coef + solution.intercept, expected, rtol=1e-5, atol=1e-6)
         assert_allclose(fits.fitted(alpha), expected, rtol=1e-5, atol=1e-6)
         assert_allclose(fits.degrees_of_freedom(np.array([alpha])), np.trace(S), rtol=1e-6)
@@ -128,7 +128,7 @@ class MeanShrunk:
     spectrum = SimpleNamespace(rank=1, negative=0.0)
     doubted = None
 
-    def left_out(self, alphas):
+    def loo_outputs(self, alphas):
         self.calls.append(len(alphas))
         return (self.y.mean() / (1.0 + alphas))[:, None, None] + np.zeros((len(alphas), *self.y.shape))
 
@@ -162,7 +162,7 @@ def test_alpha_is_chosen_for_any_solver_in_any_steps(at_once, again):
         release=lambda: released.append(len(fits.calls)),
     )
     assert tuned.alpha == 0.1
-    assert_array_equal(tuned.loo, fits.left_out(np.array([0.1]))[0])
+    assert_array_equal(tuned.loo, fits.loo_outputs(np.array([0.1]))[0])
     assert_array_equal(tuned.fitted, tuned.loo)
     assert tuned.degrees_of_freedom == 1.0 / 1.1
     path = alpha_path(Linear(), fits, alphas, judge, at_once=5, n_points=3)

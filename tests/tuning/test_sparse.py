@@ -15,7 +15,7 @@ from mercer.scores import squared_criterion
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SelectionRule
 from mercer.solvers.orthogonal.candidates import CandidateColumns
-from mercer.solvers.orthogonal.folds import FEW, folds_of, held_out
+from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, folds_of, held_out
 from mercer.solvers.orthogonal.path import along
 from mercer.tuning.path import TuningPath, joined
 from mercer.tuning.sparse import tune_sparse
@@ -64,7 +64,7 @@ def held_out_scores(problem, kernel, alpha, numbers):
     rule, observations = problem.settings.rule, problem.observations
     candidates = CandidateColumns((kernel,), problem.X, np.arange(60))
     fits = []
-    for fold in folds_of(candidates, observations, FEW, np.random.default_rng(0)):
+    for fold in folds_of(candidates, observations, COMPARED_FOLDS, np.random.default_rng(0)):
         small = rule.penalty in ("rkhs", "coef")
         order = fold.order(rule, None if small else alpha, 30, np.random.default_rng(0))
         fits.append((fold.rows, along(fold.candidates, observations, order, alpha, rule.penalty)))

@@ -17,20 +17,21 @@ from mercer.centers.path import CenterPath, CenterProblem, Score, gcv, loo, scor
 from mercer.centers.pool import Pool, draw_stratified, pool_of
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cross
-from mercer.gram.moments import PIECE, Moments, MomentsOf
+from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, map_in_threads, supervised_pivots
+from mercer.linalg.tolerance import by_precision
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows, take
 from mercer.types import Indices
 
 # The alpha of the selection, and those tried for the path, in units of tr G / tr K; largest first.
-ALPHA_OF_SELECTION = 1e-4
-ALPHAS = 10.0 ** np.arange(1, -6, -1)
+FORWARD_ALPHA = 1e-4
+PATH_ALPHAS = 10.0 ** np.arange(1, -6, -1)
 # Smallest part of its diagonal that must remain of a candidate: the noise in moments of such blocks.
-TOLERANCES = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+NEW_DIAGONAL = {"double": 1e-12, "single": 1e-6}
 # Rounds of k-means for means among the candidates, and one in this many is the mean of a large cluster.
-ROUNDS = 20
+KMEANS_ROUNDS = 20
 LARGE_CLUSTERS = 5
 # Length of the first path if the number of centers is not given.
 FIRST_LENGTH = 64
@@ -122,7 +123,9 @@ class ForwardSelection(CenterSelector):
     def n_bytes(self, n_centers: int, extent: Extent) -> float:
         """Moments of the candidates: over all rows, over those used to select, and pieces of kernel values."""
         c, t = self._n_all(n_centers, extent.n), extent.threads
-        moments = 8.0 * c * (c * (4.0 + 2.0 * t) + 6.0 * extent.q) + t * min(extent.n, PIECE) * c * extent.value
+        moments = (
+            8.0 * c * (c * (4.0 + 2.0 * t) + 6.0 * extent.q) + t * min(extent.n, PRODUCT_ROWS) * c * extent.value
+        )
         return super().n_bytes(n_centers, extent) + moments + t * 32.0 * n_centers**2
 
     def within(self, n_bytes: float, n_centers: int | None, extent: Extent) -> Self:
@@ -175,7 +178,7 @@ class ForwardSelection(CenterSelector):
         if self.n_means < 1 or not dense or 2 * self.n_candidates > n_rows(sample.X):
             return sample
         large = self.n_means // LARGE_CLUSTERS
-        clusters = KMeans(per_class=True, max_iter=ROUNDS)
+        clusters = KMeans(per_class=True, max_iter=KMEANS_ROUNDS)
         means = [clusters.select(kernel, sample, k, rng).rows for k in (self.n_means - large, large) if k]
         return replace(sample, means=np.concatenate(means))
 
@@ -199,7 +202,7 @@ class ForwardSelection(CenterSelector):
         self, problem: CenterProblem, pivots: Iterator[int], score: Score, n_centers: int | None
     ) -> CenterPath | None:
         """The best path, as candidate numbers; None if no candidate differs from a constant."""
-        alphas = [self.alpha] if self.alpha is not None else list(ALPHAS * problem.unit)
+        alphas = [self.alpha] if self.alpha is not None else list(PATH_ALPHAS * problem.unit)
 
         def paths(order: Indices) -> list[CenterPath | None]:
             return map_in_threads(lambda alpha: scored_path(problem, order, alpha, score, self.cost), alphas)
@@ -208,8 +211,8 @@ class ForwardSelection(CenterSelector):
 
     def _order(self, problem: CenterProblem, dtype: Any) -> Iterator[int]:
         """Candidate numbers in the order of selection, until the remainder of all others is noise."""
-        alpha = ALPHA_OF_SELECTION * problem.unit if self.alpha is None else self.alpha
-        tolerance = TOLERANCES[dtype] if self.tolerance is None else self.tolerance
+        alpha = FORWARD_ALPHA * problem.unit if self.alpha is None else self.alpha
+        tolerance = by_precision(dtype, **NEW_DIAGONAL) if self.tolerance is None else self.tolerance
         floor = np.maximum(tolerance * (problem.diagonal + alpha * problem.K.diagonal()), 0.0)
         return supervised_pivots(problem.penalized(alpha), problem.C, floor)
 
@@ -301,4 +304,4 @@ def _best_number(path: CenterPath, problem: CenterProblem) -> int:
 def _among(kernel: Kernel, candidates: CandidateSet) -> NDArray[Any]:
     """Kernel values of the candidates with each other, float32 or float64."""
     K = cross(kernel, candidates.square, kernel.centers(candidates.square))
-    return K if K.dtype in TOLERANCES else K.astype(np.float64)
+    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)

@@ -15,7 +15,7 @@ from mercer.kernels import Kernel
 from mercer.rows import distinct_rows
 
 # Beyond this many rows the clusters are found in batches.
-BATCHED = 20_000
+ROWS_FOR_BATCHES = 20_000
 
 
 class KMeans(CenterSelector):
@@ -72,7 +72,7 @@ class KMeans(CenterSelector):
         points = X[pool.index]
         if k >= pool.n_points:
             return points
-        kind = cluster.KMeans if pool.n_points <= BATCHED else cluster.MiniBatchKMeans
+        kind = cluster.KMeans if pool.n_points <= ROWS_FOR_BATCHES else cluster.MiniBatchKMeans
         seed = int(rng.integers(2**31))
         model = kind(n_clusters=k, n_init=self.n_init, max_iter=self.max_iter, random_state=seed)
         with warnings.catch_warnings():

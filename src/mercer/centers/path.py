@@ -24,7 +24,7 @@ from mercer.rows.table import take
 from mercer.types import Array, Indices
 
 # Size of a block of kernel values for leave-one-out: sums along the path stay in the cache.
-CACHED = 2**16
+CACHED_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)
@@ -163,17 +163,19 @@ def loo(
 
     def score(problem: CenterProblem, steps: Beginnings) -> Array:
         centers, total = candidates(steps.order), np.zeros(len(steps.order))
-        step = max(1, CACHED // len(total))
+        step = max(1, CACHED_NUMBERS // len(total))
         for start in range(0, len(weight), step):
             rows = slice(start, start + step)
-            total += _left_out(problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost)
+            total += _squared_loo_errors(
+                problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost
+            )
         mean: Array = np.where(np.isnan(total), np.inf, total) / weight.sum()
         return mean
 
     return score
 
 
-def _left_out(
+def _squared_loo_errors(
     problem: CenterProblem, steps: Beginnings, K: NDArray[Any], Y: Array, weight: Array, cost: float
 ) -> Array:
     """Weighted sum of squared leave-one-out residuals (p,) of some rows; NaN if a leverage reaches 1."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer import gate
+from mercer import validation
 from mercer.centers.base import CenterSelector
 from mercer.centers.forward import ForwardSelection
 from mercer.centers.given import Given
@@ -19,7 +19,7 @@ from mercer.rows.columns import NamedColumns, read_columns
 EVERY_ROW, EXACT_ROWS, MATTERING_ROWS = 2000, 5000, 10_000
 # Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.
 FORWARD_CENTERS = 1000
-# centers="auto" takes as many as a pass of so many multiplications allows, between these numbers.
+# centers="auto" takes as many as a pass of this number of multiplications allows, between these bounds.
 AUTO_WORK = 4e12
 AUTO_CENTERS = (500, 4000)
 
@@ -53,7 +53,7 @@ def auto_centers(n: int) -> int:
     return max(1, min(n // 2, most, max(least, int((AUTO_WORK / max(n, 1)) ** 0.5))))
 
 
-def wanted_centers(centers: Any) -> int:
+def requested_centers(centers: Any) -> int:
     """The largest number of centers that the parameter requests; 0 if the centers or a selector determine it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
@@ -66,7 +66,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
     """The selector of centers for n rows like X, and their number; None: the selector determines it."""
     _refuse_truth(centers)
     if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         return Uniform(), auto_centers(n)
     if isinstance(centers, Integral):
         if int(centers) < 1:
@@ -77,7 +77,7 @@ def as_plan(centers: Any, kernel: Kernel, X: Any, n: int) -> tuple[CenterSelecto
         return centers, centers.n_centers or (None if chooses else auto_centers(n))
     if isinstance(X, NamedColumns):
         return Given(read_columns(centers, list(X.columns))), None
-    given = as_selector(gate.unmasked("centers", centers))
+    given = as_selector(validation.unmasked("centers", centers))
     if isinstance(given, Given) and kernel.takes_vectors and isinstance(X, np.ndarray):
         # Centers in another precision than the rows would make every block slower.
         given = Given(check_array(given.rows, dtype=X.dtype))

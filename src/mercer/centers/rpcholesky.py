@@ -12,13 +12,14 @@ from mercer.errors import KernelError
 from mercer.gram.blocks import cross, self_similarity
 from mercer.kernels import Kernel
 from mercer.linalg import limit_threads, rejection_cholesky
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array, Floats, Indices
 
 # Proposals in one block, as a share of the number of centers, and their minimum.
 BLOCK_SHARE = 0.1
 LEAST_BLOCK = 16
 # A diagonal entry counts as zero below this many units of rounding.
-ROUNDING = 100.0
+DIAGONAL_ROUNDING = 100.0
 
 
 class RPCholesky(CenterSelector):
@@ -77,7 +78,7 @@ def random_pivots(
         raise KernelError(
             f"{kernel!r} has k(x, x) <= 0 for every row and cannot be factored; use a positive definite kernel"
         )
-    floor = ROUNDING * np.finfo(root.dtype).eps * diagonal
+    floor = DIAGONAL_ROUNDING * rounding_unit(root.dtype) * diagonal
     left, pivots, F = diagonal.copy(), np.empty(m, dtype=np.intp), np.empty((m, len(root)), root.dtype)
     k = 0
     while k < m and (left > floor).any():

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import Label, c_labels, c_name
 from mercer.export.steps import Projection, Step
-from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
+from mercer.linalg.tolerance import SMALLEST_FLOAT
+from mercer.scores.uncertainty.unexplained_variance import (
+    LARGEST_KERNEL_VALUE,
+    LEAST_PRIOR_VARIANCE,
+    LEAST_TRUST,
+)
 
 
 def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
@@ -105,7 +110,7 @@ def _evidence(e: EvidenceMap, name: str) -> str:
     text += _MAP.format(name=name, q=q)
     text += "" if e.curvature is None else _CURVATURE.format(name=name, q=q)
     if e.curves is not None:
-        text += _CURVES.format(name=name, q=q, k=q + 1, smooth=e.curves.smooth, tiny=TINY)
+        text += _CURVES.format(name=name, q=q, k=q + 1, smooth=e.curves.smooth, tiny=SMALLEST_FLOAT)
     return text
 
 
@@ -124,21 +129,21 @@ def _novelty(f: Formula, name: str) -> str:
     if v is None:
         return ""
     width = f.width[0].item()
-    own = f"fmin({name}_kernel(u, u, {width!r}), {HUGE**2!r})" if f.kernel.varies else "1.0"
+    own = f"fmin({name}_kernel(u, u, {width!r}), {LARGEST_KERNEL_VALUE**2!r})" if f.kernel.varies else "1.0"
     return _NOVELTY.format(
         name=name,
         steps=_steps(f, name),
         r=len(v.mean),
         width=width,
         own=own,
-        huge=HUGE,
-        tiny=TINY,
-        least=LEAST_VARIANCE,
+        huge=LARGEST_KERNEL_VALUE,
+        tiny=SMALLEST_FLOAT,
+        least=LEAST_PRIOR_VARIANCE,
         alpha=v.alpha,
         constant=v.constant,
-        typical=max(v.typical, TINY),
+        typical=max(v.typical, SMALLEST_FLOAT),
         floor=v.floor,
-        usual=float(np.log(max(v.usual, TINY))),
+        usual=float(np.log(max(v.usual, SMALLEST_FLOAT))),
     )
 
 

@@ -29,10 +29,10 @@ from mercer.models import (
 from mercer.models.fitted import published
 from mercer.models.validation import quantiles_of
 from mercer.rows.table import dense
-from mercer.scores.knowledge import Knowledge
-from mercer.scores.probabilities import Posterior, StepCurve
-from mercer.scores.rule import scores_in
+from mercer.scores.decision_rule import scores_in
+from mercer.scores.probabilities.calibration import Posterior, StepCurve
 from mercer.scores.targets import ascending
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.types import Array, Indices
 
 
@@ -105,7 +105,7 @@ class Moderation:
 
 @dataclass(frozen=True)
 class Variance:
-    """What is known of a row, :class:`mercer.scores.knowledge.Knowledge`, with the kernel of the model.
+    """What is known of a row, `scores/uncertainty/unexplained_variance.py`, with the kernel of the model.
 
     ``inverse`` and ``half`` are upper triangles (r (r + 1) / 2,), column by column; ``floor`` is the least
     k(x, x) of which shares are taken.
@@ -122,14 +122,14 @@ class Variance:
     usual: float
 
     @classmethod
-    def of(cls, knowledge: Knowledge, origin: Array | float) -> "Variance":
+    def of(cls, unexplained: UnexplainedVariance, origin: Array | float) -> "Variance":
         numbers = ("alpha", "constant", "typical", "usual", "floor")
         return cls(
-            centers=dense(knowledge.centers).astype(np.float64) - origin,
-            inverse=_packed(knowledge.inverse),
-            mean=knowledge.mean,
-            half=_packed(knowledge.half),
-            **{name: finite(name, np.array(getattr(knowledge, name))).item() for name in numbers},
+            centers=dense(unexplained.centers).astype(np.float64) - origin,
+            inverse=_packed(unexplained.inverse),
+            mean=unexplained.mean,
+            half=_packed(unexplained.half),
+            **{name: finite(name, np.array(getattr(unexplained, name))).item() for name in numbers},
         )
 
     def tables(self) -> dict[str, NDArray[Any]]:
@@ -252,7 +252,7 @@ def _some(rows: Array) -> Array:
 
 
 def _classifier(model: Any, f: Formula) -> Formula:
-    """Scores become log-odds as :class:`mercer.scores.rule.Rule` does it."""
+    """Scores become log-odds as :class:`mercer.scores.decision_rule.Rule` does it."""
     posterior = model.rule_.posterior
     known = getattr(model, "knowledge_", None)
     f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))

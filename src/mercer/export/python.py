@@ -7,7 +7,12 @@ import numpy as np
 from mercer.export.formula import EvidenceMap, Formula, formula_of
 from mercer.export.literals import python_labels
 from mercer.export.steps import Projection, Step
-from mercer.scores.knowledge import HUGE, LEAST_TRUST, LEAST_VARIANCE, TINY
+from mercer.linalg.tolerance import SMALLEST_FLOAT
+from mercer.scores.uncertainty.unexplained_variance import (
+    LARGEST_KERNEL_VALUE,
+    LEAST_PRIOR_VARIANCE,
+    LEAST_TRUST,
+)
 
 
 def to_python(model: Any, *, moderated: bool = True) -> str:
@@ -72,7 +77,7 @@ def _evidence(e: EvidenceMap) -> str:
     text = _BENDING.format(bend=e.bend) if e.bend < np.inf else "\n    r = f"
     text += _MAP
     text += "" if e.curvature is None else _CURVATURE
-    text += "" if e.curves is None else _CURVES.format(smooth=e.curves.smooth, tiny=TINY)
+    text += "" if e.curves is None else _CURVES.format(smooth=e.curves.smooth, tiny=SMALLEST_FLOAT)
     return text
 
 
@@ -91,18 +96,18 @@ def _novelty(f: Formula) -> str:
     if v is None:
         return ""
     width = f.width[0].item()
-    own = f"min(kernel(u, u, {width!r}), {HUGE**2!r})" if f.kernel.varies else "1.0"
+    own = f"min(kernel(u, u, {width!r}), {LARGEST_KERNEL_VALUE**2!r})" if f.kernel.varies else "1.0"
     return _NOVELTY.format(
         width=width,
         own=own,
-        huge=HUGE,
-        tiny=TINY,
-        least=LEAST_VARIANCE,
+        huge=LARGEST_KERNEL_VALUE,
+        tiny=SMALLEST_FLOAT,
+        least=LEAST_PRIOR_VARIANCE,
         alpha=v.alpha,
         constant=v.constant,
-        typical=max(v.typical, TINY),
+        typical=max(v.typical, SMALLEST_FLOAT),
         floor=v.floor,
-        usual=float(np.log(max(v.usual, TINY))),
+        usual=float(np.log(max(v.usual, SMALLEST_FLOAT))),
     )
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from mercer.errors import KernelError
 from mercer.gram.budget import Budget
 from mercer.kernels.base import Kernel, Sum, named_parts
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.table import in_double, n_rows, take
 from mercer.types import Array, Floats
 
 # Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
 BLOCK_SIZE = 2**22
 # Range of kernel values whose squares and reciprocals are representable, by type.
-SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
+INVERTIBLE_SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-30, 1e30)}
 # The matrix, its weighted copy, the eigenvectors, and LAPACK's workspace of two more.
 MATRICES_HELD = 5
 
@@ -35,7 +36,7 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget, held: int = MATRICES_HELD) -
 
 
 def gram_bytes(n: int, held: int = MATRICES_HELD) -> float:
-    """Memory that the (n, n) kernel matrix and its decomposition, or so many matrices, need at their peak."""
+    """Memory that the (n, n) kernel matrix and its decomposition, or ``held`` matrices, need at their peak."""
     return held * 8.0 * n * n
 
 
@@ -67,7 +68,7 @@ def evaluator(kernel: Kernel, centers: Any) -> Callable[..., Floats]:
     """
     m = n_rows(centers)
     double = getattr(centers, "dtype", None) == np.float64
-    return partial(_evaluate, kernel, kernel.at(centers), m, double) if m else _no_values
+    return partial(_evaluate, kernel, kernel.evaluator(centers), m, double) if m else _no_values
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class AgainstCenters:
 
     @cached_property
     def values(self) -> Callable[..., Floats]:
-        """(X, room=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
+        """(X, workspace=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
         return evaluator(self.kernel, self.centers)
 
 
@@ -88,15 +89,17 @@ def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Flo
     return {name: evaluator(term, centers) for name, term in named_parts(kernel, Sum)}
 
 
-def _evaluate(kernel: Kernel, at: Callable[..., Any], m: int, double: bool, X: Any, room: Any = None) -> Floats:
+def _evaluate(
+    kernel: Kernel, at: Callable[..., Any], m: int, double: bool, X: Any, workspace: Any = None
+) -> Floats:
     """Values of a block; ``double``: centers are in float64, and so are the values of rows in float32."""
     with np.errstate(over="ignore", invalid="ignore"):
-        K = np.asarray(at(in_double(X) if double else X, room))
+        K = np.asarray(at(in_double(X) if double else X, workspace))
     _check_shape(kernel, K, (n_rows(X), m))
     return K
 
 
-def _no_values(X: Any, room: Any = None) -> Floats:
+def _no_values(X: Any, workspace: Any = None) -> Floats:
     return np.empty((n_rows(X), 0))
 
 
@@ -140,7 +143,7 @@ def check_size(kernel: Kernel, own: Floats) -> None:
     Values that are all zero are allowed: they are a kernel without information.
     """
     largest = float(np.abs(own).max(initial=0.0))
-    least, most = SIZES.get(own.dtype, SIZES[np.dtype(np.float64)])
+    least, most = INVERTIBLE_SIZES.get(own.dtype, INVERTIBLE_SIZES[np.dtype(np.float64)])
     if largest > 0 and not least <= largest <= most:
         raise KernelError(
             f"values of {kernel!r} are of size {largest:.1e}, and their products overflow or underflow in "
@@ -173,7 +176,7 @@ def _check_symmetric(kernel: Kernel, K: Floats) -> None:
     """Values given by the user may not be those of a kernel."""
     largest = float(np.abs(K).max())
     apart = float(np.abs(K - K.T).max())
-    if apart > np.sqrt(np.finfo(K.dtype).eps) * largest:
+    if apart > np.sqrt(rounding_unit(K.dtype)) * largest:
         raise KernelError(
             f"the kernel matrix of {kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
             "pass (K + K.T) / 2 if the difference is noise"

@@ -17,8 +17,8 @@ except ImportError:
 
 GIB = 2.0**30
 # The rest is left to other parts of the program.
-SHARE = 0.8
-FALLBACK = 4 * GIB
+SHARE_OF_FREE_MEMORY = 0.8
+MEMORY_IF_UNKNOWN = 4 * GIB
 # Where Linux keeps the limit of a container, what it uses, and the name of the part that is cache: two versions.
 CGROUP = "/sys/fs/cgroup"
 CONTAINERS = (
@@ -39,7 +39,7 @@ class Budget:
     def from_parameter(cls, max_memory: float | None) -> "Budget":
         """``max_memory`` in GiB, or None: four fifths of the memory that is free now."""
         if max_memory is None:
-            return cls(SHARE * free_memory(), given=False)
+            return cls(SHARE_OF_FREE_MEMORY * free_memory(), given=False)
         return cls(max_memory * GIB)
 
     def less(self, n_bytes: float) -> "Budget":
@@ -113,7 +113,7 @@ def _physical_memory() -> float:
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return FALLBACK
+        return MEMORY_IF_UNKNOWN
 
 
 def readable_size(n_bytes: float) -> str:

@@ -10,7 +10,7 @@ from mercer.linalg.rank import forms_upper
 from mercer.types import Array
 
 # Rows and columns of one product. With a triangular factor, strips cost little more than half of the whole.
-TILE = 1024, 256
+PRODUCT_TILE = 1024, 256
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Coordinates:
         b m² operations: as many as for the sum of products of the rows.
         """
         K -= self.origin
-        for start in range(0, len(K), TILE[0]):
-            self._few(K[start : start + TILE[0]], space)
+        for start in range(0, len(K), PRODUCT_TILE[0]):
+            self._few(K[start : start + PRODUCT_TILE[0]], space)
         return K
 
     def _few(self, K: Array, space: Callable[[tuple[int, int]], Array]) -> None:
         """K R^-1 in place: last columns first, since they need the original columns before them."""
-        for stop in range(K.shape[1], 0, -TILE[1]):
-            strip = slice(max(stop - TILE[1], 0), stop)
-            room = space((len(K), strip.stop - strip.start))
-            K[:, strip] = np.matmul(K[:, :stop], self.inverse[:stop, strip], out=room)
+        for stop in range(K.shape[1], 0, -PRODUCT_TILE[1]):
+            strip = slice(max(stop - PRODUCT_TILE[1], 0), stop)
+            workspace = space((len(K), strip.stop - strip.start))
+            K[:, strip] = np.matmul(K[:, :stop], self.inverse[:stop, strip], out=workspace)
 
     def slopes(self, coef: Array) -> Array:
         """a (m, p) with phi'a = (k - origin)'coef."""

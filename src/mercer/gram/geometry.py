@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import KernelError
-from mercer.gate import finite, square
 from mercer.gram.blocks import check_finite, gram
 from mercer.gram.budget import Budget
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.wrap import squared_distances
+from mercer.kernels.algebra.compositions import squared_distances
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array, Floats
+from mercer.validation import finite, square
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def check_psd(kernel: Any, X: Any = None) -> Definiteness:
     (False, -1.2698)
     """
     matrix = _symmetric(kernel) if X is None else gram(as_kernel(kernel), X, budget=Budget.from_parameter(None))
-    precision = np.finfo(np.float32 if matrix.dtype == np.float32 else np.float64).eps
+    precision = rounding_unit(np.float32 if matrix.dtype == np.float32 else np.float64)
     K = np.asarray(matrix, dtype=np.float64)
     values = np.linalg.eigvalsh(K)
     size = np.abs(values)
@@ -115,6 +116,6 @@ def _symmetric(K: Any) -> Array:
     """A kernel matrix, if it is symmetric."""
     array = square("kernel", K)
     apart = float(np.abs(array - array.T).max())
-    if apart > np.sqrt(np.finfo(np.float64).eps) * float(np.abs(array).max()):
+    if apart > np.sqrt(rounding_unit(np.float64)) * float(np.abs(array).max()):
         raise KernelError(f"the matrix is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}")
     return array

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from mercer.gram.blocks import AgainstCenters, check_finite, overflow
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.room import Room
+from mercer.gram.workspace import Workspace
 from mercer.rows.base import Block
 from mercer.rows.table import n_rows
 from mercer.types import Array, Indices
 
 # Rows of one product: its factor stays in the cache, and summing the products costs little.
-PIECE = 4096
+PRODUCT_ROWS = 4096
 # The sums.
-PARTS = ("n", "s", "t", "G", "C", "V", "n_rows")
+SUMS = ("n", "s", "t", "G", "C", "V", "n_rows")
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Moments:
 
     def _with(self, parts: Iterable[Any]) -> "Moments":
         """Other sums in the same coordinates."""
-        return replace(self, **dict(zip(PARTS, parts)))
+        return replace(self, **dict(zip(SUMS, parts)))
 
     def _parts(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in PARTS)
+        return tuple(getattr(self, name) for name in SUMS)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class MomentsOf(AgainstCenters):
     are those of phi, in float64; results do not include the coordinates, since results of many blocks may be sent
     over a network.
 
-    Every thread keeps memory for one piece, PIECE rows of K and one G, as long as the fold exists: requesting
-    memory from the system for every block costs up to a sixth of the pass.
+    Every thread keeps memory for one piece, PRODUCT_ROWS rows of K and one G, as long as the fold exists:
+    requesting memory from the system for every block costs up to a sixth of the pass.
     """
 
     dtype: Any = np.float64
@@ -132,7 +132,7 @@ class MomentsOf(AgainstCenters):
 
     def onto(self, total: Moments | None, block: Block) -> Moments:
         """``total``, whose arrays are overwritten and must not be shared, plus the block; None: no rows yet."""
-        for ends in pieces(block.n_rows, PIECE):
+        for ends in pieces(block.n_rows, PRODUCT_ROWS):
             piece = self._piece(block.cut(*ends))
             if total is None:
                 total = piece.in_double()
@@ -143,7 +143,7 @@ class MomentsOf(AgainstCenters):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the memory for pieces, which belongs to the threads of this process."""
-        return {name: value for name, value in self.__dict__.items() if name != "_room"}
+        return {name: value for name, value in self.__dict__.items() if name != "_workspace"}
 
     def _piece(self, block: Block) -> Moments:
         """Moments in the precision of the products; the memory of G is reused for the next piece."""
@@ -160,11 +160,11 @@ class MomentsOf(AgainstCenters):
         K = self._in_precision(values)
         if self.coordinates is None:
             return K
-        return self.coordinates.of_rows(K, lambda shape: self._room.space("strip", shape, self.dtype))
+        return self.coordinates.of_rows(K, lambda shape: self._workspace.space("strip", shape, self.dtype))
 
     def copied(self, K: NDArray[Any]) -> NDArray[Any]:
         """Columns that may be overwritten, in the memory of the previous copy."""
-        copy = self._room.space("copy", K.shape, K.dtype)
+        copy = self._workspace.space("copy", K.shape, K.dtype)
         np.copyto(copy, K)
         return copy
 
@@ -183,7 +183,7 @@ class MomentsOf(AgainstCenters):
             sides = root * np.column_stack([np.ones(len(w)), Y])
         with np.errstate(over="ignore", invalid="ignore"):
             C = K.T @ sides.astype(K.dtype, copy=False)
-            G = np.matmul(K.T, K, out=self._room.space("G", (K.shape[1], K.shape[1]), self.dtype))
+            G = np.matmul(K.T, K, out=self._workspace.space("G", (K.shape[1], K.shape[1]), self.dtype))
         return Moments(float(w.sum()), C[:, 0], WY.sum(axis=0), G, C[:, 1:], Y.T @ WY, len(w))
 
     def check(self, piece: Moments, block: Block) -> None:
@@ -194,19 +194,19 @@ class MomentsOf(AgainstCenters):
 
     def _values_in_room(self, block: Block) -> NDArray[Any]:
         """K; for dense numeric rows, in the memory of the previous K."""
-        return self.values(block.X, self._room.for_values(block.X, n_rows(self.centers)))
+        return self.values(block.X, self._workspace.for_values(block.X, n_rows(self.centers)))
 
     def _in_precision(self, K: NDArray[Any]) -> NDArray[Any]:
         """K in the type of the products."""
         if K.dtype == self.dtype:
             return K
-        wide = self._room.space("K", K.shape, self.dtype)
+        wide = self._workspace.space("K", K.shape, self.dtype)
         np.copyto(wide, K)
         return wide
 
     @cached_property
-    def _room(self) -> Room:
-        return Room()
+    def _workspace(self) -> Workspace:
+        return Workspace()
 
 
 def pieces(n: int, size: int) -> list[tuple[int, int]]:

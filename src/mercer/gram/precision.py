@@ -46,28 +46,29 @@ from mercer.kernels.base import Kernel
 from mercer.linalg.lapack import cholesky_upper, inverse_upper
 from mercer.linalg.rank import RankFactor, rank_factor, square_upper, whiten
 from mercer.linalg.threads import map_in_threads
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows.base import BLOCK_ROWS, Block
 from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
 
 # Centers whose squared distance from the span of the others is below this share of their norm are dropped; the
 # second is that of values in float64 whose coordinates are summed.
-DEPENDENT = 1e-8
-NEARLY_DEPENDENT = 1e-10
+DEPENDENT_CENTERS = 1e-8
+NEARLY_DEPENDENT_CENTERS = 1e-10
 # Rounding errors (2) allowed in sums of kernel values in float64; float32 values have fewer digits anyway.
-TOLERANCE, TOLERANCE_SINGLE = 1e-6, 1e-3
+MOST_ROUNDING_DOUBLE, MOST_ROUNDING_SINGLE = 1e-6, 1e-3
 # Products in float32 may change the quadratic forms of one block by this share; measured outputs change by 0.5 %.
-SAFE = 0.25
+MOST_CHANGE_BY_SINGLE = 0.25
 # Fewer rows than this many times the centers say little about their Gram matrix.
 ROWS_PER_CENTER = 2
 # Rows whose projections give the trace of A, and steps of the power method.
 TRACE_ROWS = 256
 # Random vectors in (3): the mean over them is below half of its expectation once in 3600 times at worst, where
 # one direction dominates. Hence the margin.
-VECTORS, MARGIN = 64, 2.0
+PROBE_VECTORS, PROBE_MARGIN = 64, 2.0
 # Number of rows whose mean is the origin of coordinates: it need not be exact.
 ORIGIN_ROWS = 1024
-STEPS = 12
+NORM_ITERATIONS = 12
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def product_precision(
     # Column-major, of which the upper triangle is used.
     H = double.T + alpha_share * trace * square_upper(factor.R)
     error = _relative_size(np.subtract(single, double, out=single), H)
-    if error <= SAFE:
+    if error <= MOST_CHANGE_BY_SINGLE:
         return Precision(np.float32, error, f"float32: changes the fit by at most {error:.2g} of its size")
     return Precision(np.float64, error, f"float64: float32 could change the fit by {error:.2g} of its size")
 
@@ -129,8 +130,8 @@ def with_coordinates(
     values = evaluator(kernel, centers)
     words = f"{precision.words}, in coordinates: max_memory is too small to test sums of kernel values"
     if known:
-        most = TOLERANCE_SINGLE if values(X_probe[:1]).dtype == np.float32 else TOLERANCE
-        if MARGIN * _without_rows(kernel, centers, factor, X_probe, alpha_share) <= most:
+        most = MOST_ROUNDING_SINGLE if values(X_probe[:1]).dtype == np.float32 else MOST_ROUNDING_DOUBLE
+        if PROBE_MARGIN * _without_rows(kernel, centers, factor, X_probe, alpha_share) <= most:
             return precision
         error = _probed(kernel, centers, factor, X_probe, alpha_share, intercept=intercept)
         if error <= most:
@@ -142,7 +143,7 @@ def with_coordinates(
     return replace(precision, words=words, coordinates=where)
 
 
-def factor_of(K_zz: Floats, *, tolerance: float = DEPENDENT) -> RankFactor:
+def factor_of(K_zz: Floats, *, tolerance: float = DEPENDENT_CENTERS) -> RankFactor:
     """K_zz = R'R of the centers that are not in the span of others."""
     return rank_factor(np.asarray(K_zz, dtype=np.float64), tolerance=tolerance)
 
@@ -152,10 +153,10 @@ def _without_rows(kernel: Kernel, centers: Any, factor: RankFactor, X: Any, alph
     p, some = n_rows(X), take(X, slice(ORIGIN_ROWS))
     K = evaluator(kernel, centers)(some).astype(np.float64)
     size = np.sqrt(np.einsum("ij,ij->j", K, K) * (p / len(K)))
-    z = np.random.default_rng(0).standard_normal((len(size), VECTORS))
+    z = np.random.default_rng(0).standard_normal((len(size), PROBE_VECTORS))
     alpha = alpha_share * _trace(kernel, centers, X, factor)
-    total = float((whiten(factor.R, size[:, None] * z) ** 2).sum()) / VECTORS
-    return float(np.finfo(np.float64).eps) * total / alpha if alpha > 0.0 else np.inf
+    total = float((whiten(factor.R, size[:, None] * z) ** 2).sum()) / PROBE_VECTORS
+    return float(rounding_unit(np.float64)) * total / alpha if alpha > 0.0 else np.inf
 
 
 def _probed(
@@ -174,7 +175,7 @@ def _probed(
     if cholesky_upper(U):
         return np.inf
     inverse = inverse_upper(U)
-    return float(np.finfo(np.float64).eps * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
+    return float(rounding_unit(np.float64) * (moments.G.diagonal() @ np.einsum("ij,ij->i", inverse, inverse)))
 
 
 def _of_probe(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> tuple[Array, Array, float]:
@@ -218,7 +219,7 @@ def _relative_size(E: Array, H: Array) -> float:
     unit = max(float(E.max()), -float(E.min())) or 1.0
     single, U = (E / unit).astype(np.float32), H.astype(np.float32)
     x, size = np.random.default_rng(0).normal(size=len(H)).astype(np.float32), 0.0
-    for _ in range(STEPS):
+    for _ in range(NORM_ITERATIONS):
         Ex = single @ x
         x, _ = scipy.linalg.lapack.spotrs(U, Ex, lower=0)
         # H x = E times the x before, whose length in the norm of H was 1.

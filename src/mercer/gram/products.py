@@ -7,18 +7,18 @@ import numpy as np
 
 from mercer.gram import blocks
 from mercer.gram.blocks import AgainstCenters, check_finite, cuts, evaluator, overflow
-from mercer.gram.room import Room
+from mercer.gram.workspace import Workspace
 from mercer.kernels.base import Kernel
 from mercer.linalg.threads import map_in_threads, one_blas_thread
 from mercer.rows.base import Block, Rows
-from mercer.rows.memory import MemoryRows
+from mercer.rows.sources.memory import MemoryRows
 from mercer.rows.table import n_rows, take
 from mercer.types import Array, Floats
 
 Values = Floats
 
 # A block is divided into this many pieces: each stays in the cache, and as many threads can work on it.
-PIECES = 4
+PIECES_OF_BLOCK = 4
 
 
 def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | None = None) -> Values:
@@ -28,11 +28,11 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
     default. The result does not depend on the number of threads, not even in its last bit.
     """
     out = np.empty((n_rows(X), coef.shape[1]), dtype=coef.dtype)
-    values, room = evaluator(kernel, centers), Room()
+    values, workspace = evaluator(kernel, centers), Workspace()
 
     def fill(rows: slice) -> None:
         some = take(X, rows)
-        K = values(some, room.for_values(some, len(coef)))
+        K = values(some, workspace.for_values(some, len(coef)))
         out[rows] = K @ coef
         if not np.isfinite(out[rows]).all():
             check_finite(kernel, K)
@@ -42,7 +42,7 @@ def combine(kernel: Kernel, X: Any, centers: Any, coef: Values, *, cells: int | 
         with one_blas_thread():
             fill(slice(0, len(out)))
     else:
-        map_in_threads(fill, cuts(len(out), max(1, step // PIECES)), most=PIECES)
+        map_in_threads(fill, cuts(len(out), max(1, step // PIECES_OF_BLOCK)), most=PIECES_OF_BLOCK)
     return out
 
 

@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from mercer.errors import KernelError
-from mercer.kernels.pairs import Matrix, integer_power, mirror, precision_of
+from mercer.kernels.input_kinds import AcceptsRows, InputKind
+from mercer.kernels.matrices import Matrix, integer_power, mirror, precision_of
 from mercer.kernels.parameters import integer, nonnegative
-from mercer.kernels.takes import Takes, TakesRows
 from mercer.types import Floats
 
 Parts = list[tuple[str, "Kernel"]]
 # X -> block(X, Z) for the centers Z of one kernel or several.
 Evaluators = list[Callable[..., Floats]]
 # What a combination of kernels takes: the first of these that one of them needs.
-RANKED: tuple[Takes, ...] = ("columns", "vectors", "objects", "values")
+RANKED: tuple[InputKind, ...] = ("columns", "vectors", "objects", "values")
 
 
-class Kernel(TakesRows, BaseEstimator, ABC):
+class Kernel(AcceptsRows, BaseEstimator, ABC):
     """k(x, z) = <phi(x), phi(z)>: the similarity of two objects.
 
     A kernel consists of its parameters only; it is never fitted. Parameters may be strings, such as
@@ -44,7 +44,7 @@ class Kernel(TakesRows, BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """A class that overrides ``block`` is evaluated by it, not by a faster method of its parent."""
         super().__init_subclass__(**options)
-        for name in ("at", "relatives"):
+        for name in ("evaluator", "blocks_for_widths"):
             if "block" in vars(cls) and name not in vars(cls):
                 setattr(cls, name, vars(Kernel)[name])
 
@@ -56,12 +56,12 @@ class Kernel(TakesRows, BaseEstimator, ABC):
     def diag(self, X: Matrix) -> Floats:
         """k(x_i, x_i) as an (n,) array."""
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        """(X, room=None) -> block(X, Z) for many X, with work that depends only on Z done once; picklable.
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        """(X, workspace=None) -> block(X, Z) for many X, with work that depends only on Z done once; picklable.
 
-        ``room`` is an (n, m) array that may be reused for the block, if it has its type.
+        ``workspace`` is an (n, m) array that may be reused for the block, if it has its type.
         """
-        return partial(_block_at, self, Z)
+        return partial(_evaluate_block, self, Z)
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -69,7 +69,7 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         return True
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         """Whether all parameters are numbers."""
         return not isinstance(self.gamma, str)
 
@@ -88,14 +88,14 @@ class Kernel(TakesRows, BaseEstimator, ABC):
         """
         return [self]
 
-    def relatives(self, X: Matrix, Z: Matrix) -> "Callable[[Kernel], Floats]":
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> "Callable[[Kernel], Floats]":
         """kernel -> kernel.block(X, Z), up to rounding, for kernels that differ from this one in numbers only.
 
         Work that does not depend on the numbers, such as squared distances, is done once.
         """
         return lambda kernel: kernel.block(X, Z)
 
-    def around(self, X: Matrix) -> "Kernel":
+    def centered_on(self, X: Matrix) -> "Kernel":
         """A kernel that gives the same fits if coefficients sum to zero, but is more accurate for rows like X."""
         return self
 
@@ -142,8 +142,8 @@ class Normable(ABC):
     """A kernel whose values may be too large or small for floating point, unless normalized; abstract."""
 
     @abstractmethod
-    def cosines_at(self, Z: Matrix) -> Callable[..., Floats]:
-        """(X, room=None) -> k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), or 0 if a root is 0; picklable."""
+    def cosine_evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        """(X, workspace=None) -> k(x_i, z_j) / sqrt(k(x_i, x_i) k(z_j, z_j)), or 0 if a root is 0; picklable."""
 
     @abstractmethod
     def log_diag(self, X: Matrix) -> Floats:
@@ -198,8 +198,8 @@ class Composite(Kernel):
         return all(kernel.positive_semidefinite for kernel in self._kernels())
 
     @property
-    def settled(self) -> bool:
-        return all(kernel.settled for kernel in self._kernels())
+    def resolved(self) -> bool:
+        return all(kernel.resolved for kernel in self._kernels())
 
     @property
     def symmetric(self) -> bool:
@@ -215,12 +215,12 @@ class Composite(Kernel):
         return None if None in each else tuple(dict.fromkeys(chain.from_iterable(filter(None, each))))
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         """The rows that all components accept: columns or vectors, if others accept any objects.
 
         Named columns that are all numbers are vectors, too.
         """
-        kinds = {kernel.takes for kernel in self._kernels()}
+        kinds = {kernel.input_kind for kernel in self._kernels()}
         if "values" in kinds and len(kinds) > 1:
             raise KernelError(
                 f"{self} combines kernels for different rows, {', '.join(sorted(kinds))}; precompute the values "
@@ -267,17 +267,17 @@ class Pointwise(Composite):
     def diag(self, X: Matrix) -> Floats:
         return self._combined(np.array(kernel.diag(X)) for kernel in self._kernels())
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, [kernel.at(Z) for kernel in self._kernels()])
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, [kernel.evaluator(Z) for kernel in self._kernels()])
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        values = [kernel.relatives(X, Z) for kernel in self._kernels()]
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+        values = [kernel.blocks_for_widths(X, Z) for kernel in self._kernels()]
         return lambda kernel: _relative(kernel, values)
 
-    def _at(self, values: Evaluators, X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, values: Evaluators, X: Matrix, workspace: Floats | None = None) -> Floats:
         """The first kernel writes its values into the given memory, and the others are combined with them."""
-        rooms = chain([room], repeat(None))
-        return self._combined(at(X, space) for at, space in zip(values, rooms))
+        workspaces = chain([workspace], repeat(None))
+        return self._combined(evaluate(X, space) for evaluate, space in zip(values, workspaces))
 
 
 class Parted(Composite):
@@ -395,8 +395,8 @@ class Sum(Differentiable, Composition):
            [4.    ]])
     """
 
-    def around(self, X: Matrix) -> Kernel:
-        parts = [(name, kernel.around(X)) for name, kernel in self.parts]
+    def centered_on(self, X: Matrix) -> Kernel:
+        parts = [(name, kernel.centered_on(X)) for name, kernel in self.parts]
         same = type(self) is not Sum or all(new is old for (_, new), (_, old) in zip(parts, self.parts))
         return self if same else Sum(parts)
 
@@ -474,8 +474,8 @@ class Scaled(Differentiable, Wrapped, Pointwise):
         self.kernel = kernel
         self.scale = scale
 
-    def around(self, X: Matrix) -> Kernel:
-        inner = self.kernel.around(X)
+    def centered_on(self, X: Matrix) -> Kernel:
+        inner = self.kernel.centered_on(X)
         return self if type(self) is not Scaled or inner is self.kernel else Scaled(inner, self.scale)
 
     def gradient(self, X: Matrix, Z: Matrix, coef: Floats) -> Floats:
@@ -537,7 +537,7 @@ class Normalized(Wrapped):
 
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         if isinstance(self.kernel, Normable):
-            K = self.at(Z)(X)
+            K = self.evaluator(Z)(X)
             return mirror(K) if Z is X else K
         rows = self.prepared(X)
         centers = rows if Z is X else self.prepared(Z)
@@ -545,18 +545,18 @@ class Normalized(Wrapped):
         right = left if Z is X else self._inverse_norms(centers)
         return _onto(np.multiply, self.kernel.block(rows, centers), np.outer(left, right))
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
         if isinstance(self.kernel, Normable):
-            cosines: Callable[..., Floats] = self.kernel.cosines_at(Z)
+            cosines: Callable[..., Floats] = self.kernel.cosine_evaluator(Z)
             return cosines
         Z = self.prepared(Z)
-        return partial(self._normalized_at, self.kernel.at(Z), self._inverse_norms(Z))
+        return partial(self._evaluate_normalized, self.kernel.evaluator(Z), self._inverse_norms(Z))
 
-    def _normalized_at(
-        self, at: Callable[..., Floats], right: Floats, X: Matrix, room: Floats | None = None
+    def _evaluate_normalized(
+        self, evaluate: Callable[..., Floats], right: Floats, X: Matrix, workspace: Floats | None = None
     ) -> Floats:
         X = self.prepared(X)
-        return _onto(np.multiply, at(X, room), np.outer(self._inverse_norms(X), right))
+        return _onto(np.multiply, evaluate(X, workspace), np.outer(self._inverse_norms(X), right))
 
     def prepared(self, X: Matrix) -> Matrix:
         return self.kernel.prepared(X)
@@ -590,7 +590,7 @@ def cosines_from_logs(logs: Floats, left: Floats, right: Floats) -> Floats:
     return np.asarray(np.exp(logs - norms))
 
 
-def _block_at(kernel: Kernel, Z: Matrix, X: Matrix, room: Floats | None = None) -> Floats:
+def _evaluate_block(kernel: Kernel, Z: Matrix, X: Matrix, workspace: Floats | None = None) -> Floats:
     return kernel.block(X, Z)
 
 

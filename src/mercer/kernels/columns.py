@@ -10,26 +10,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from mercer.errors import KernelError
-from mercer.gate import real, types_of_dates
+from mercer.kernels.algebra.compositions import Mapped
 from mercer.kernels.base import Grid, Kernel
-from mercer.kernels.pairs import Matrix, none_missing, precision_of
+from mercer.kernels.input_kinds import InputKind
+from mercer.kernels.length_scales import column_lengths, column_means, median_distance
+from mercer.kernels.matrices import Matrix, none_missing, precision_of
 from mercer.kernels.parameters import nonnegative
-from mercer.kernels.spread import column_lengths, column_means, median_distance
-from mercer.kernels.takes import Takes
-from mercer.kernels.vector import Gamma, gammas_around, unsettled
-from mercer.kernels.wrap import Mapped
+from mercer.kernels.vectors.gamma import Gamma, gammas_around, unresolved
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.table import dense, is_sparse
 from mercer.types import Floats
+from mercer.validation import real, types_of_dates
 
 # Columns that are not named one by one: all of numbers, all others.
-WORDS = ("numbers", "names")
+COLUMN_KINDS = ("numbers", "names")
 # Rows whose names are compared at a time, to stay in the cache.
-CACHED_ROWS = 64
+COMPARED_ROWS = 64
 # Codes below this are compared faster.
-SMALL = 2**15
+SMALL_CODES = 2**15
 # A value that is not among those of the centers.
-UNKNOWN = -1
+UNKNOWN_CODE = -1
 # Integers (n, d) in place of values, and the integer of each value of a column.
 Codes = NDArray[Any]
 Book = dict[Any, int]
@@ -84,7 +84,7 @@ class OnColumns(Mapped):
         self.missing = missing
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "columns"
 
     @property
@@ -92,9 +92,9 @@ class OnColumns(Mapped):
         return None if isinstance(self.columns, str) else tuple(self.columns)
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         words = (self.columns, self.lengths, self.missing) if self.kernel.takes_vectors else (self.columns,)
-        return self.kernel.settled and not any(isinstance(word, str) for word in words)
+        return self.kernel.resolved and not any(isinstance(word, str) for word in words)
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel; columns and lengths are the same in all."""
@@ -103,7 +103,7 @@ class OnColumns(Mapped):
         return Grid([inner], lambda chosen: clone(same).set_params(kernel=chosen[0]))
 
     def check_rows(self, X: Matrix) -> None:
-        if self.kernel.takes == "objects" and not isinstance(self.columns, str):
+        if self.kernel.input_kind == "objects" and not isinstance(self.columns, str):
             self.kernel.check_rows(self._seen(X))
 
     def _for(self, X: Matrix, weight: ArrayLike | None) -> "OnColumns":
@@ -112,8 +112,8 @@ class OnColumns(Mapped):
         lengths, missing = self.lengths, self.missing
         if self.kernel.takes_vectors and (isinstance(lengths, str) or isinstance(missing, str)):
             numbers = _numbers(_part(X, columns))
-            lengths = _settled("lengths", lengths, "std", column_lengths, numbers, weight)
-            missing = _settled("missing", missing, "mean", column_means, numbers, weight)
+            lengths = _resolved("lengths", lengths, "std", column_lengths, numbers, weight)
+            missing = _resolved("missing", missing, "mean", column_means, numbers, weight)
         return OnColumns(self.kernel, columns, lengths, missing)
 
     def _seen(self, X: Matrix) -> Matrix:
@@ -127,7 +127,7 @@ class OnColumns(Mapped):
         if kernel.takes_vectors:
             return self._scaled(_numbers(part))
         named = isinstance(part, NamedColumns)
-        return part.objects() if named and kernel.takes == "objects" else part
+        return part.objects() if named and kernel.input_kind == "objects" else part
 
     def _scaled(self, X: Matrix) -> Matrix:
         """Columns (n, d) divided by their lengths; (n, 2 d) with indicators, if missing numbers have a meaning."""
@@ -186,7 +186,7 @@ class Nominal(Kernel):
         self.weights = weights
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "columns"
 
     @property
@@ -209,10 +209,10 @@ class Nominal(Kernel):
     def block(self, X: Matrix, Z: Matrix) -> Floats:
         return self._profile(self._distances(X, *_coded(_values(Z))))
 
-    def at(self, Z: Matrix) -> Callable[..., Floats]:
-        return partial(self._at, *_coded(_values(Z)))
+    def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
+        return partial(self._evaluate, *_coded(_values(Z)))
 
-    def relatives(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
+    def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
         D = self._distances(X, *_coded(_values(Z)))
         return lambda kernel: kernel._profile(D.copy())
 
@@ -222,7 +222,7 @@ class Nominal(Kernel):
         self._shares(len(columns))
         return np.ones(len(columns[0]), precision_of(X))
 
-    def _at(self, codes: Codes, books: list[Book], X: Matrix, room: Floats | None = None) -> Floats:
+    def _evaluate(self, codes: Codes, books: list[Book], X: Matrix, workspace: Floats | None = None) -> Floats:
         return self._profile(self._distances(X, codes, books))
 
     def _distances(self, X: Matrix, codes: Codes, books: list[Book]) -> Floats:
@@ -249,7 +249,7 @@ class Nominal(Kernel):
         if self.gamma is None:
             return np.subtract(1.0, D, out=D)
         if isinstance(self.gamma, str):
-            raise unsettled(self, self.gamma)
+            raise unresolved(self, self.gamma)
         D *= -nonnegative("gamma", self.gamma)
         return np.exp(D, out=D)
 
@@ -258,8 +258,8 @@ def _columns_for(columns: Any, X: Matrix) -> Any:
     """The list of columns that a word stands for in these rows."""
     if not isinstance(columns, str):
         return columns
-    if columns not in WORDS:
-        raise KernelError(f'columns="{columns}"; pass a list of names, ["{columns}"], or one of {WORDS}')
+    if columns not in COLUMN_KINDS:
+        raise KernelError(f'columns="{columns}"; pass a list of names, ["{columns}"], or one of {COLUMN_KINDS}')
     if has_columns(X):
         names, numbers = list(read_columns(X).columns), read_columns(X).of_numbers()
     else:
@@ -306,7 +306,7 @@ def _numbers(part: Matrix) -> Matrix:
     return part.astype(dtype, copy=False)
 
 
-def _settled(
+def _resolved(
     name: str, value: Any, word: str, of_columns: Callable[..., Floats], X: Matrix, weight: ArrayLike | None
 ) -> Any:
     """A parameter with its word replaced by numbers of the columns X (n, d)."""
@@ -339,7 +339,7 @@ def _coded(columns: list[list[Any]], books: list[Book] | None = None) -> tuple[C
     With the books of other rows, values that are not in them are -1.
     """
     books = [_book(column) for column in columns] if books is None else books
-    codes = [[book.get(value, UNKNOWN) for value in column] for book, column in zip(books, columns)]
+    codes = [[book.get(value, UNKNOWN_CODE) for value in column] for book, column in zip(books, columns)]
     return np.array(codes, dtype=np.int32).T, books
 
 
@@ -358,12 +358,12 @@ def _place(value: Any) -> tuple[bool, float, str]:
 
 def _differing(A: Codes | Floats, B: Codes | Floats, shares: Floats) -> Floats:
     """sum_j shares_j [a_ij != b_kj] (n, m); columns of the same share are counted together, in small integers."""
-    size = np.int16 if max(A.max(initial=0), B.max(initial=0)) < SMALL else np.int32
+    size = np.int16 if max(A.max(initial=0), B.max(initial=0)) < SMALL_CODES else np.int32
     own, other = A.T.astype(size, order="C"), B.T.astype(size, order="C")
     groups = [(share, np.flatnonzero(shares == share)) for share in np.unique(shares)]
     D = np.empty((len(A), len(B)), dtype=shares.dtype)
-    for i in range(0, len(A), CACHED_ROWS):
-        rows = slice(i, i + CACHED_ROWS)
+    for i in range(0, len(A), COMPARED_ROWS):
+        rows = slice(i, i + COMPARED_ROWS)
         D[rows] = reduce(
             np.add, (share * _count_differing(own[some, rows], other[some]) for share, some in groups)
         )

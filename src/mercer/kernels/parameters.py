@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import KernelError
 
 
@@ -15,19 +15,19 @@ class SetByRows:
 
 def integer(name: str, value: object, *, least: int) -> int:
     """The value as an int >= least."""
-    return gate.whole(name, value, f"an integer >= {least}", least=least, error=KernelError)
+    return validation.check_int(name, value, f"an integer >= {least}", least=least, error=KernelError)
 
 
 def finite(name: str, value: object) -> float:
     """The value as a finite float."""
-    return gate.number(name, value, "a finite number", error=KernelError)
+    return validation.check_number(name, value, "a finite number", error=KernelError)
 
 
 def nonnegative(name: str, value: object) -> float:
     """The value as a finite float >= 0."""
-    return gate.number(name, value, "a finite number >= 0", least=0.0, error=KernelError)
+    return validation.check_number(name, value, "a finite number >= 0", least=0.0, error=KernelError)
 
 
 def positive(name: str, value: object) -> float:
     """The value as a finite float > 0."""
-    return gate.number(name, value, "a finite number > 0", above=0.0, error=KernelError)
+    return validation.check_number(name, value, "a finite number > 0", above=0.0, error=KernelError)

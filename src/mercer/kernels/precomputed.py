@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import KernelError
 from mercer.kernels.base import Kernel
-from mercer.kernels.pairs import Matrix
-from mercer.kernels.takes import Takes
+from mercer.kernels.input_kinds import InputKind
+from mercer.kernels.matrices import Matrix
 from mercer.rows.table import dense, n_rows
 from mercer.types import Floats
 
 # A matrix, or a list of any objects.
 Objects = Any
 # Rows whose k(x, x) is taken from one block.
-AT_ONCE = 16
+DIAGONAL_ROWS = 16
 
 
 class Foreign(Kernel):
@@ -52,7 +52,7 @@ class Precomputed(Foreign):
         self.psd = psd
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "values"
 
     def block(self, X: Matrix, Z: ArrayLike) -> Floats:
@@ -107,7 +107,7 @@ class FromCallable(Foreign):
         self.psd = psd
 
     @property
-    def takes(self) -> Takes:
+    def input_kind(self) -> InputKind:
         return "objects"
 
     def block(self, X: Objects, Z: Objects) -> Floats:
@@ -127,7 +127,7 @@ class FromCallable(Foreign):
 
     def diag(self, X: Objects) -> Floats:
         """From one call of the function for every few rows: a call may cost as much as some values."""
-        pieces = [X[i : i + AT_ONCE] for i in range(0, n_rows(X), AT_ONCE)]
+        pieces = [X[i : i + DIAGONAL_ROWS] for i in range(0, n_rows(X), DIAGONAL_ROWS)]
         values = [np.diagonal(self.block(some, some)) for some in pieces]
         return np.concatenate(values) if values else np.zeros(0)
 

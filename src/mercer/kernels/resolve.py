@@ -5,22 +5,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mercer.errors import KernelError
+from mercer.kernels.algebra.choice import OneOf
 from mercer.kernels.base import Kernel, check_parts
-from mercer.kernels.choice import OneOf
-from mercer.kernels.compact import Wendland
 from mercer.kernels.precomputed import FromCallable, Precomputed
-from mercer.kernels.vector import (
-    ANOVA,
-    RBF,
-    AllSubsets,
-    InverseMultiquadric,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-    Sigmoid,
-)
+from mercer.kernels.vectors.anova import ANOVA, AllSubsets
+from mercer.kernels.vectors.compact_support import Wendland
+from mercer.kernels.vectors.dot_product import Linear, Polynomial, Sigmoid
+from mercer.kernels.vectors.stationary import RBF, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
 
 NAMES: dict[str, type[Kernel]] = {
     "all_subsets": AllSubsets,

@@ -2,8 +2,8 @@
 
 from mercer.linalg.cholesky import CholeskyFactor, factor_spd
 from mercer.linalg.eigen import SymmetricEigen, eigen_psd, singular
+from mercer.linalg.householder import Reflector
 from mercer.linalg.pivoted import largest_pivots, rejection_cholesky, supervised_pivots
-from mercer.linalg.reflect import Reflector
 from mercer.linalg.threads import blas_threads, limit_threads, map_in_threads
 
 __all__ = [

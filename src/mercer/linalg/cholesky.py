@@ -7,6 +7,7 @@ import scipy.linalg
 
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import cholesky_upper, invert_lower, solve_triangular
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 
@@ -45,7 +46,7 @@ class CholeskyFactor:
 
 def factor_spd(A: Array) -> CholeskyFactor:
     """Factor A (n, n); if rounding has made it indefinite, with the smallest of a few tiny shifts that works."""
-    unit = float(np.finfo(np.float64).eps * len(A) * np.abs(np.diagonal(A)).max(initial=0.0))
+    unit = float(rounding_unit(np.float64) * len(A) * np.abs(np.diagonal(A)).max(initial=0.0))
     for shift in (0.0, unit, 1e2 * unit, 1e4 * unit, 1e6 * unit):
         shifted = np.array(A, dtype=np.float64, order="C")
         shifted.flat[:: len(A) + 1] += shift

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import eigenvectors, singular_values
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 # LAPACK's products of entries of a matrix neither overflow nor underflow while the largest is in this range.
-RANGE = (1e-140, 1e140)
+LAPACK_RANGE = (1e-140, 1e140)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def eigen_psd(A: Array, *, noise: float = 0.0) -> SymmetricEigen:
     values, vectors = symmetric_eigen(A)
     least, largest = float(values[0]), float(np.abs(values).max())
     # The second term is the backward error of the eigensolver itself.
-    error = noise + 4.0 * np.finfo(np.float64).eps * largest
+    error = noise + rounding_unit(np.float64, 4.0) * largest
     rank = int((values > error).sum())
     indefinite = values < -10.0 * error - np.sqrt(len(values)) * noise
     values[values <= error] = 0.0
@@ -85,7 +86,7 @@ def _unit(what: str, A: Array) -> float:
     largest = max(float(A.max(initial=0.0)), -float(A.min(initial=0.0)))
     if not np.isfinite(largest):
         raise _not_found(what, A)
-    inside = largest == 0.0 or RANGE[0] <= largest <= RANGE[1]
+    inside = largest == 0.0 or LAPACK_RANGE[0] <= largest <= LAPACK_RANGE[1]
     return 1.0 if inside else float(2.0 ** np.floor(np.log2(largest)))
 
 
@@ -103,6 +104,6 @@ def singular(A: Array, *, noise: float) -> tuple[Array, Array, Array, int]:
     U, sigma, Vt, failed = singular_values(A)
     if failed:
         raise _not_found("singular values", A)
-    below = sigma <= noise + 4.0 * np.finfo(np.float64).eps * (sigma[0] if len(sigma) else 0.0)
+    below = sigma <= noise + rounding_unit(np.float64, 4.0) * (sigma[0] if len(sigma) else 0.0)
     sigma[below] = 0.0
     return U, sigma, Vt.T, int(len(sigma) - below.sum())

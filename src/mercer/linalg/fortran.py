@@ -33,18 +33,18 @@ SIGNATURES = {
     },
 }
 # Functions that do not say whether they succeeded.
-SILENT = {"dtrsm"}
+WITHOUT_STATUS = {"dtrsm"}
 # The largest number that a C int holds.
-LARGEST = 2**31 - 1
+LARGEST_C_INT = 2**31 - 1
 
 
 def run(name: str, args: tuple[Any, ...]) -> int:
     """Call a function by its Fortran name, with its arguments but the last one; 0 if it succeeded."""
     called = address(name)
-    if called is None or any(isinstance(arg, int) and arg > LARGEST for arg in args):
+    if called is None or any(isinstance(arg, int) and arg > LARGEST_C_INT for arg in args):
         return STAND_INS[name](*args)
     info = np.zeros(1, dtype=np.intc)
-    given = args if name in SILENT else (*args, info)
+    given = args if name in WITHOUT_STATUS else (*args, info)
     # Numbers and letters must stay in memory until the function returns.
     held = [np.array([arg], dtype=np.intc) if isinstance(arg, int) else arg for arg in given]
     called(*(arg.encode() if isinstance(arg, str) else arg.ctypes.data for arg in held))

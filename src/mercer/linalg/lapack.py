@@ -14,14 +14,14 @@ import scipy.linalg
 
 from mercer.errors import NumericalError
 from mercer.linalg.fortran import run
-from mercer.linalg.threads import SMALL, check_awaited, interruptible, map_in_threads, one_blas_thread
+from mercer.linalg.threads import INTERRUPTIBLE_ROWS, check_awaited, interruptible, map_in_threads, one_blas_thread
 from mercer.types import Array, Indices
 
 # Columns in a strip: wide enough for fast products, narrow enough for several threads.
-STRIP = 256
-# Larger matrices are factored in panels of so many rows: the rest is read and written once for each of them.
-TALL = 2048
-ROWS = 512
+STRIP_COLUMNS = 256
+# Larger matrices are factored in panels of this many rows: the rest is read and written once for each of them.
+PANEL_ROWS = 2048
+ORTHOGONALIZED_ROWS = 512
 
 
 def eigenvectors(A: Array) -> tuple[Array, int]:
@@ -52,10 +52,10 @@ def cholesky_upper(A: Array) -> int:
     Large matrices panel by panel, the rest updated by products in threads; their lower triangle is overwritten.
     """
     n = len(A)
-    if n <= TALL:
+    if n <= PANEL_ROWS:
         return _long_call("dpotrf", "U", n, A, max(n, 1))
-    for start in range(0, n, ROWS):
-        stop = min(start + ROWS, n)
+    for start in range(0, n, ORTHOGONALIZED_ROWS):
+        stop = min(start + ORTHOGONALIZED_ROWS, n)
         if _call("dpotrf", "U", stop - start, A[start:, start:stop], n):
             return stop
         _update_upper(A, start, stop)
@@ -66,7 +66,7 @@ def _update_upper(A: Array, start: int, stop: int) -> None:
     """Rows P of the factor from ``start`` to ``stop``, and A - P'P in the upper triangle of the rest."""
     n, k, one = len(A), stop - start, np.ones(1)
     P = A[start:stop]
-    strips = [slice(first, min(first + STRIP, n)) for first in range(stop, n, STRIP)]
+    strips = [slice(first, min(first + STRIP_COLUMNS, n)) for first in range(stop, n, STRIP_COLUMNS)]
 
     def solve(columns: slice) -> None:
         C = A[start:, columns]
@@ -149,7 +149,7 @@ def orthogonalized(A: Array) -> tuple[Array, Array]:
     """Q (n, m) with orthonormal columns and triangular R (m, m) of A = QR (n, m), n >= m; 4 n m²."""
     qr: Callable[..., Any] = partial(scipy.linalg.qr, mode="economic", check_finite=False)
     with one_blas_thread():
-        Q, R = interruptible(qr, A) if len(A) > SMALL else qr(A)
+        Q, R = interruptible(qr, A) if len(A) > INTERRUPTIBLE_ROWS else qr(A)
     return Q, R
 
 
@@ -166,7 +166,7 @@ def multiply(A: Array, B: Array) -> Array:
 
 
 def _strips(p: int) -> list[slice]:
-    return [slice(start, min(start + STRIP, p)) for start in range(0, p, STRIP)]
+    return [slice(start, min(start + STRIP_COLUMNS, p)) for start in range(0, p, STRIP_COLUMNS)]
 
 
 def _call(name: str, *args: Any) -> int:
@@ -178,7 +178,7 @@ def _call(name: str, *args: Any) -> int:
 
 def _long_call(name: str, *args: Any) -> int:
     """Call a function that takes long for large matrices, and cannot be divided."""
-    if max(arg.shape[0] for arg in args if isinstance(arg, np.ndarray) and arg.ndim == 2) <= SMALL:
+    if max(arg.shape[0] for arg in args if isinstance(arg, np.ndarray) and arg.ndim == 2) <= INTERRUPTIBLE_ROWS:
         return _call(name, *args)
     with one_blas_thread():
         return interruptible(run, name, args)

@@ -8,18 +8,18 @@ from mercer.linalg.threads import map_in_threads
 from mercer.types import Array, Indices
 
 # Pivots that are eliminated from the whole matrix at a time, and rows from which they are.
-PANEL = 256
-STRIP = 256
+PIVOT_PANEL = 256
+PIVOT_STRIP = 256
 
 # Pivots that differ by less than this share are equal.
-NEARLY = 1e-3
+EQUAL_PIVOTS = 1e-3
 
 
 def largest_pivots(H: Array, first: int, m: int, floor: float) -> Indices:
     """At most m pivots of symmetric H (c, c): the ``first``, then always the largest of the remaining diagonal.
 
-    Of elements that are as large, up to a share NEARLY, the first one: rounding errors must not decide. Ends when
-    no diagonal element is above ``floor``; O(c m²).
+    Of elements that are as large, up to a share EQUAL_PIVOTS, the first one: rounding errors must not decide. Ends
+    when no diagonal element is above ``floor``; O(c m²).
     """
     L, d = np.empty((m, len(H))), H.diagonal().copy()
     chosen: list[int] = []
@@ -31,7 +31,7 @@ def largest_pivots(H: Array, first: int, m: int, floor: float) -> Indices:
         d -= row**2
         chosen.append(p)
         d[p] = -np.inf
-        p = int((d >= (1.0 - NEARLY) * d.max()).argmax())
+        p = int((d >= (1.0 - EQUAL_PIVOTS) * d.max()).argmax())
     return np.array(chosen, dtype=np.intp)
 
 
@@ -44,7 +44,7 @@ def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
     at a time, which are products of matrices, and before that only from the rows that are asked for: m pivots cost
     O(c m (c + p + q)). Mika (2002), section 3.5.2, for all candidates at once.
     """
-    L = np.empty((PANEL, len(H)))
+    L = np.empty((PIVOT_PANEL, len(H)))
     d, R, floor = H.diagonal().copy(), C.copy(), floor.copy()
     rest = H
     for i in range(len(H)):
@@ -52,9 +52,9 @@ def supervised_pivots(H: Array, C: Array, floor: Array) -> Iterator[int]:
         if p is None:
             return
         yield p
-        if i % PANEL == 0 and i > 0:
+        if i % PIVOT_PANEL == 0 and i > 0:
             rest = _without(rest, L, out=None if rest is H else rest)
-        above, row = L[: i % PANEL], L[i % PANEL]
+        above, row = L[: i % PIVOT_PANEL], L[i % PIVOT_PANEL]
         row[:] = (rest[p] - above[:, p] @ above) / np.sqrt(d[p])
         R -= np.outer(row, R[p] / np.sqrt(d[p]))
         d -= row**2
@@ -68,7 +68,7 @@ def _without(H: Array, L: Array, out: Array | None) -> Array:
     def strip(rows: slice) -> None:
         np.subtract(H[rows], L[:, rows].T @ L, out=out[rows])
 
-    map_in_threads(strip, [slice(start, start + STRIP) for start in range(0, len(H), STRIP)])
+    map_in_threads(strip, [slice(start, start + PIVOT_STRIP) for start in range(0, len(H), PIVOT_STRIP)])
     return out
 
 

@@ -9,9 +9,9 @@ from mercer.linalg.threads import map_in_threads
 from mercer.types import Array, Floats, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
-FAR = 100.0
+FAR_FROM_TOLERANCE = 100.0
 # Rows and columns of a triangular matrix that are processed at a time.
-TILE = 256
+TRIANGLE_TILE = 256
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def rank_factor(A: Array, *, tolerance: float) -> RankFactor:
         return RankFactor(A, np.arange(0))
     limit = tolerance * float(A.diagonal().max())
     R = np.array(A, order="F")
-    if not cholesky_upper(R) and float(R.diagonal().min()) ** 2 > FAR * limit:
+    if not cholesky_upper(R) and float(R.diagonal().min()) ** 2 > FAR_FROM_TOLERANCE * limit:
         return RankFactor(np.triu(R), np.arange(len(A)))
     R = np.array(A, order="F")
     pivots, rank = cholesky_pivoted(R, limit)
@@ -49,9 +49,9 @@ def in_coordinates(R: Array, G: Array) -> Array:
         return np.zeros((0, 0), order="F")
     A = np.array(G, order="F")
     symmetric_reduced(A, np.asfortranarray(R))
-    for start in range(0, len(A), TILE):
-        tile = slice(start, start + TILE)
-        A[start + TILE :, tile] = A[tile, start + TILE :].T
+    for start in range(0, len(A), TRIANGLE_TILE):
+        tile = slice(start, start + TRIANGLE_TILE)
+        A[start + TRIANGLE_TILE :, tile] = A[tile, start + TRIANGLE_TILE :].T
         corner = np.triu(A[tile, tile], 1)
         A[tile, tile] = np.triu(A[tile, tile]) + corner.T
     return A
@@ -109,4 +109,4 @@ def forms_upper(R: Array, G: Array) -> Array:
 
 def _strips(U: Floats) -> list[slice]:
     """Columns of U, some at a time."""
-    return [slice(start, min(start + TILE, U.shape[1])) for start in range(0, U.shape[1], TILE)]
+    return [slice(start, min(start + TRIANGLE_TILE, U.shape[1])) for start in range(0, U.shape[1], TRIANGLE_TILE)]

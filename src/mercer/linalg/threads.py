@@ -24,11 +24,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Matrices with up to this many rows are factored in the calling thread: Ctrl-C waits for a tenth of a second.
-SMALL = 600
+INTERRUPTIBLE_ROWS = 600
 # Items taken from a stream per thread: one in progress, one ready.
-AHEAD = 2
+ITEMS_AHEAD = 2
 # Seconds between checks for Ctrl-C, for systems on which waiting for a lock cannot be interrupted.
-PATIENCE = 0.2
+SECONDS_BETWEEN_CHECKS = 0.2
 
 # The number of threads of the current computation; None outside of limits: as many as BLAS has.
 _SHARE: ContextVar[int | None] = ContextVar("mercer_threads", default=None)
@@ -228,7 +228,7 @@ def stream_in_threads(function: Callable[[Item], Result], items: Iterable[Item])
         with _crew(workers) as crew:
             for item in items:
                 pending.append(crew.submit(function, item))
-                if len(pending) == AHEAD * workers:
+                if len(pending) == ITEMS_AHEAD * workers:
                     yield _first_result(pending)
             while pending:
                 yield _first_result(pending)
@@ -334,14 +334,14 @@ def _while_awaited(function: Callable[[Item], Result], item: Item) -> Result:
 def _awaited(future: "Future[Result]") -> Result:
     """The result, waited for in steps between which Ctrl-C is noticed."""
     while not future.done():
-        wait([future], PATIENCE)
+        wait([future], SECONDS_BETWEEN_CHECKS)
     return future.result()
 
 
 def _first_result(pending: "deque[Future[Result]]") -> Result:
     """Wait for the oldest result and remove it, or raise the first error of any item."""
     while not pending[0].done():
-        wait([future for future in pending if not future.done()], PATIENCE, FIRST_COMPLETED)
+        wait([future for future in pending if not future.done()], SECONDS_BETWEEN_CHECKS, FIRST_COMPLETED)
         for future in pending:
             if future.done():
                 future.result()

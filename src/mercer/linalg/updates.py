@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from mercer.types import Array, Indices
 
 # Columns that LAPACK reflects together; found to be fastest for 200 to 1000 columns.
-PANEL = 32
+REFLECTED_COLUMNS = 32
 
 
 def stack_rows(R: Array, A: Array) -> Array:
@@ -29,7 +29,7 @@ def stack_diagonal(R: Array, d: Array) -> Array:
 
 def _stacked(R: Array, A: Array, *, triangle: int) -> Array:
     """QR of R stacked on A, whose last ``triangle`` rows are upper triangular."""
-    width = min(PANEL, len(R))
+    width = min(REFLECTED_COLUMNS, len(R))
     if len(A) == 0 or width == 0:
         return R
     stacked, _, _, info = lapack.dtpqrt(triangle, width, np.asfortranarray(R), np.asfortranarray(A))

@@ -25,6 +25,7 @@ from mercer.scores.criteria import r_squared
 from mercer.scores.evidence import design_effect
 from mercer.scores.knowledge import Knowledge
 from mercer.scores.targets import ClassTargets, RealTargets
+from mercer.scores.training_rows import design_effect
 from mercer.types import Array, Floats, Indices
 
 # In place of the logarithm of zero.

@@ -42,6 +42,6 @@ def attributes_of(
     )
 
 
-def _trusted(training: Training, learned: tuple[Knowledge, Any] | None) -> Training:
+def _trusted(training: Training, learned: tuple[UnexplainedVariance, Any] | None) -> Training:
     """The training rows with what the others know of each."""
     return training if learned is None else replace(training, trust=learned[1])

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer import gate
+from mercer import validation
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.estimator import MercerEstimator
@@ -21,7 +21,7 @@ from mercer.models.validation import read_rows
 from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, outside_memory
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
-from mercer.rows.source import parquet_rows
+from mercer.rows.resolve import parquet_rows
 from mercer.rows.table import as_table, holds_numbers
 from mercer.scores.targets import Targets
 from mercer.tuning.data import RowSchema, TrainingData, check_names
@@ -40,8 +40,8 @@ class Columns:
     name: str = "X"
 
     def __call__(self, X: Any) -> Any:
-        gate.not_dates(self.name, X)
-        with gate.naming_text(self.name, X):
+        validation.not_dates(self.name, X)
+        with validation.naming_text(self.name, X):
             X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
         if self.n_features not in (None, X.shape[1]):
             raise ValueError(
@@ -76,8 +76,8 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     if kernel is not None:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
-        named = kernel.takes == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
-        form = "columns" if named else "list" if kernel.takes == "objects" else "array"
+        named = kernel.input_kind == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
+        form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
 
@@ -128,25 +128,25 @@ class KernelModel(MercerEstimator):
     def _read(self, X: Any, *, reset: bool) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
         kernel = self._row_kernel
-        takes = kernel.takes
-        X = gate.unmasked("X", X)
-        X = as_table(X) if takes == "columns" else X
-        if takes == "columns" and (has_columns(X) or not holds_numbers(X)):
+        kind = kernel.input_kind
+        X = validation.unmasked("X", X)
+        X = as_table(X) if kind == "columns" else X
+        if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
-        if takes == "objects" and not holds_numbers(X):
+        if kind == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
-        gate.not_dates("X", X)
+        validation.not_dates("X", X)
         remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
-        with gate.naming_text("X", X), gate.naming_missing("X", remedy if takes == "vectors" else ""):
+        with validation.naming_text("X", X), validation.naming_missing("X", remedy if kind == "vectors" else ""):
             X = validate_data(
                 self,
                 X,
                 reset=reset,
-                accept_sparse="csr" if takes != "values" else False,
+                accept_sparse="csr" if kind != "values" else False,
                 dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan" if takes == "columns" else True,
+                ensure_all_finite="allow-nan" if kind == "columns" else True,
             )
-        if takes == "values" and reset:
+        if kind == "values" and reset:
             check_square(X)
         return X
 
@@ -189,7 +189,7 @@ class KernelModel(MercerEstimator):
 
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
         """A function of rows in memory, applied to rows from any source."""
-        if not outside_memory(X):
+        if not is_out_of_core(X):
             return f(self._read(X, reset=False))
         rows, check = read_blocks(self, X), self._check_blocks()
         check = None if check is None else check(self.n_features_in_)

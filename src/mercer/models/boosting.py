@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import NumericalWarning, warn
 from mercer.models.base import schema_of
 from mercer.models.estimator import MercerEstimator
@@ -20,7 +20,7 @@ from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state,
 from mercer.models.validation import generator, row_weight, share
 from mercer.rows.distinct import distinct_rows
 from mercer.rows.table import dense
-from mercer.solvers.programs.boosting import SoftMargin, soft_margin
+from mercer.solvers.programs.nonsmooth.soft_margin import SoftMargin, soft_margin
 from mercer.types import Array, Indices
 
 # Margins up to this one are none.
@@ -214,8 +214,8 @@ class LPBoostClassifier(MetaEstimatorMixin, ClassifierMixin, MercerEstimator):
 
     def _check(self) -> None:
         share("nu", self.nu)
-        gate.number("tol", self.tol, "a number, at least 0", least=0.0)
-        gate.whole("max_estimators", self.max_estimators, "a whole number, at least 1", least=1)
+        validation.check_number("tol", self.tol, "a number, at least 0", least=0.0)
+        validation.check_int("max_estimators", self.max_estimators, "a whole number, at least 1", least=1)
         learner = self._learner
         if not has_fit_parameter(learner, "sample_weight"):
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
@@ -24,9 +24,9 @@ from mercer.models.validation import (
     positive_or_word,
     row_weight,
 )
-from mercer.rows import outside_memory
+from mercer.rows import is_out_of_core
 from mercer.rows.table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
-from mercer.solvers.canonical import correlations_of_scores
+from mercer.solvers.directions.canonical import correlations_of_scores
 from mercer.tuning.canonical import (
     AUTO_CENTERS,
     CanonicalFit,
@@ -188,7 +188,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         columns = {v: view.shape[1] for v, view in views.items() if len(getattr(view, "shape", ())) == 2}
         names = {v: column_names(table) for v, table in tables.items()}
         weight = row_weight(sample_weight, n_rows(views))
-        kernels = {v: settled(kernels[v], view, weight) for v, view in views.items()}
+        kernels = {v: resolved(kernels[v], view, weight) for v, view in views.items()}
         paired = Paired.of(kernels, views, weight)
         fold = folds_of(self.cv, paired, len(weight), rng)
         plan = CanonicalPlan(alpha, most, planned(self.centers, paired), fold, budget, self.verbose)
@@ -334,7 +334,7 @@ def check_view(name: Any, table: Any, known: Sequence[Any]) -> None:
             f"{name!r} is not a view of the model, which was fitted on {', '.join(map(repr, known))}; pass a dict "
             "with these names" + (", or two tables" if tuple(known) == BOTH else "")
         )
-    if table is None or outside_memory(table):
+    if table is None or is_out_of_core(table):
         raise ValueError(
             f"KernelCCA needs all views in memory, but {name!r} is of type {type(table).__name__}; pass arrays, "
             "sparse matrices or data frames"
@@ -354,20 +354,20 @@ def check_columns(known: Mapping[Any, Any], tables: Mapping[Any, Any]) -> None:
 
 def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: bool) -> Any:
     """Rows of one view in the form that its kernel accepts: finite numbers, or any objects; (n,) is a column."""
-    takes, X = as_kernel(kernel).takes, gate.unmasked(name, X)
-    if takes == "objects" and not holds_numbers(X):
+    kind, X = as_kernel(kernel).input_kind, validation.unmasked(name, X)
+    if kind == "objects" and not holds_numbers(X):
         return read_objects(as_kernel(kernel), X)
     X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
-    if takes == "values" and first:
+    if kind == "values" and first:
         check_square(X)
     return X
 
 
 def _as_columns(name: str, X: Any) -> Any:
     """Numbers (n,) as one column (n, 1)."""
-    gate.not_dates(name, X)
+    validation.not_dates(name, X)
     X = np.asarray(X)
-    text = gate.first_text(X) if X.dtype.kind in "UO" else None
+    text = validation.first_text(X) if X.dtype.kind in "UO" else None
     if text is not None:
         raise ValueError(
             f"{name} contains text ({text!r}), but its kernel takes numbers; encode it with a OneHotEncoder, or "
@@ -409,7 +409,9 @@ def folds_of(cv: Any, paired: Paired, n: int, rng: np.random.Generator) -> Indic
         if given is None:
             raise ValueError(f"cv={cv!r}; pass a number of folds, a splitter, or an iterable of splits")
         return np.unique(given.fold[paired.row], return_inverse=True)[1]
-    folds = gate.whole("cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2)
+    folds = validation.check_int(
+        "cv", cv, "an integer of at least 2, a splitter, or an iterable of splits", least=2
+    )
     return rng.permutation(paired.n) % min(folds, paired.n)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import NumericalWarning, warn
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
 from mercer.models.fitted import Fitted, atomic_update, fitted, published, reads_one_state
@@ -20,7 +20,7 @@ from mercer.models.subspace import (
     budget_of,
     refuse_every_row,
     require_components,
-    settled,
+    resolved,
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows
@@ -286,8 +286,8 @@ def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
     if n is None:
         return None, None
     if isinstance(n, float | np.floating):
-        return None, gate.number("n_components", n, words, above=0.0, below=1.0)
-    return gate.whole("n_components", n, words, least=1), None
+        return None, validation.check_number("n_components", n, words, above=0.0, below=1.0)
+    return validation.check_int("n_components", n, words, least=1), None
 
 
 def _learned(model: KernelPCA) -> KernelRidgeRegressor:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.expansion import Expansion
 from mercer.gram import Budget, gram, own_values
 from mercer.kernels import Kernel
@@ -17,8 +17,8 @@ from mercer.linalg.eigen import centered
 from mercer.models.base import KernelModel, schema_of
 from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.validation import memory_or_none, row_weight, share
-from mercer.scores.evidence import weighted_quantile
-from mercer.solvers.programs.pairs import PairSolution, solve_pairs
+from mercer.scores.training_rows import weighted_quantile
+from mercer.solvers.programs.nonsmooth.sequential_minimal_optimization import PairSolution, solve_pairs
 from mercer.types import Array, Indices
 
 FORMS = ("ball", "plane")
@@ -173,7 +173,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
-        gate.choice("form", self.form, FORMS)
+        validation.check_choice("form", self.form, FORMS)
         rate, nu = share("rate", self.rate), share("nu", self.rate if self.nu is None else self.nu)
         budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
         model = unfitted(self)

@@ -111,7 +111,7 @@ class MachineModel(LeaveOneOutModel):
         )
 
     def _loss(self) -> LossChoice:
-        gate.choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
+        validation.check_choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
     def _attributes(self, result: FitResult) -> dict[str, Any]:

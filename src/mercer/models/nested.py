@@ -21,7 +21,7 @@ from mercer.models.fitted import Waiting, fitted
 from mercer.models.report import Report
 from mercer.rows.progress import progress
 from mercer.rows.table import take
-from mercer.scores.evidence import Folds, Training
+from mercer.scores.training_rows import Folds, Training
 from mercer.types import Array, Indices
 
 # More rows are not kept. A fit to as many with every row a center takes up to two minutes.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import check_size, self_similarity
 from mercer.gram.moments import pieces
 from mercer.kernels import Kernel, as_kernel
@@ -28,7 +28,6 @@ from mercer.models.validation import (
 )
 from mercer.rows import (
     Block,
-    Draw,
     Labels,
     Reading,
     Tally,
@@ -37,8 +36,9 @@ from mercer.rows import (
     survey,
 )
 from mercer.rows.base import join_blocks, of_at_least
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import take
-from mercer.rows.twins import weight_of
+from mercer.scores.class_outputs import class_numbers, class_shares
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer.scores.relative import class_numbers, class_shares

@@ -6,8 +6,8 @@ from functools import partial
 from numbers import Real
 from typing import Any, Self, cast
 
-from mercer import gate
-from mercer.gram.differences import Transformation
+from mercer import validation
+from mercer.gram.tangent_covariance import Transformation
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import Columns, schema_of
 from mercer.models.fitted import Fitted, atomic_update, fitted, published
@@ -18,7 +18,7 @@ from mercer.models.subspace import (
     budget_of,
     refuse_every_row,
     require_components,
-    settled,
+    resolved,
 )
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
 from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
@@ -241,9 +241,9 @@ class OrientedKernelPCA(SubspaceModel):
 def share_of(mu: Any) -> float:
     """The penalty as a share of the noise variance."""
     if isinstance(mu, str):
-        gate.choice("mu", mu, ("auto",))
+        validation.check_choice("mu", mu, ("auto",))
         return SHARE
-    return gate.number("mu", mu, 'a number of at least 0, or "auto"', least=0.0)
+    return validation.check_number("mu", mu, 'a number of at least 0, or "auto"', least=0.0)
 
 
 def parts_of(noise: Any) -> list[tuple[str, Any, float]]:
@@ -275,6 +275,6 @@ def _part(name: str, part: Any) -> tuple[str, Any, float]:
     part, weight = part if _is_pair(part) else (part, 1.0)
     named = isinstance(part, Mapping) and any(map(callable, part.values()))
     if part is None or named or isinstance(part, Real):
-        raise ValueError(f"{name} is {gate.shown(part)}; {ALLOWED}")
-    weight = gate.number(f"the weight of {name}", weight, "a number of at least 0", least=0.0)
+        raise ValueError(f"{name} is {validation.format_value(part)}; {ALLOWED}")
+    weight = validation.check_number(f"the weight of {name}", weight, "a number of at least 0", least=0.0)
     return f"{name} ({part.__name__})" if hasattr(part, "__name__") else name, part, weight

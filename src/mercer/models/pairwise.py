@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from mercer.gate import choice, same_type, unmasked
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.models.answers import LabelAnswers, has_probabilities, log_probabilities
 from mercer.models.base import Columns, KernelModel, check_square, read_blocks, schema_of
@@ -31,12 +30,13 @@ from mercer.models.validation import (
     row_weight,
     with_default,
 )
-from mercer.rows import outside_memory
-from mercer.rows.memory import HeldRows
+from mercer.rows import is_out_of_core
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import n_rows, take
 from mercer.scores.coupling import couple_least_squares, couple_odds
 from mercer.tuning.data import check_names
 from mercer.types import Array, Indices
+from mercer.validation import check_choice, same_type, unmasked
 
 # Rows that pairs are asked about at once, at least: each question takes time of its own.
 ASKED = 1000
@@ -50,7 +50,7 @@ def _goes_on(model: "PairwiseClassifier") -> bool:
 
 def _rule(coupling: Any) -> Callable[[Array], Array]:
     """Log-probabilities of classes from log-odds of pairs, by the name of the rule."""
-    choice("coupling", coupling, ("least_squares", "odds"))
+    check_choice("coupling", coupling, ("least_squares", "odds"))
     return couple_odds if coupling == "odds" else couple_least_squares
 
 
@@ -244,7 +244,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         """couple(log r_ij / r_ji (b, k, k)) at rows from any source, b at a time."""
         check_is_fitted(self, "estimators_")
         asked = max(ASKED, 2 * BLOCK_SIZE // len(self.pairs_))
-        if not outside_memory(X):
+        if not is_out_of_core(X):
             (X,) = indexable(unmasked("X", X))
             # Without rows, pairs say what they miss.
             some = [take(X, rows) for rows in cuts(n_rows(X), asked)] or [X]

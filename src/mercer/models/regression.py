@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import Budget
 from mercer.gram.moments import Moments
 from mercer.kernels import Kernel
@@ -16,8 +16,8 @@ from mercer.models.lazy import lazily_whole
 from mercer.models.nested import NestedScore
 from mercer.models.resumable import ResumableModel
 from mercer.rows.virtual import Copies
-from mercer.scores.intervals import price_of_choice, warn_of_few_rows
-from mercer.scores.uncertainty import Uncertainty
+from mercer.scores.uncertainty.intervals import selection_bias, warn_of_few_rows
+from mercer.scores.uncertainty.regression import Uncertainty
 from mercer.tuning.passes import with_changes
 from mercer.types import Array, Floats
 
@@ -136,7 +136,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         With centers: the sums over all rows that determine the model (sufficient statistics).
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
-    left_out_ : LeftOut
+    left_out_ : LooResults
         Leave-one-out residuals, from which intervals are computed.
     report_ : Report
         What the fit did, as text.
@@ -253,7 +253,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         changes f: O(m³) and O(m²) for each of the rows left out once per call, and O(m²) per row.
         """
         check_is_fitted(self)
-        gate.number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
+        validation.check_number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
         self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
         warn_of_few_rows(self.left_out_, coverage)

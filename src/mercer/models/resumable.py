@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.centers import CenterSelector
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
@@ -366,12 +366,13 @@ def _relevance_of(model: ResumableModel) -> Features | None:
 def _features_of(relevance: Any) -> Features:
     """Each feature by itself, or in the group that is named for it."""
     if isinstance(relevance, str):
-        gate.choice("relevance", relevance, allowed=("diagonal",))
+        validation.check_choice("relevance", relevance, allowed=("diagonal",))
         return Features()
-    names = gate.labels("relevance", relevance)
+    names = validation.labels("relevance", relevance)
     if names.ndim != 1:
         raise ValueError(
-            f'relevance is {gate.shown(relevance)}; pass "diagonal", or one label for each feature: its group'
+            f'relevance is {validation.format_value(relevance)}; pass "diagonal", or one label for each feature: '
+            "its group"
         )
     return Features(np.unique(names, return_inverse=True)[1])
 
@@ -396,7 +397,7 @@ def _invariance_of(model: ResumableModel) -> dict[str, Any]:
 
 
 def _mu(value: Any) -> float:
-    return gate.number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+    return validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
 
 
 def _fixed(model: ResumableModel) -> dict[str, Any]:

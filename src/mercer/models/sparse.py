@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.expansion import expansion_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.answers import ClassAnswers, HeldOutProbabilities, HeldOutValues, ValueAnswers
@@ -94,9 +94,9 @@ class SparseModel(LeaveOneOutModel):
 
     def _settings(self, n_points: int) -> SparseSettings:
         """The parameters, validated, for this many distinct rows of positive weight."""
-        gate.choice("selection", self.selection, SELECTIONS)
+        validation.check_choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
-            gate.choice("stop", self.stop, STOPS)
+            validation.check_choice("stop", self.stop, STOPS)
         penalty = self._penalty()
         alpha, chosen_by = self._alpha(penalty, n_points)
         rule = SelectionRule(
@@ -122,7 +122,7 @@ class SparseModel(LeaveOneOutModel):
 
     def _penalty(self) -> str:
         """The penalty; selections and widths that support only one raise an error for others."""
-        given = gate.choice("penalty", self.penalty, PENALTIES)
+        given = validation.check_choice("penalty", self.penalty, PENALTIES)
         if self.selection == "orthogonal":
             if given not in ("auto", "orthogonal"):
                 raise ValueError(
@@ -167,7 +167,7 @@ class SparseModel(LeaveOneOutModel):
         """f (n, q) with 1, 2, … centers of each selection."""
         check_is_fitted(self)
         # An iterator is read by the first stage, and refused by the second.
-        X = read_blocks(self, X) if outside_memory(X) else X
+        X = read_blocks(self, X) if is_out_of_core(X) else X
         shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
         for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
             coef, intercept = staged(self.stages_, s, *shape)
@@ -446,7 +446,7 @@ def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
     def widened(kernel: Kernel) -> tuple[Kernel, ...]:
         if widths is None:
             return (kernel,)
-        factors = np.atleast_1d(gate.real("widths", widths))
+        factors = np.atleast_1d(validation.real("widths", widths))
         if (
             kernel.gamma is None
             or factors.ndim != 1

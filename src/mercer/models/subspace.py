@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.gram import Budget
 from mercer.kernels import Kernel
 from mercer.kernels.resolve import without_targets
@@ -153,15 +153,15 @@ def budget_of(model: Any) -> Budget:
     return Budget.from_parameter(memory_or_none("max_memory", model.max_memory))
 
 
-def settled(kernel: Any, X: Any, weight: Array) -> Kernel:
+def resolved(kernel: Any, X: Any, weight: Array) -> Kernel:
     """The kernel with numbers as parameters; a linear one around the rows, which changes rounding errors only."""
-    return without_targets(kernel, X, weight).around(X)
+    return without_targets(kernel, X, weight).centered_on(X)
 
 
 def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
     """Whether all of n rows in memory are centers."""
     if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         return centers == "all" or n <= EVERY_ROW or kernel.takes_values
     return isinstance(centers, Integral) and centers is not True and n <= int(centers)
 
@@ -169,7 +169,7 @@ def all_are_centers(centers: Any, kernel: Kernel, n: int) -> bool:
 def refuse_every_row(centers: Any) -> None:
     """Reject centers that need all rows at once."""
     if isinstance(centers, str):
-        gate.choice("centers", centers, ("auto", "all"))
+        validation.check_choice("centers", centers, ("auto", "all"))
         if centers == "all":
             raise ValueError('centers="all" needs all rows in memory, at once; set a number of centers, or "auto"')
 

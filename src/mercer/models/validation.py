@@ -15,13 +15,13 @@ from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from mercer import gate
+from mercer import validation
 from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
-from mercer.rows import Labels, Meaning, outside_memory
+from mercer.rows import Labels, Meaning, is_out_of_core
 from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
-from mercer.scores.evidence import Folds
 from mercer.scores.targets import ClassTargets, Decision, RealTargets, Targets
+from mercer.scores.training_rows import Folds
 from mercer.solvers.recursive import WHEN_FULL
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array
@@ -39,9 +39,9 @@ def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | Non
     """A positive number, or None for one of the strings."""
     if isinstance(value, str) and value in words:
         return None
-    gate.number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
+    validation.check_number(name, value, _or_words(words) if words else "a number above 0", above=0.0)
     least, most = PENALTIES
-    return gate.number(name, value, f"between {least:g} and {most:g}", least=least, most=most)
+    return validation.check_number(name, value, f"between {least:g} and {most:g}", least=least, most=most)
 
 
 def _or_words(words: Sequence[str]) -> str:
@@ -51,54 +51,56 @@ def _or_words(words: Sequence[str]) -> str:
 
 def positive_or_none(name: str, value: Any) -> float | None:
     """A positive number or None."""
-    return None if value is None else gate.number(name, value, "a positive number or None", above=0.0)
+    return None if value is None else validation.check_number(name, value, "a positive number or None", above=0.0)
 
 
 def memory_or_none(name: str, value: Any) -> float | None:
     """A positive number of GiB or None."""
     allowed = "a positive number of GiB, such as 0.5 or 4, or None"
-    return None if value is None else gate.number(name, value, allowed, above=0.0)
+    return None if value is None else validation.check_number(name, value, allowed, above=0.0)
 
 
 def positive(name: str, value: Any) -> float:
     """A positive number."""
-    return gate.number(name, value, "a number above 0", above=0.0)
+    return validation.check_number(name, value, "a number above 0", above=0.0)
 
 
 def nonnegative(name: str, value: Any) -> float:
     """A number of at least zero."""
-    return gate.number(name, value, "a number of at least zero", least=0.0)
+    return validation.check_number(name, value, "a number of at least zero", least=0.0)
 
 
 def generator(random_state: Any) -> np.random.Generator:
     """The source of randomness for a seed, a RandomState, or None, which is always the same seed."""
-    return np.random.default_rng(check_random_state(gate.seed(random_state)).randint(2**31 - 1))
+    return np.random.default_rng(check_random_state(validation.seed(random_state)).randint(2**31 - 1))
 
 
 def share(name: str, value: Any) -> float:
     """A number above zero and at most one."""
-    return gate.number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0)
+    return validation.check_number(name, value, "a number above 0 and at most 1", above=0.0, most=1.0)
 
 
 def count(name: str, value: Any) -> int:
     """A positive integer."""
-    return gate.whole(name, value, "a positive integer", least=1)
+    return validation.check_int(name, value, "a positive integer", least=1)
 
 
 def count_or_none(name: str, value: Any) -> int | None:
     """A positive integer or None."""
-    return None if value is None else gate.whole(name, value, "a positive integer or None", least=1)
+    return None if value is None else validation.check_int(name, value, "a positive integer or None", least=1)
 
 
 def loo_size(value: Any) -> int | None:
     """A number of rows, at least two, or None for all."""
     allowed = "a number of rows, at least 2, or None for all of them"
-    return None if value is None else gate.whole("loo_rows", value, allowed, least=2)
+    return None if value is None else validation.check_int("loo_rows", value, allowed, least=2)
 
 
 def _verbosity(name: str, value: Any) -> int:
     allowed = "False, True or an integer of at least 0"
-    return int(value) if isinstance(value, bool | np.bool_) else gate.whole(name, value, allowed, least=0)
+    return (
+        int(value) if isinstance(value, bool | np.bool_) else validation.check_int(name, value, allowed, least=0)
+    )
 
 
 def _nonnegative_or_none(name: str, value: Any) -> float | None:
@@ -106,7 +108,7 @@ def _nonnegative_or_none(name: str, value: Any) -> float | None:
 
 
 def _whole(name: str, value: Any) -> int:
-    return gate.whole(name, value, "an integer of at least 0", least=0)
+    return validation.check_int(name, value, "an integer of at least 0", least=0)
 
 
 # Numeric and Boolean parameters, and their validation; alpha may also be a string.
@@ -114,22 +116,22 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "delta": positive_or_none,
     "epsilon": positive_or_none,
     "l1_ratio": share,
-    "calibration": partial(gate.choice, allowed=CALIBRATIONS),
-    "criterion": partial(gate.choice, allowed=CLASSIFICATION_CRITERIA),
-    "threshold": partial(gate.choice, allowed=("bayes", *THRESHOLDS)),
+    "calibration": partial(validation.check_choice, allowed=CALIBRATIONS),
+    "criterion": partial(validation.check_choice, allowed=CLASSIFICATION_CRITERIA),
+    "threshold": partial(validation.check_choice, allowed=("bayes", *THRESHOLDS)),
     "decay": share,
-    "fit_intercept": gate.truth,
-    "fit_inverse_transform": gate.truth,
+    "fit_intercept": validation.check_bool,
+    "fit_inverse_transform": validation.check_bool,
     "loo_rows": lambda _, value: loo_size(value),
     "max_centers": count_or_none,
     "max_memory": memory_or_none,
     "n_candidates": count_or_none,
     "nu": share,
-    "prune": gate.truth,
-    "shared": gate.truth,
+    "prune": validation.check_bool,
+    "shared": validation.check_bool,
     "tol": nonnegative,
     "verbose": _verbosity,
-    "when_full": partial(gate.choice, allowed=WHEN_FULL),
+    "when_full": partial(validation.check_choice, allowed=WHEN_FULL),
     "window": count,
 }
 CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
@@ -142,8 +144,8 @@ CHECKS_OF_SELECTORS: dict[str, Callable[[str, Any], Any]] = {
     "n_init": count,
     "n_means": _whole,
     "n_subset": count,
-    "per_class": gate.truth,
-    "rows": gate.unmasked,
+    "per_class": validation.check_bool,
+    "rows": validation.unmasked,
     "tolerance": _nonnegative_or_none,
 }
 
@@ -185,8 +187,9 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
         old, new = before.get(name), now.get(name)
         if not _same(old, new):
             raise ValueError(
-                f"{name} was {gate.shown(old)} for the first rows and is {gate.shown(new)} now, and sums for "
-                "different values cannot be combined; restore it, or call fit to start over"
+                f"{name} was {validation.format_value(old)} for the first rows and is "
+                f"{validation.format_value(new)} now, and sums for different values cannot "
+                "be combined; restore it, or call fit to start over"
             )
 
 
@@ -204,7 +207,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def quantiles_of(value: Any) -> tuple[float, ...]:
     """One or several numbers between 0 and 1."""
-    levels = np.atleast_1d(gate.real("quantile", value))
+    levels = np.atleast_1d(validation.real("quantile", value))
     if levels.ndim != 1 or len(levels) == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
         raise ValueError(f"quantile={value!r}; it must be a number between 0 and 1, or a list of them")
     return tuple(levels.tolist())
@@ -212,7 +215,7 @@ def quantiles_of(value: Any) -> tuple[float, ...]:
 
 def penalty_of(value: str) -> Penalty:
     """One of the two penalties."""
-    gate.choice("penalty", value, get_args(Penalty))
+    validation.check_choice("penalty", value, get_args(Penalty))
     return cast(Penalty, value)
 
 
@@ -220,14 +223,14 @@ def class_labels(y: Any) -> NDArray[Any]:
     """Class labels of one type, as one column."""
     if y is None:
         raise ValueError("a classifier requires y to be passed, but the target y is None")
-    labels = gate.labels("y", y)
+    labels = validation.labels("y", y)
     check_classification_targets(labels)
     return np.asarray(column_or_1d(labels, warn=True))
 
 
 def known_classes(classes: Any) -> NDArray[Any]:
     """The distinct classes among labels, or those given as ``classes``, in order."""
-    return np.unique(gate.label_column("classes", classes))
+    return np.unique(validation.label_column("classes", classes))
 
 
 def with_default(params: dict[str, Any], estimator: Any, default: Callable[[], Any]) -> dict[str, Any]:
@@ -253,18 +256,18 @@ def real_targets(y: Any, owner: Any) -> Array:
     """Finite real targets of one or two dimensions, for an estimator."""
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
-    y = gate.rows_in("y", y)
+    y = validation.rows_in("y", y)
     try:
         targets: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     except ValueError as problem:
-        text = gate.first_text(y)
+        text = validation.first_text(y)
         if text is None:
             raise
         raise ValueError(
             f"y contains {text!r}, but {type(owner).__name__} needs numbers; for classes, use "
             "KernelFisherClassifier or another classifier"
         ) from problem
-    gate.not_too_large("y", targets)
+    validation.not_too_large("y", targets)
     return targets
 
 
@@ -300,13 +303,15 @@ def class_priors(priors: Any, classes: NDArray[Any]) -> Array | None:
         return None
     labels = classes.tolist()
     if isinstance(priors, Mapping) and set(priors) != set(labels):
-        raise ValueError(f"priors={priors!r}; pass one for each of the classes {gate.shown(labels)}")
+        raise ValueError(f"priors={priors!r}; pass one for each of the classes {validation.format_value(labels)}")
     wrong = ValueError(
         f"priors={priors!r}; pass {len(labels)} positive numbers that sum to one, in the order of the classes "
-        f"{gate.shown(labels)}, or as a dict"
+        f"{validation.format_value(labels)}, or as a dict"
     )
     try:
-        p = gate.real("priors", [priors[label] for label in labels] if isinstance(priors, Mapping) else priors)
+        p = validation.real(
+            "priors", [priors[label] for label in labels] if isinstance(priors, Mapping) else priors
+        )
     except ValueError as problem:
         raise wrong from problem
     # Written so that NaN fails the comparison.
@@ -319,7 +324,7 @@ def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> A
     """The factor (k,) of each class: "balanced" gives all classes the same total weight."""
     if isinstance(class_weight, dict):
         for label, factor in class_weight.items():
-            gate.class_factor(f"class_weight={class_weight!r}: the weight of class {label!r}", factor)
+            validation.class_factor(f"class_weight={class_weight!r}: the weight of class {label!r}", factor)
     if isinstance(class_weight, str) and class_weight == "balanced":
         # Labels that are not among the classes raise an error when rows are encoded.
         known = np.isin(labels.values, classes)
@@ -335,7 +340,7 @@ def class_factors(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> A
 def class_targets_of(model: Any, labels: Labels, declared: Any = None) -> ClassTargets:
     """The targets of a classifier for rows with these labels, or for declared classes."""
     classes = labels.values if declared is None else known_classes(declared)
-    gate.same_type("y", classes, labels.values)
+    validation.same_type("y", classes, labels.values)
     decision = _decision_of(model, classes)
     return ClassTargets(classes, class_factors(model.class_weight, labels, classes), decision)
 
@@ -364,16 +369,16 @@ def row_weight(sample_weight: ArrayLike | None, n: int) -> Array:
     """Weights (n,) of the rows: nonnegative, in the range of sums, not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    w = gate.real("sample_weight", sample_weight)
+    w = validation.real("sample_weight", sample_weight)
     if w.ndim == 0:
         w = np.full(n, float(w))
     if w.ndim != 1:
         raise ValueError(f"sample_weight has {w.ndim} dimensions; Sample weights must be 1D array or scalar")
     if w.shape != (n,):
         raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n,)}: one for each row")
-    gate.weights_in_range("sample_weight", w)
-    gate.enough_weight("sample_weight", float(w.sum()))
-    gate.no_row_alone("sample_weight", w)
+    validation.weights_in_range("sample_weight", w)
+    validation.enough_weight("sample_weight", float(w.sum()))
+    validation.no_row_alone("sample_weight", w)
     return w
 
 
@@ -381,10 +386,10 @@ def meaning_of(weights: Any) -> Meaning:
     """The meaning of weights."""
     if np.ndim(weights) > 0:
         raise ValueError(
-            f"weights={gate.shown(weights)}; weights of rows are passed to fit as sample_weight, and the "
-            "parameter weights sets their meaning: 'auto', 'counts' or 'importance'"
+            f"weights={validation.format_value(weights)}; weights of rows are passed to fit as sample_weight, and "
+            "the parameter weights sets their meaning: 'auto', 'counts' or 'importance'"
         )
-    return cast(Meaning, gate.choice("weights", weights, get_args(Meaning)))
+    return cast(Meaning, validation.check_choice("weights", weights, get_args(Meaning)))
 
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
@@ -398,7 +403,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
 
 def refuse_blocks(model: Any, X: Any) -> None:
     """Reject rows outside memory."""
-    if outside_memory(X):
+    if is_out_of_core(X):
         raise ValueError(
             f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
             "KernelFisherClassifier or KernelRidgeRegressor with centers=..., which read rows block by block"
@@ -434,7 +439,7 @@ def folds_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classif
     """The fold with which each row is held out, and its group; None if rows are held out singly."""
     if cv is None and groups is None:
         return None
-    groups = None if groups is None else gate.label_column("groups", groups)
+    groups = None if groups is None else validation.label_column("groups", groups)
     if groups is not None and (groups == groups[:1]).all():
         raise ValueError("all rows are in one group; groups must define at least two")
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)

@@ -9,8 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gate import choice
 from mercer.types import Array, Indices
+from mercer.validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +121,7 @@ def classes_of(y: ArrayLike, scores: Array) -> tuple[NDArray[Any], Indices]:
 
 def curve(values: Array, span: tuple[float, float], kind: str) -> tuple[Array, Array]:
     """Points x and heights (g,) of the distribution of values (n,) over a span; the area is one."""
-    choice("kind", kind, KINDS)
+    check_choice("kind", kind, KINDS)
     if kind == "density":
         grid = np.linspace(*span, GRID_SIZE)
         return grid, density(values, grid)

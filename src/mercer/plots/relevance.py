@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from mercer.gate import whole
 from mercer.models import KernelFisherClassifier, KernelRidgeRegressor
 from mercer.plots.canvas import COLORS, axes_or_new, fitted_model
+from mercer.validation import check_int
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ class RelevanceDisplay:
 
     def plot(self, *, most: int = 10, ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""
-        whole("most", most, "a number of features, at least 1", least=1)
+        check_int("most", most, "a number of features, at least 1", least=1)
         shares = np.asarray(self.relevance, dtype=np.float64)
         order = np.argsort(-shares, kind="stable")[:most]
         words = [str(j) if self.names is None else str(self.names[j]) for j in order]

@@ -10,11 +10,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from mercer.gate import same_type
 from mercer.linalg.threads import stream_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import HasRows, join, n_rows, take
 from mercer.types import Array, Indices
+from mercer.validation import same_type
 
 # Adding up blocks costs little compared with the blocks themselves: twice the rows of one matrix product.
 BLOCK_ROWS = 8192
@@ -151,7 +151,7 @@ def regroup(blocks: Iterable[Block], block_rows: int) -> Iterator[Block]:
 
 
 def of_at_least(blocks: Iterable[Block], n: int) -> Iterator[Block]:
-    """Blocks of at least n rows, except for the last; those without any weight are left out."""
+    """Blocks of at least n rows, except for the last; those without any weight are skipped."""
     small: list[Block] = []
     for block in blocks:
         if block.weight is not None and not np.any(block.weight):

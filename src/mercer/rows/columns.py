@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gate import MISSING, first_text, not_dates, shown
 from mercer.types import Array, Indices
+from mercer.validation import EXACT_INTEGERS, MISSING_TYPES, first_text, format_value, not_dates
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
-# Integers up to here are exact in float64.
-LARGEST = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,9 @@ def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
 def missing_columns(absent: Sequence[Any], there: Sequence[Any]) -> ValueError:
     """The error for columns that are needed and are not there."""
     if not absent:
-        return ValueError(f"no columns are named, but at least one is needed; there are {shown(list(there))}")
+        return ValueError(
+            f"no columns are named, but at least one is needed; there are {format_value(list(there))}"
+        )
     words = ("columns", "are") if len(absent) > 1 else ("column", "is")
     return ValueError(
         f"{words[0]} {', '.join(map(repr, absent))} {words[1]} needed, but the rows have "
@@ -132,7 +132,7 @@ def _column(name: Any, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "fiu":
         return array
     numbers = array.astype(np.float64)
-    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > LARGEST:
+    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > EXACT_INTEGERS:
         raise ValueError(
             f"column {name!r} contains integers beyond 2^53, which float64 cannot tell apart; convert them to "
             "strings if they are names"
@@ -172,7 +172,7 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     if isinstance(value, str):
         return False
-    if type(value).__name__ in MISSING:
+    if type(value).__name__ in MISSING_TYPES:
         return True
     return isinstance(value, Real | np.datetime64 | np.timedelta64) and bool(value != value)
 
@@ -187,7 +187,7 @@ def _as_numbers(name: Any, column: NDArray[Any]) -> Array:
     not_dates(f"column {name!r}", there)
     example = first_text(there)
     raise ValueError(
-        f"column {name!r} contains {shown(there[0] if example is None else example)}, but its kernel takes "
+        f"column {name!r} contains {format_value(there[0] if example is None else example)}, but its kernel takes "
         f"numbers; compare names by equality: OnColumns(Nominal(), [{name!r}])"
     )
 

@@ -11,9 +11,9 @@ from typing import Any
 Advance = Callable[[int], None]
 
 # Phases that take fewer seconds are not shown.
-QUICK = 1.0
+SHOWN_AFTER = 1.0
 # Seconds between two states of a phase, on a terminal and in a file.
-PAUSE = 0.5
+LINE_PAUSE = 0.5
 LOG_PAUSE = 20.0
 
 
@@ -34,7 +34,7 @@ def progress(phase: str, total: int | None, *, verbose: int, unit: str = "rows")
             yield advance
     else:
         scaled, lock = unit == "rows", threading.Lock()
-        with bar(total=total, desc=phase or None, unit=f" {unit}", unit_scale=scaled, delay=QUICK) as shown:
+        with bar(total=total, desc=phase or None, unit=f" {unit}", unit_scale=scaled, delay=SHOWN_AFTER) as shown:
 
             def advance(n: int) -> None:
                 with lock:
@@ -103,17 +103,19 @@ class _Line:
 
     def renew(self) -> None:
         """Show the state again and again, until the phase has ended."""
-        while not self.ended.wait(PAUSE):
+        while not self.ended.wait(LINE_PAUSE):
             now, terminal = time.perf_counter(), sys.stderr.isatty()
             last = self.start if self.shown is None else self.shown
-            if now - last >= (QUICK if terminal and self.shown is None else PAUSE if terminal else LOG_PAUSE):
+            if now - last >= (
+                SHOWN_AFTER if terminal and self.shown is None else LINE_PAUSE if terminal else LOG_PAUSE
+            ):
                 self.shown = now
                 self._show(now, " so far" if not self.unit else "", "" if terminal else "\n")
 
     def close(self) -> None:
         self.ended.set()
         now = time.perf_counter()
-        if self.shown is not None or now - self.start >= QUICK:
+        if self.shown is not None or now - self.start >= SHOWN_AFTER:
             self._show(now, "", "\n")
 
     def _show(self, now: float, more: str, end: str) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.gate import labels, naming_text, not_dates, real, unmasked
 from mercer.rows.columns import NamedColumns, joined_columns
 from mercer.types import Array, Indices
+from mercer.validation import labels, naming_text, not_dates, real, unmasked
 
 Table = Any
 

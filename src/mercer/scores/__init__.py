@@ -1,25 +1,25 @@
 """From leave-one-out scores to thresholds, probabilities, intervals, and criteria for model selection."""
 
 from mercer.scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.intervals import (
-    LeftOut,
+from mercer.scores.decision_rule import ClassFit, Rule, Scatter, make_rule
+from mercer.scores.probabilities.calibration import CALIBRATIONS, Posterior, calibrate, odds_shift
+from mercer.scores.thresholds import THRESHOLDS, threshold_at
+from mercer.scores.uncertainty.intervals import (
+    LooResults,
     jackknife_plus,
     noise_std,
     prediction_intervals,
-    price_of_choice,
     relative_std,
     residual_intervals,
+    selection_bias,
 )
-from mercer.scores.probabilities import CALIBRATIONS, Posterior, calibrate, odds_shift
-from mercer.scores.rule import ClassFit, Rule, Scatter, make_rule
-from mercer.scores.thresholds import THRESHOLDS, threshold_at
 
 __all__ = [
     "CALIBRATIONS",
     "CLASSIFICATION_CRITERIA",
     "THRESHOLDS",
     "ClassFit",
-    "LeftOut",
+    "LooResults",
     "Posterior",
     "Rule",
     "Scatter",
@@ -30,9 +30,9 @@ __all__ = [
     "noise_std",
     "odds_shift",
     "prediction_intervals",
-    "price_of_choice",
     "relative_std",
     "residual_intervals",
+    "selection_bias",
     "squared_criterion",
     "threshold_at",
 ]

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import KernelError
 from mercer.linalg.eigen import centered, symmetric_eigen
 from mercer.types import Array
 
 # s'Ks below zero by more than this share of the trace is no rounding error.
-ROUNDING = 1e-8
+QUADRATIC_FORM_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class RiskBound:
 
 def function_norm(K: Array, coef: Array) -> float:
     """|f| = sqrt(c'Kc) of f = sum_i c_i k(., x_i), from K (m, m) and coefficients c (m,). Cost O(m²)."""
-    K = gate.square("K", K)
-    coef = gate.as_long("coef", coef, len(K))
+    K = validation.square("K", K)
+    coef = validation.as_long("coef", coef, len(K))
     return float(_roots(K, coef[None])[0])
 
 
 def functional_margins(f: Array, y: Array) -> Array:
     """y_i f_i (m,), positive where the output f (m,) has the sign of the label y (m,)."""
-    y = gate.signs("y", y)
-    return y * gate.as_long("f", f, len(y))
+    y = validation.signs("y", y)
+    return y * validation.as_long("f", f, len(y))
 
 
 def geometric_margins(f: Array, y: Array, norm: float) -> Array:
@@ -74,15 +74,15 @@ def rademacher(
 
     Its standard error is at most ``rademacher_bound(K, norm) / sqrt(draws)``. Cost O(draws m²), memory O(draws m).
     """
-    K = gate.square("K", K)
+    K = validation.square("K", K)
     drawn = _roots(K, _draw_signs(len(K), draws, random_state))
     return float(2.0 * _positive("norm", norm) / len(K) * drawn.mean())
 
 
 def rademacher_bound(K: Array, norm: float) -> float:
     """(2 norm / m) sqrt(tr K), never less than what ``rademacher`` estimates (Jensen's inequality)."""
-    K = gate.square("K", K)
-    return float(2.0 * _positive("norm", norm) / len(K) * np.sqrt(gate.squared_lengths(K).sum()))
+    K = validation.square("K", K)
+    return float(2.0 * _positive("norm", norm) / len(K) * np.sqrt(validation.squared_lengths(K).sum()))
 
 
 def rademacher_finite(
@@ -92,7 +92,7 @@ def rademacher_finite(
 
     It is also that of their convex hull. Cost O(draws m p).
     """
-    H = gate.finite("H", H)
+    H = validation.finite("H", H)
     H = H.reshape(len(H), -1)
     drawn = np.abs(_draw_signs(len(H), draws, random_state) @ H).max(axis=1)
     return float(2.0 / len(H) * drawn.mean())
@@ -111,7 +111,7 @@ def margin_bound(
     """
     margin = _positive("margin", margin)
     slack = np.maximum(0.0, margin - geometric_margins(f, y, norm))
-    m = len(gate.as_long("y", y, len(gate.square("K", K))))
+    m = len(validation.as_long("y", y, len(validation.square("K", K))))
     complexity = _positive("contraction", contraction) / margin * rademacher_bound(K, 1.0)
     return RiskBound(float(slack.mean()) / margin, complexity, _chance(m, delta))
 
@@ -124,7 +124,7 @@ def boosting_bound(f: Array, y: Array, *, total: float, complexity: float, delta
     it. Shawe-Taylor (2015), "Final boosting bound".
     """
     slack = np.maximum(0.0, 1.0 - functional_margins(f, y))
-    complexity = gate.number("complexity", complexity, "a number >= 0", least=0.0)
+    complexity = validation.check_number("complexity", complexity, "a number >= 0", least=0.0)
     return RiskBound(float(slack.mean()), _positive("total", total) * complexity, _chance(len(slack), delta))
 
 
@@ -138,10 +138,12 @@ def novelty_bound(
     these rows. The constant needs radius² <= largest, which the smallest sphere around rows fulfills; ``margin``
     must be fixed before the rows are seen. Shawe-Taylor (2015), "Novelty detection".
     """
-    d2 = gate.finite("distance2", distance2)
-    m = len(gate.as_long("distance2", d2, len(d2)))
+    d2 = validation.finite("distance2", distance2)
+    m = len(validation.as_long("distance2", d2, len(d2)))
     margin, largest = _positive("margin", margin), _positive("largest", largest)
-    radius2 = gate.number("radius2", radius2, f"between 0 and largest={largest:g}", least=0.0, most=largest)
+    radius2 = validation.check_number(
+        "radius2", radius2, f"between 0 and largest={largest:g}", least=0.0, most=largest
+    )
     slack = np.maximum(0.0, d2 - radius2)
     return RiskBound(float(slack.mean()) / margin, 6.0 * largest / (margin * np.sqrt(m)), _chance(m, delta))
 
@@ -159,7 +161,7 @@ def leave_one_out_bound(K: Array, y: Array, alpha: Array) -> float:
 
 def support_vector_bound(alpha: Array) -> float:
     """The share of alpha_i > 0, at least ``leave_one_out_bound``; for the same machines. Vapnik (1995)."""
-    return float((_dual_variables(gate.finite("alpha", alpha)) > 0.0).mean())
+    return float((_dual_variables(validation.finite("alpha", alpha)) > 0.0).mean())
 
 
 def mcdiarmid(changes: Array, delta: float) -> float:
@@ -168,7 +170,7 @@ def mcdiarmid(changes: Array, delta: float) -> float:
     t = sqrt(sum_i changes_i² ln(1/delta) / 2). One-sided; for both sides, delta / 2. McDiarmid (1989); Mika
     (2002), Theorem 4.1.
     """
-    changes = gate.finite("changes", changes)
+    changes = validation.finite("changes", changes)
     return float(np.sqrt(changes @ changes * np.log(1.0 / _probability(delta)) / 2.0))
 
 
@@ -177,7 +179,7 @@ def hoeffding(m: int, delta: float, *, width: float = 1.0) -> float:
 
     t = width sqrt(ln(2/delta) / 2m). For the error of a model on m new rows, width is 1. Hoeffding (1963).
     """
-    m, width = gate.whole("m", m, "an integer >= 1", least=1), _positive("width", width)
+    m, width = validation.check_int("m", m, "an integer >= 1", least=1), _positive("width", width)
     return float(width * np.sqrt(np.log(2.0 / _probability(delta)) / (2.0 * m)))
 
 
@@ -186,9 +188,9 @@ def leading_eigenvalues(K: Array, k: int) -> float:
 
     They are those of the centered kernel matrix, divided by m - 1. Cost O(m³).
     """
-    K = gate.square("K", K)
-    m = gate.whole("the number of rows", len(K), "at least 2", least=2)
-    k = gate.whole("k", k, "an integer >= 1", least=1)
+    K = validation.square("K", K)
+    m = validation.check_int("the number of rows", len(K), "at least 2", least=2)
+    k = validation.check_int("k", k, "an integer >= 1", least=1)
     values, _ = symmetric_eigen(centered(K))
     return float(values[-k:].sum()) / (m - 1)
 
@@ -203,7 +205,7 @@ def eigenvalue_deviation(m: int, largest: float, delta: float = 0.05) -> float:
     for m above 32 ln(1/delta) only. Exchanging one row changes the sum by at most 8 largest / (m - 2). Mika
     (2002), Theorems 4.2 and 4.4.
     """
-    m = gate.whole("m", m, "an integer >= 3", least=3)
+    m = validation.check_int("m", m, "an integer >= 3", least=3)
     return mcdiarmid(np.full(m, 8.0 * _positive("largest", largest) / (m - 2)), delta)
 
 
@@ -215,7 +217,7 @@ def _chance(m: int, delta: float) -> float:
 def _roots(K: Array, S: Array) -> Array:
     """sqrt(s'Ks) (p,) for the rows s of S (p, m)."""
     squares = np.einsum("ij,ij->i", S @ K, S)
-    allowed = ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
+    allowed = QUADRATIC_FORM_ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
     if len(squares) and squares.min() < -allowed:
         raise KernelError(f"s'Ks is {squares.min():.3g} for some s; pass a positive semidefinite kernel matrix")
     roots: Array = np.sqrt(np.maximum(squares, 0.0))
@@ -224,15 +226,15 @@ def _roots(K: Array, S: Array) -> Array:
 
 def _draw_signs(m: int, draws: int, random_state: int | np.random.Generator | None) -> Array:
     """Independent signs (draws, m)."""
-    draws = gate.whole("draws", draws, "an integer >= 1", least=1)
-    return np.random.default_rng(gate.seed(random_state)).choice(np.array([-1.0, 1.0]), size=(draws, m))
+    draws = validation.check_int("draws", draws, "an integer >= 1", least=1)
+    return np.random.default_rng(validation.seed(random_state)).choice(np.array([-1.0, 1.0]), size=(draws, m))
 
 
 def _machine(K: Array, y: Array, alpha: Array) -> tuple[Array, Array, Array]:
     """K (m, m), y (m,) and alpha (m,) of one machine, checked."""
-    K = gate.square("K", K)
-    y = gate.as_long("y", gate.signs("y", y), len(K))
-    return K, y, _dual_variables(gate.as_long("alpha", alpha, len(K)))
+    K = validation.square("K", K)
+    y = validation.as_long("y", validation.signs("y", y), len(K))
+    return K, y, _dual_variables(validation.as_long("alpha", alpha, len(K)))
 
 
 def _dual_variables(alpha: Array) -> Array:
@@ -244,8 +246,8 @@ def _dual_variables(alpha: Array) -> Array:
 
 
 def _positive(name: str, value: float) -> float:
-    return gate.number(name, value, "a positive number", above=0.0)
+    return validation.check_number(name, value, "a positive number", above=0.0)
 
 
 def _probability(delta: float) -> float:
-    return gate.number("delta", delta, "between 0 and 1", above=0.0, below=1.0)
+    return validation.check_number("delta", delta, "between 0 and 1", above=0.0, below=1.0)

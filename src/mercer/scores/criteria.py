@@ -7,15 +7,15 @@ from typing import Protocol
 import numpy as np
 
 from mercer.linalg.threads import map_in_threads
-from mercer.scores.evidence import weighted_quantile
-from mercer.scores.logistic import PIECE, LogitProblem, rows_last, sets_at_once, softmax0
-from mercer.scores.relative import relative
+from mercer.scores.class_outputs import relative
+from mercer.scores.probabilities.logits import NUMBERS_IN_CACHE, LogitProblem, rows_last, sets_at_once, softmax0
+from mercer.scores.training_rows import weighted_quantile
 from mercer.types import Array, Floats, Indices
 
 # Threads in which outputs are evaluated, each of which needs memory.
-THREADS = 2
+CRITERION_THREADS = 2
 # Outputs agree with a constant target up to this share of it.
-AGREE = 1e-9
+CONSTANT_TOLERANCE = 1e-9
 
 # From outputs (a, n, q) to the losses of rows (a, n).
 Losses = Callable[[Array], Array]
@@ -47,7 +47,7 @@ def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
     if not classes:
         return 24.0 * a * n * q
     k = q if q > 1 else 2
-    at_once = min(a * n * q, THREADS * max(n * q, PIECE))
+    at_once = min(a * n * q, CRITERION_THREADS * max(n * q, NUMBERS_IN_CACHE))
     return 8.0 * a * n * (q + 1.0) + 64.0 * at_once + 40.0 * a * k * k + 8.0 * n * (2.0 * k + 3.0)
 
 
@@ -114,7 +114,7 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
             R = rows_last(relative(outputs[some]))
             return judge(problem.fit(R).rows_last(R), label)
 
-        return np.concatenate(map_in_threads(of_some, sets_at_once(*outputs.shape), most=THREADS))
+        return np.concatenate(map_in_threads(of_some, sets_at_once(*outputs.shape), most=CRITERION_THREADS))
 
     return losses
 
@@ -157,7 +157,7 @@ def r_squared(Y: Array, F: Array, weight: Array) -> float:
     total = weight @ (Y - np.average(Y, axis=0, weights=weight)) ** 2
     # The mean of equal numbers may differ from them by a rounding error, and outputs by some more.
     constant = (Y[:1] == Y).all(axis=0) | (total == 0.0)
-    agree = residual <= weight.sum() * (AGREE * np.abs(Y).max(axis=0, initial=0.0)) ** 2
+    agree = residual <= weight.sum() * (CONSTANT_TOLERANCE * np.abs(Y).max(axis=0, initial=0.0)) ** 2
     score = np.where(constant, agree, 1.0 - residual / np.where(constant, 1.0, total))
     return float(score.mean())
 

@@ -3,7 +3,7 @@
 Hotelling's T² is the squared distance from the mean within the first k directions, each in units of its standard
 deviation; the squared prediction error (SPE, Q) is the squared length of what these directions leave. A fault may
 show in one and not in the other (Jackson and Mudholkar 1979, Control procedures for residuals associated with
-principal component analysis). Their limits are quantiles of rows that were left out, not of a distribution that
+principal component analysis). Their limits are quantiles of held-out rows, not of a distribution that
 nobody has verified: of training rows, k directions of n rows explain more than of new ones.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.scores.evidence import weighted_quantile
+from mercer.scores.training_rows import weighted_quantile
 from mercer.types import Array
 
 
@@ -39,8 +39,8 @@ class ControlLimits:
     rate: float
 
     @classmethod
-    def of(cls, left_out: Statistics, weight: Array, rate: float) -> "ControlLimits":
-        """From the statistics of left-out rows with weights (n,)."""
+    def of(cls, held_out: Statistics, weight: Array, rate: float) -> "ControlLimits":
+        """From the statistics of held-out rows with weights (n,)."""
         # Of n + 1 rows that are exchanged the new one is the largest with probability 1 / (n + 1).
         n = float(weight.sum() ** 2 / (weight**2).sum())
         share = (1.0 - rate) * (1.0 + 1.0 / n)
@@ -49,7 +49,7 @@ class ControlLimits:
                 f"rate={rate:g}: {n:.4g} rows show no limit that less than {1.0 / (n + 1.0):.3g} of rows exceed; "
                 "ask for more, or fit more rows"
             )
-        t2, spe = (weighted_quantile(values, weight, min(share, 1.0)) for values in (left_out.t2, left_out.spe))
+        t2, spe = (weighted_quantile(values, weight, min(share, 1.0)) for values in (held_out.t2, held_out.spe))
         return cls(t2, spe, rate)
 
     def exceeded(self, found: Statistics) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -4,19 +4,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.rows.weights import Reading
+from mercer.rows.sampling.weights import Reading
+from mercer.scores.class_outputs import class_targets
 from mercer.scores.criteria import accuracy
-from mercer.scores.evidence import Training
-from mercer.scores.probabilities import Posterior
-from mercer.scores.relative import class_targets
-from mercer.scores.rule import ClassFit, Rule, Scatter
+from mercer.scores.decision_rule import ClassFit, Rule, Scatter
+from mercer.scores.probabilities.calibration import Posterior
 from mercer.scores.targets import ClassTargets
+from mercer.scores.training_rows import Training
 from mercer.types import Array, Indices
 
 # Isotonic and logistic calibration work without rows of a class; normal densities do not.
 ONLINE_CALIBRATIONS = ("logistic", "isotonic")
 # Scores are recalibrated when this share of the window is new.
-RENEWED = 1 / 16
+RENEWED_SHARE = 1 / 16
 
 
 def _nothing() -> Array:
@@ -84,7 +84,7 @@ class ScoreWindow:
     @property
     def due(self) -> bool:
         """Whether there are enough new rows to recalibrate, so that the cost per row is bounded."""
-        return self.new > 0 and self.new >= RENEWED * len(self.label)
+        return self.new > 0 and self.new >= RENEWED_SHARE * len(self.label)
 
     def calibrated(self, targets: ClassTargets, reading: Reading, scatter: Scatter) -> Rule:
         """The rule that the scores give, by as much evidence as there are rows; O(w)."""

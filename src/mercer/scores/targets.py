@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import WeightWarning, warn
 from mercer.gram.moments import Moments
 from mercer.rows import Block, Reading
 from mercer.rows.table import shape_of
+from mercer.scores.class_outputs import class_numbers, class_shares, class_targets
 from mercer.scores.criteria import (
     Criterion,
     TargetCriterion,
@@ -28,11 +29,10 @@ from mercer.scores.criteria import (
     r_squared,
     squared_criterion,
 )
-from mercer.scores.evidence import Training
-from mercer.scores.intervals import LeftOut, noise_std
-from mercer.scores.probabilities import odds_shift
-from mercer.scores.relative import class_numbers, class_shares, class_targets
-from mercer.scores.rule import ClassFit, CrossFittedRule, Rule, Scatter, make_rule
+from mercer.scores.decision_rule import ClassFit, CrossFittedRule, Rule, Scatter, make_rule
+from mercer.scores.probabilities.calibration import odds_shift
+from mercer.scores.training_rows import Training
+from mercer.scores.uncertainty.intervals import LooResults, noise_std
 from mercer.solvers import Observations, variance_shares
 from mercer.types import Array, Floats, Indices
 
@@ -95,8 +95,8 @@ class ClassTargets:
 
     def numbers(self, y: Any, weight: Array | None = None) -> Indices:
         """Class numbers (b,); unknown labels raise an error, unless their rows have no weight."""
-        y = gate.label_column("y", y)
-        gate.same_type("y", self.classes, y)
+        y = validation.label_column("y", y)
+        validation.same_type("y", self.classes, y)
         label: Indices = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         strange = self.classes[label] != y
         if weight is not None:
@@ -242,8 +242,8 @@ class RealTargets:
         """Targets (b, q) in float64."""
         if block.y is None:
             raise ValueError("the rows have no targets; a regressor requires y to be passed")
-        y = gate.finite("y", block.y)
-        gate.not_too_large("y", y)
+        y = validation.finite("y", block.y)
+        validation.not_too_large("y", y)
         if y.shape[1:] != self.shape:
             raise ValueError(
                 f"y has shape {shape_of(y.shape[1:])}, but that of the first rows has {shape_of(self.shape)}; "
@@ -258,7 +258,7 @@ class RealTargets:
 
     def criterion(self, training: Training) -> TargetCriterion:
         """What leave-one-out minimizes: errors of each target in units of those of a constant."""
-        gate.in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
+        validation.in_range("y", training.Y, getattr(training.X, "dtype", np.float64))
         levels = np.array(self.quantiles or (0.5,) * training.Y.shape[1])
 
         def for_rows(rows: Indices, columns: list[int] | None = None, /) -> Criterion:
@@ -290,7 +290,7 @@ class RealTargets:
             "loo_prediction_": self.shaped(loo),
             "loo_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
-            "left_out_": LeftOut.of(training, outputs.loo, observations),
+            "left_out_": LooResults.of(training, outputs.loo, observations),
         }
 
     def score(self, Y: Array, F: Array, weight: Array) -> float:

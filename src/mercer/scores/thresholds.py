@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from mercer.linalg.tolerance import smallest
 from mercer.types import Array
 
 SOFT_MARGIN_C = 1.0
@@ -46,7 +47,7 @@ def soft_margin(r: Array, y: Array, weight: Array) -> float:
 
     The rule of the benchmarks in Mika (2002), section 5.3.2, which leaves C open; here C = 1.
     """
-    scale = max(float(np.abs(r).max()), np.finfo(float).tiny)
+    scale = max(float(np.abs(r).max()), smallest(np.float64))
     unit = r / scale
 
     def objective(log_s: float) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import gate
+from mercer import validation
 from mercer.sequences.chains import Chain
 from mercer.types import Array, Indices
 
@@ -27,7 +27,7 @@ def bigrams(sentences: Iterable[Sequence[Any]], *, discount: float = 0.5) -> dic
     >>> grammar["call"]["home"] > grammar["call"]["call"] > 0
     True
     """
-    gate.number("discount", discount, "a number from 0 to 1", least=0.0, most=1.0)
+    validation.check_number("discount", discount, "a number from 0 to 1", least=0.0, most=1.0)
     sentences = list(sentences)
     if any(isinstance(words, str) for words in sentences):
         raise ValueError("a sentence is a list of words, not a string; pass sentence.split()")
@@ -109,7 +109,8 @@ def _weights(before: Any, after: Any) -> dict[Any, float]:
     if isinstance(after, Mapping):
         name = f"the weight after {before!r}"
         return {
-            word: gate.number(name, weight, "a number of at least 0", least=0.0) for word, weight in after.items()
+            word: validation.check_number(name, weight, "a number of at least 0", least=0.0)
+            for word, weight in after.items()
         }
     words = list(after)
     return dict.fromkeys(words, 1.0 / max(len(words), 1))

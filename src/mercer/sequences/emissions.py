@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer.models.answers import log_probabilities
 from mercer.models.resumable import ResumableModel
-from mercer.scores.coupling import scaled_likelihoods
+from mercer.scores.probabilities.coupling import scaled_likelihoods
 from mercer.sequences.frames import FrameRows, split, stacked
 from mercer.types import Array, Indices
 

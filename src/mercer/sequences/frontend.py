@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import dct, next_fast_len, rfft
 
-from mercer import gate
+from mercer import validation
 from mercer.sequences.frames import constant, split
 from mercer.sequences.given import checked_sequences, read_groups
 from mercer.types import Array
@@ -31,9 +31,9 @@ def windows(signal: ArrayLike, rate: float, *, width: float = 0.025, step: float
     """
     x = _channel(signal)
     allowed = "a positive number"
-    gate.number("rate", rate, f"{allowed} of values per second", above=0.0)
+    validation.check_number("rate", rate, f"{allowed} of values per second", above=0.0)
     w, h = (
-        max(round(gate.number(name, value, f"{allowed} of seconds", above=0.0) * rate), 1)
+        max(round(validation.check_number(name, value, f"{allowed} of seconds", above=0.0) * rate), 1)
         for name, value in (("width", width), ("step", step))
     )
     x = np.pad(x, (0, max(w - len(x), 0)))
@@ -45,7 +45,7 @@ def _channel(signal: ArrayLike) -> Array:
     shape = np.shape(signal)
     if len(shape) != 1 or shape[0] == 0:
         raise ValueError(f"signal has shape {shape}; pass one channel, an array of one dimension, not empty")
-    x = gate.finite("signal", signal)
+    x = validation.finite("signal", signal)
     largest = float(np.abs(x).max())
     if largest > LOUDEST:
         raise ValueError(
@@ -92,7 +92,7 @@ def mel_cepstra(
     """
     pieces = windows(signal, rate, width=width, step=step)
     power = mel_powers(signal, rate, n_bands=n_bands, width=width, step=step)
-    if gate.whole("n_cepstra", n_cepstra, "a positive integer", least=1) >= n_bands:
+    if validation.check_int("n_cepstra", n_cepstra, "a positive integer", least=1) >= n_bands:
         raise ValueError(f"n_cepstra={n_cepstra!r}; it must be below n_bands={n_bands}")
     cepstra = dct(_log(power), type=2, norm="ortho", axis=1)[:, 1 : n_cepstra + 1]
     return np.column_stack([_log((pieces**2).sum(axis=1)), cepstra])
@@ -102,7 +102,7 @@ def mel_powers(
     signal: ArrayLike, rate: float, *, n_bands: int = 23, width: float = 0.025, step: float = 0.010
 ) -> Array:
     """Power (T, n_bands) of a signal in mel bands: its mel spectrogram."""
-    gate.whole("n_bands", n_bands, "an integer of at least 2", least=2)
+    validation.check_int("n_bands", n_bands, "an integer of at least 2", least=2)
     x = _channel(signal)
     pieces = windows(np.append(x[:1], x[1:] - PREEMPHASIS * x[:-1]), rate, width=width, step=step)
     n_fft = next_fast_len(pieces.shape[1], real=True)
@@ -113,10 +113,10 @@ def mel_powers(
 
 def differences(X: ArrayLike, *, reach: int = 2) -> Array:
     """Slopes (T, d) of the regression lines through 2 reach + 1 neighbors of each frame; ends are repeated."""
-    frames = gate.finite("X", X)
+    frames = validation.finite("X", X)
     if frames.ndim != 2:
         raise ValueError(f"X has shape {frames.shape}; pass frames as (T, d)")
-    gate.whole("reach", reach, "a positive integer", least=1)
+    validation.check_int("reach", reach, "a positive integer", least=1)
     padded = np.pad(frames, ((reach, reach), (0, 0)), mode="edge")
     T, steps = len(frames), range(1, reach + 1)
     slopes: Array = sum(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import gate
+from mercer import validation
 from mercer.rows.table import column_names, in_double, in_single, is_frame, is_sparse
 from mercer.types import Array, Indices
 
@@ -55,7 +55,8 @@ def frame_names(X: Any) -> tuple[Any, ...] | None:
 def _listed(X: Any) -> list[Any]:
     """The sequences of a list, or of an array or a series that holds them."""
     if isinstance(X, str | bytes | os.PathLike):
-        raise ValueError(f"X is {gate.shown(X)}; {WANTED}; read files by read_sequences({gate.shown(X)}, ...)")
+        path = validation.format_value(X)
+        raise ValueError(f"X is {path}; {WANTED}; read files by read_sequences({path}, ...)")
     kind, dimensions = type(X).__name__, len(getattr(X, "shape", ()))
     if dimensions == 2:
         raise ValueError(f"X is one {kind} of frames; {WANTED}: [X]")
@@ -78,7 +79,7 @@ def _dimensions(X: Any) -> int:
 def _checked(name: str, X: Any, most: float) -> Array:
     """A sequence of finite numbers; those in float32 stay so, and those in a file are not copied."""
     _check_shape(name, X)
-    frames = gate.finite(name, X)
+    frames = validation.finite(name, X)
     if in_single(X):
         frames = np.asarray(X)
     largest = max(float(frames.max()), -float(frames.min()))
@@ -95,7 +96,9 @@ def _check_shape(name: str, X: Any) -> None:
     except ValueError as problem:
         raise ValueError(f"frames of {name} differ in length; pass frames as (T, d)") from problem
     if len(shape) == 0:
-        raise ValueError(f"{name} is {gate.shown(X)}, of type {type(X).__name__}; pass an array of frames (T, d)")
+        raise ValueError(
+            f"{name} is {validation.format_value(X)}, of type {type(X).__name__}; pass an array of frames (T, d)"
+        )
     if is_sparse(X):
         raise ValueError(f"{name} is a sparse {type(X).__name__}; pass an array of frames (T, d): X.toarray()")
     if 0 in shape:
@@ -116,7 +119,7 @@ def read_groups(groups: Any, n: int) -> Indices:
     """The number (n,) of the group of each sequence; None: each is one."""
     if groups is None:
         return np.arange(n)
-    found = np.unique(gate.label_column("groups", groups), return_inverse=True)[1]
+    found = np.unique(validation.label_column("groups", groups), return_inverse=True)[1]
     if len(found) != n:
         raise ValueError(
             f"there are {n} sequences, and in groups {len(found)} entries; pass one for each sequence"

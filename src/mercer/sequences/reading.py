@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import gate
+from mercer import validation
 from mercer.rows.base import Block
-from mercer.rows.parquet import ParquetRows
+from mercer.rows.sources.parquet import ParquetRows
 from mercer.types import Array, Indices
 
 
@@ -98,7 +98,7 @@ def _marks(y: Any, sequence: Any, groups: Any) -> list[str]:
     named = {"y": y, "sequence": sequence} | ({} if groups is None else {"groups": groups})
     for name, column in named.items():
         if not isinstance(column, str):
-            raise ValueError(f"{name}={gate.shown(column)}; it must be the name of one column")
+            raise ValueError(f"{name}={validation.format_value(column)}; it must be the name of one column")
     if sequence == y:
         raise ValueError(f"sequence={sequence!r} is the column of labels, too; name one that numbers sequences")
     return [sequence, y] if groups is None else [sequence, y, groups]
@@ -183,7 +183,7 @@ def _begins(values: list[NDArray[Any]], before: list[NDArray[Any] | None], first
     for what, changes in zip(("labels", "groups"), others):
         wrong = np.flatnonzero(changes & ~own)
         if len(wrong):
-            number = gate.shown(values[0][wrong[:1]].tolist()[0])
+            number = validation.format_value(values[0][wrong[:1]].tolist()[0])
             raise ValueError(
                 f"sequence {number} has several {what}, another one in row {first + wrong[0]}; pass one for all "
                 "its frames, and other numbers for other sequences"
@@ -200,7 +200,7 @@ def _changes(values: NDArray[Any], before: NDArray[Any] | None) -> NDArray[np.bo
 
 def _check_numbers(column: str, numbers: NDArray[Any]) -> None:
     """Numbers of sequences are exact, and each occurs once."""
-    if numbers.dtype.kind == "f" and np.abs(numbers).max() >= gate.EXACT:
+    if numbers.dtype.kind == "f" and np.abs(numbers).max() >= validation.EXACT_INTEGERS:
         raise ValueError(f"numbers of sequences in {column!r} are 2^53 or more; write integers or strings")
     if len(np.unique(numbers)) < len(numbers):
         raise ValueError(f"frames of a sequence are apart; sort the rows by {column!r}, in the order of time")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 
-from mercer import gate
+from mercer import validation
 from mercer.models import KernelFisherClassifier
 from mercer.models.estimator import MercerEstimator
 from mercer.models.fitted import Fitted, atomic_update
@@ -205,11 +205,13 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         for name in ("n_mixtures", "n_iter"):
             count(name, getattr(self, name))
         for name in ("context", "n_rounds"):
-            gate.whole(name, getattr(self, name), "an integer of at least 0", least=0)
-        gate.choice("topology", self.topology, TOPOLOGIES)
-        gate.number("held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0)
+            validation.check_int(name, getattr(self, name), "an integer of at least 0", least=0)
+        validation.check_choice("topology", self.topology, TOPOLOGIES)
+        validation.check_number(
+            "held_out", self.held_out, "a share of at least 0 and below 1", least=0.0, below=1.0
+        )
         if isinstance(self.estimator, str):
-            gate.choice("estimator", self.estimator, ("mixtures",))
+            validation.check_choice("estimator", self.estimator, ("mixtures",))
         elif self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{self.estimator!r} has no predict_proba; emissions are made from probabilities")
 

@@ -1,7 +1,7 @@
 """Solvers: from kernel matrices and targets to coefficients, with rank and error bounds."""
 
-from mercer.solvers.discriminants import Directions, discriminant_directions, variance_shares
-from mercer.solvers.left_out import leave_out
+from mercer.solvers.directions.discriminants import Directions, discriminant_directions, variance_shares
+from mercer.solvers.leave_one_out import loo_outputs
 from mercer.solvers.smoother import CenterVariance, HeldOut, Smoother, center_variance, make_smoother
 from mercer.solvers.spectrum import (
     Coefficients,
@@ -28,7 +28,7 @@ __all__ = [
     "discriminant_directions",
     "fitted",
     "gcv",
-    "leave_out",
+    "loo_outputs",
     "make_smoother",
     "solve",
     "variance_shares",

@@ -5,10 +5,11 @@ import numpy as np
 from mercer.gram import cross
 from mercer.gram.blocks import BLOCK_SIZE, cuts
 from mercer.kernels import RBF, Linear
+from mercer.linalg.tolerance import rounding_unit
 from mercer.types import Array
 
 # Steps of the fixed-point iteration, and the change, in units of the width, at which it ends.
-MOST_STEPS, STILL = 200, 1e-6
+MOST_FIXED_POINT_STEPS, LEAST_MOVE = 200, 1e-6
 
 
 def preimages(kernel: RBF | Linear, Z: Array, coef: Array) -> Array:
@@ -28,15 +29,15 @@ def fixed_point(kernel: RBF, Z: Array, coef: Array) -> Array:
     gamma = float(np.max(kernel.gamma))
     found: Array = Z[(coef @ cross(kernel, Z, Z)).argmax(axis=1)]
     moving = np.arange(len(coef))
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_FIXED_POINT_STEPS):
         weight = coef[moving] * cross(kernel, found[moving], Z)
         total = weight.sum(axis=1)
         # Where weights cancel, the iteration has nowhere to go.
-        able = np.abs(total) > np.finfo(np.float64).eps * np.abs(weight).sum(axis=1)
+        able = np.abs(total) > rounding_unit(np.float64) * np.abs(weight).sum(axis=1)
         moving, weight, total = moving[able], weight[able], total[able]
         step = (weight @ Z) / total[:, None] - found[moving]
         found[moving] += step
-        moving = moving[gamma * (step**2).sum(axis=1) > STILL**2]
+        moving = moving[gamma * (step**2).sum(axis=1) > LEAST_MOVE**2]
         if len(moving) == 0:
             break
     return found

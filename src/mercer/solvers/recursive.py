@@ -61,13 +61,13 @@ from mercer.types import Array, Indices
 WHEN_FULL = ("replace", "refuse")
 
 # Rows learned together, and rows after which a full dictionary is revised.
-CHUNK = 256
+ROWS_AT_ONCE = 256
 # Rows closer to the span of the centers than this share of k(x, x) differ from it by rounding.
-DEPENDENT = 1e-10
+DEPENDENT_ROWS = 1e-10
 # The condition number of I + B'B is at most 1 + tr B'B: below this, a Cholesky factor has half of all digits.
-LARGE = 1e8
+LARGE_CONDITION = 1e8
 # Forgetting may reduce the penalty by this share before it is renewed.
-FADING = 0.1
+FADED_SHARE = 0.1
 # A revision replaces at most this many centers, and at most half of them.
 MOST_REVISED = 64
 
@@ -86,15 +86,15 @@ class Recursion:
     @property
     def period(self) -> int:
         """Number of rows after which the penalty, which decays with the rows, is restored to alpha."""
-        return max(1, int(FADING / (1.0 - self.decay))) if self.decay < 1.0 else CHUNK
+        return max(1, int(FADED_SHARE / (1.0 - self.decay))) if self.decay < 1.0 else ROWS_AT_ONCE
 
     def penalty(self, n: int) -> float:
-        """The weight of c'Kc after n rows, between (1 - FADING) alpha and alpha if decay > 1 - FADING."""
+        """The weight of c'Kc after n rows: at least (1 - FADED_SHARE) alpha if decay > 1 - FADED_SHARE."""
         return float(self.alpha * self.decay ** (n % self.period))
 
     def next_rows(self, n: int) -> int:
         """How many rows may follow n in one step: one for the first, and never past a renewal or a revision."""
-        return 1 if n == 0 else min(CHUNK - n % CHUNK, self.period - n % self.period)
+        return 1 if n == 0 else min(ROWS_AT_ONCE - n % ROWS_AT_ONCE, self.period - n % self.period)
 
 
 @dataclass(frozen=True)
@@ -157,25 +157,25 @@ class _Chunk(LabeledRows):
     """Rows with their coordinates Phi (b, m), the remainder of k(x, x) (b,), and its tolerance (b,)."""
 
     Phi: Array
-    left: Array
+    unexplained: Array
     tolerance: Array
 
     @property
     def novel(self) -> NDArray[np.bool_]:
-        return self.left > self.tolerance
+        return self.unexplained > self.tolerance
 
     def features(self) -> Array:
         return _with_intercept(self.Phi)
 
 
 def start(n_targets: int, *, kept: int = 0) -> RecursiveState:
-    """Before the first row: no centers. ``kept`` of the last rows can be left out later."""
+    """Before the first row: no centers. ``kept`` of the last rows can be held out later."""
     q, empty = n_targets, np.zeros((0, 0))
     return RecursiveState(None, empty, np.zeros((1 + q, 1 + q)), np.zeros((1, q)), 0, None, empty, kept)
 
 
 def forgetful(state: RecursiveState) -> RecursiveState:
-    """The same state, whose rows cannot be left out any more."""
+    """The same state, whose rows cannot be held out any more."""
     return replace(state, learned=np.zeros((0, state.m)), kept=0)
 
 
@@ -196,7 +196,7 @@ def learn(
     return state, outputs
 
 
-def left_out(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
+def loo_outputs(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array) -> Array:
     """Outputs (n, q) of the last rows learned, for the model without ``weight`` (n,) of each; O(m²) per row.
 
     The state was started with at least n rows ``kept``. Centers stay; a row takes away what it has contributed,
@@ -240,7 +240,7 @@ def _step(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> tup
     state = _absorb(recursion, state, chunk, weight)
     if recursion.when_full == "replace":
         state = replace(state, recent=appended(state.recent, rows))
-        if state.n_rows % CHUNK == 0:
+        if state.n_rows % ROWS_AT_ONCE == 0:
             state = _revise(recursion, state)
     return state, outputs
 
@@ -252,7 +252,7 @@ def _read(recursion: Recursion, state: RecursiveState, rows: LabeledRows) -> _Ch
     if state.m > 0:
         K = np.asarray(cross(recursion.kernel, rows.X, state.centers), dtype=np.float64)
         Phi = scipy.linalg.solve_triangular(state.L, K.T, lower=True, check_finite=False).T
-    tolerance = max(recursion.nu, DEPENDENT) * diag
+    tolerance = max(recursion.nu, DEPENDENT_ROWS) * diag
     return _Chunk(rows.X, rows.Y, rows.weight, Phi, diag - (Phi**2).sum(axis=1), tolerance)
 
 
@@ -263,7 +263,7 @@ def _admit(recursion: Recursion, state: RecursiveState, chunk: _Chunk) -> tuple[
         return state, chunk
     taken, V = independent_rows(_unexplained(recursion, chunk), chunk.tolerance, room)
     grown = _with_centers(recursion, state, chunk, taken, V)
-    return grown, replace(chunk, Phi=np.hstack([chunk.Phi, V]), left=chunk.left - (V**2).sum(axis=1))
+    return grown, replace(chunk, Phi=np.hstack([chunk.Phi, V]), unexplained=chunk.unexplained - (V**2).sum(axis=1))
 
 
 def _unexplained(recursion: Recursion, chunk: _Chunk) -> Array:
@@ -303,7 +303,7 @@ def _predict_before(state: RecursiveState, chunk: _Chunk, weight: Array) -> Arra
 def _covariance_factor(B: Array) -> Array:
     """C (b, b), lower, with CC' = I + B'B for B (m, b): by Cholesky, or without squaring if B is large."""
     S = B.T @ B
-    if np.trace(S) < LARGE:
+    if np.trace(S) < LARGE_CONDITION:
         return np.asarray(scipy.linalg.cholesky(np.eye(len(S)) + S, lower=True, check_finite=False))
     R = stack_rows(np.eye(len(S)), B)
     # Diagonals of Cholesky factors are positive.
@@ -337,7 +337,7 @@ def _renewal(recursion: Recursion, m: int, p: int) -> Array:
 
 
 def _revise(recursion: Recursion, state: RecursiveState) -> RecursiveState:
-    """Replace centers by recent rows if that pays off; O(m³), once in CHUNK rows."""
+    """Replace centers by recent rows if that pays off; O(m³), once in ROWS_AT_ONCE rows."""
     rows = state.recent
     state = replace(state, recent=None)
     if rows is None or state.m < recursion.max_centers:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram.moments import Moments
-from mercer.gram.precision import DEPENDENT
+from mercer.gram.precision import DEPENDENT_CENTERS
 from mercer.linalg import CholeskyFactor, factor_spd
 from mercer.linalg.rank import RankFactor, in_coordinates, rank_factor, whiten
-from mercer.solvers.orbits import Orbit
+from mercer.linalg.tolerance import rounding_unit
+from mercer.solvers.moments.orbits import Orbit
 from mercer.solvers.spectrum import Penalty
 from mercer.types import Array, Floats, Indices
 
@@ -82,7 +83,7 @@ class Smoother:
         inverse = np.einsum("ij,ij->j", half, half)
         if self.ones is not None:
             # Of a point that alone determines the intercept the difference is zero, up to rounding.
-            inverse = np.maximum(inverse - self.ones**2 / self.ones.sum(), np.finfo(np.float64).eps * inverse)
+            inverse = np.maximum(inverse - self.ones**2 / self.ones.sum(), rounding_unit(np.float64) * inverse)
         one_minus_leverage = (self.alpha * inverse / held.point_weight)[held.point]
         kept = one_minus_leverage + (1.0 - one_minus_leverage) * (1.0 - held.share)
         variance: Array = np.maximum(1.0 - one_minus_leverage, 0.0) / held.point_weight[held.point] / kept
@@ -173,7 +174,7 @@ def center_variance(moments: Moments, K: Floats | None, alpha: float, *, interce
         among: RankFactor | None = RankFactor(where.R, np.arange(len(moments.s)))
         A, mean = used.centered()[0], where.kernel_sum(used.n, used.s) / used.n
     elif K is not None:
-        among = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT)
+        among = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
         A, mean = in_coordinates(among.R, used.restricted(among.kept).centered()[0]), used.s / used.n
     else:
         among, A, mean = None, used.centered()[0], used.s / used.n

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.linalg import Reflector, eigen_psd, singular
+from mercer.linalg.tolerance import rounding_unit
 from mercer.rows import Distinct
 from mercer.types import Array, Floats, Indices
 
@@ -121,11 +122,11 @@ class Resolvent(ABC):
         """S F (u, m) if the fit is f = F a + b with the penalty alpha a'a and few columns; None otherwise."""
 
     @abstractmethod
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         """alpha P_gg (a, u): one minus the diagonals of the smoothers."""
 
     @abstractmethod
-    def left_block(self, points: Indices, alphas: Array) -> Array:
+    def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         """alpha P (a, f, g, g) for f times g points (f, g)."""
 
     @abstractmethod
@@ -173,10 +174,10 @@ class Rooted(Resolvent):
     def features(self) -> None:
         return None
 
-    def left(self, alphas: Array) -> Array:
+    def one_minus_leverage(self, alphas: Array) -> Array:
         return np.asarray(alphas)[:, None] * _row_norms(self.vectors, self.inverse(alphas))
 
-    def left_block(self, points: Indices, alphas: Array) -> Array:
+    def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         U = self.vectors[points]
         damped = U * (np.asarray(alphas)[:, None] * self.inverse(alphas))[:, None, None, :]
         return np.asarray(damped @ U.transpose(0, 2, 1))
@@ -270,7 +271,7 @@ def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
 
 def _coef_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
     A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.left(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
+    U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
     return (
         sigma**2,
         reflector.expand(U) if reflector else U,
@@ -295,7 +296,7 @@ def kernel_mean(K: Floats, weight: Array, *, intercept: bool) -> Array:
 def rounding(K: Floats, s: Array) -> float:
     """Bound on the norm of the rounding errors of K in S K S: independent, of the size of its diagonal."""
     largest = float(np.abs(np.diagonal(K) * s**2).max())
-    return 4.0 * float(np.finfo(K.dtype).eps) * float(np.sqrt(len(K))) * largest
+    return 4.0 * float(rounding_unit(K.dtype)) * float(np.sqrt(len(K))) * largest
 
 
 def solve(resolvent: Rooted, observations: Observations, alpha: float) -> Coefficients:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.gram.moments import Moments
-from mercer.rows import Block, Draw, Drawn, Rows
-from mercer.rows.repeated import RepeatedRows
-from mercer.rows.twins import ROUNDING
+from mercer.rows import Block, Rows, RunningSample, Sampler
+from mercer.rows.sampling.row_matching import WEIGHT_ROUNDING
+from mercer.rows.sources.repeated import RepeatedRows
 
 # Sums over rows: moments, and those of what transformations change, None: there are none.
 Summed = tuple[Moments, Moments | None]
@@ -22,8 +22,8 @@ class AdditiveState:
 
     moments: Moments
     changes: Moments | None
-    drawn: Drawn
-    draw: Draw
+    drawn: RunningSample
+    draw: Sampler
 
     def scaled(self, factor: float) -> "AdditiveState":
         """With the weights of all rows multiplied by a factor."""
@@ -35,7 +35,9 @@ class AdditiveState:
     def added(self, rows: Rows, sums: Callable[[Rows], Summed], verbose: int) -> "AdditiveState":
         """With more rows, of which ``sums`` are made; in two passes."""
         rows = RepeatedRows(rows)
-        drawn: Drawn = rows.reduce(_Numbered(self.drawn.n_rows, self.draw), phase="sample", verbose=verbose)
+        drawn: RunningSample = rows.reduce(
+            _Numbered(self.drawn.n_rows, self.draw), phase="sample", verbose=verbose
+        )
         more, changed = sums(rows)
         changes = None if self.changes is None or changed is None else self.changes + changed
         return replace(self, moments=self.moments + more, changes=changes, drawn=(self.drawn + drawn).least())
@@ -58,7 +60,7 @@ class AdditiveState:
 
 def _check_weight(moments: Moments, less: Moments) -> None:
     """Removed rows must not have more weight than all rows."""
-    if less.n > moments.n * (1.0 + ROUNDING):
+    if less.n > moments.n * (1.0 + WEIGHT_ROUNDING):
         raise ValueError(
             f"cannot remove rows of weight {less.n:.6g} from rows of weight {moments.n:.6g}; remove only rows "
             "that were added before, with their current weight"
@@ -80,7 +82,7 @@ class _Numbered:
     """The fold on blocks whose rows are numbered from ``first`` on."""
 
     first: int
-    fold: Draw
+    fold: Sampler
 
-    def __call__(self, block: Block) -> Drawn:
+    def __call__(self, block: Block) -> RunningSample:
         return self.fold(replace(block, first=self.first + block.first))

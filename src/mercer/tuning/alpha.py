@@ -62,7 +62,7 @@ def choose_alpha(
     path = TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
     best = path.best[1]
     kept = not again and len(outputs) == len(alphas)
-    loo = np.array(outputs[best] if kept else fits.left_out(alphas[best : best + 1])[0], dtype=np.float64)
+    loo = np.array(outputs[best] if kept else fits.loo_outputs(alphas[best : best + 1])[0], dtype=np.float64)
     del outputs
     release()
     return _solution(fits, (*paths, path), loo)
@@ -80,10 +80,10 @@ def choose_near(
     paths: tuple[TuningPath, ...] = (),
 ) -> ChosenSolution:
     """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given."""
-    scores = scores_near(lambda alphas: judge(fits.left_out(alphas)), start, bounds, given=given)
+    scores = scores_near(lambda alphas: judge(fits.loo_outputs(alphas)), start, bounds, given=given)
     path = TuningPath([kernel], *scores, n_points)
     best = path.alphas[path.best]
-    return _solution(fits, (*paths, path), np.array(fits.left_out(np.array([best]))[0], dtype=np.float64))
+    return _solution(fits, (*paths, path), np.array(fits.loo_outputs(np.array([best]))[0], dtype=np.float64))
 
 
 def scores_near(
@@ -123,7 +123,7 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
     for some in cuts(len(alphas), at_once):
         # Outputs of only one step are in memory.
         outputs: Floats = np.empty((0, 0, 0))
-        outputs = fits.left_out(alphas[some])
+        outputs = fits.loo_outputs(alphas[some])
         scores = np.append(scores, judge(outputs))
     return scores, outputs
 
@@ -146,5 +146,5 @@ def _solution(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> Chos
         negative=fits.spectrum.negative,
         error=fits.error(alpha, loo),
         paths=paths,
-        otherwise=None if doubted is None else np.asarray(doubted.left_out(one)[0], dtype=np.float64),
+        otherwise=None if doubted is None else np.asarray(doubted.loo_outputs(one)[0], dtype=np.float64),
     )

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.centers.resolve import wanted_centers
+from mercer.centers.resolve import requested_centers
 from mercer.errors import KernelError
 from mercer.gram import Budget, cross
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.joint import JointMomentsOf
+from mercer.gram.joint_moments import JointMomentsOf
 from mercer.gram.moments import Moments, MomentsOf
-from mercer.gram.precision import DEPENDENT, NEARLY_DEPENDENT, ORIGIN_ROWS, factor_of
+from mercer.gram.precision import DEPENDENT_CENTERS, NEARLY_DEPENDENT_CENTERS, ORIGIN_ROWS, factor_of
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.eigen import eigen_psd
@@ -22,7 +22,7 @@ from mercer.linalg.threads import map_in_threads
 from mercer.rows import Block, MemoryRows
 from mercer.rows.distinct import distinct_rows, every_row
 from mercer.rows.table import n_rows, take
-from mercer.solvers.canonical import (
+from mercer.solvers.directions.canonical import (
     Axes,
     CanonicalDirections,
     axes_of_grams,
@@ -337,7 +337,7 @@ def _with_centers(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
     n, found, words = paired.n, [], []
     for name, kernel in paired.kernels.items():
         centers = plan.centers[name] if isinstance(plan.centers, dict) else plan.centers
-        size = max(LEAST_SAMPLE, ROWS_PER_CENTER * wanted_centers(centers))
+        size = max(LEAST_SAMPLE, ROWS_PER_CENTER * requested_centers(centers))
         some = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False))
         X, weight = take(paired.X[name], some), paired.weight[some]
         chosen, how = selected_centers(kernel, X, weight, centers, n, rng, plan.budget)
@@ -366,7 +366,7 @@ def _coordinates(kernel: Kernel, rows: Any, centers: Any, X: Any) -> tuple[Momen
     values = cross(kernel, rows, centers)
     single = values.dtype == np.float32
     K = np.asarray(values, dtype=np.float64)
-    factor = factor_of(K, tolerance=DEPENDENT if single else NEARLY_DEPENDENT)
+    factor = factor_of(K, tolerance=DEPENDENT_CENTERS if single else NEARLY_DEPENDENT_CENTERS)
     if len(factor.kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
     kept = take(centers, factor.kept)

@@ -20,9 +20,9 @@ from mercer.kernels.base import Kernel, grid_shape, kind_of
 from mercer.linalg import map_in_threads
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, n_rows
-from mercer.scores.logistic import PIECE
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.nested import LowRank, NestedCenters
+from mercer.scores.probabilities.logits import NUMBERS_IN_CACHE
+from mercer.solvers.leave_one_out import loo_outputs
+from mercer.solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer.tuning.memory import (
     MOST_ROWS,
     Rung,
@@ -122,7 +122,7 @@ class Setting:
         """kernel -> kernel values (u, m) of the points against the centers, in float64, for these kernels."""
         X = in_double(self.problem.X)
         kinds = {kind_of(kernel): kernel for kernel in kernels}
-        values = {kind: one.relatives(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
+        values = {kind: one.blocks_for_widths(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
         return lambda kernel: values[kind_of(kernel)](kernel)
 
     def nested(self, kernel: Kernel, K: Floats) -> NestedCenters:
@@ -174,7 +174,7 @@ class Setting:
     def _together(self) -> int:
         """Kernels whose few outputs are judged together: calls cost more than the work."""
         a, (n, q) = len(self._shares), self.problem.observations.Y.shape
-        return max(1, PIECE // (a * n * q)) if self._sizes[1] >= a else 1
+        return max(1, NUMBERS_IN_CACHE // (a * n * q)) if self._sizes[1] >= a else 1
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
@@ -187,8 +187,8 @@ class Setting:
         judge, given, fold = problem.judge, problem.observations, problem.fold
         if len(fits) == 1:
             parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
-            return [np.concatenate([judge.losses(leave_out(fits[0], given, part, fold)) for part in parts])]
-        outputs = [leave_out(fit, given, some, fold) for fit, some in zip(fits, alphas)]
+            return [np.concatenate([judge.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
+        outputs = [loo_outputs(fit, given, some, fold) for fit, some in zip(fits, alphas)]
         ends = np.cumsum([len(some) for some in alphas])
         return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
 
@@ -213,7 +213,7 @@ def compare(
     """
     if around and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
-        kernel = kernel.around(problem.X)
+        kernel = kernel.centered_on(problem.X)
     own, room = problem.own_points, problem.budget.n_bytes
     order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
     if problem.orbits is None:

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, KMeans, RPCholesky
-from mercer.centers.resolve import as_plan, auto_centers, wanted_centers
+from mercer.centers.resolve import as_plan, auto_centers, requested_centers
 from mercer.errors import KernelError
 from mercer.expansion import Expansion
 from mercer.gram import Budget, cross, gram, own_values
 from mercer.gram.coordinates import Coordinates
-from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import (
-    DEPENDENT,
-    NEARLY_DEPENDENT,
+    DEPENDENT_CENTERS,
+    NEARLY_DEPENDENT_CENTERS,
     Precision,
     factor_of,
     product_precision,
     with_coordinates,
 )
+from mercer.gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
@@ -32,10 +32,9 @@ from mercer.linalg.rank import RankFactor, in_coordinates
 from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
-from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import Statistics
-from mercer.solvers.rayleigh import rayleigh
-from mercer.solvers.ridge import decompose_moments
+from mercer.solvers.directions.rayleigh import rayleigh
+from mercer.solvers.moments.ridge import decompose_moments
 from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_indefinite
 from mercer.tuning.one_pass import Encoded
@@ -333,7 +332,7 @@ class SubspaceSample:
 
 def sample_rows(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> SubspaceSample:
     """One pass for a sample, large enough for the number of centers; "all": of all rows."""
-    repeated, most = RepeatedRows(rows), wanted_centers(centers)
+    repeated, most = RepeatedRows(rows), requested_centers(centers)
     if isinstance(centers, str):
         n = rows.n_rows or LEAST_SAMPLE
         most = n if centers == "all" else auto_centers(n)
@@ -364,7 +363,7 @@ def begin_subspace(
     kernel = settle(X, weight)
     chosen, words = selected_centers(kernel, X, weight, centers, drawn.n_rows, rng, budget)
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
-    factor = factor_of(K, tolerance=DEPENDENT if in_single(X) else NEARLY_DEPENDENT)
+    factor = factor_of(K, tolerance=DEPENDENT_CENTERS if in_single(X) else NEARLY_DEPENDENT_CENTERS)
     kept = factor.kept
     require_moments(budget, len(kept), held=held)
     if len(kept) == 0:

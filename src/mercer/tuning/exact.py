@@ -15,12 +15,12 @@ from mercer.gram import gram
 from mercer.gram.blocks import MATRICES_HELD
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import blas_threads, limit_threads
-from mercer.linalg.threads import SMALL, at_most
+from mercer.linalg.threads import INTERRUPTIBLE_ROWS, at_most
 from mercer.rows.progress import progress, stage
 from mercer.rows.table import in_single, n_rows
 from mercer.solvers import decompose
-from mercer.solvers.exact import AlphaFit, RootFit, SpectrumFit
-from mercer.solvers.root import Projected
+from mercer.solvers.exact_fits import AlphaFit, RootFit, SpectrumFit
+from mercer.solvers.inverse_root import Projected
 from mercer.tuning.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer.tuning.compare import Compared, compare
 from mercer.tuning.memory import (
@@ -58,7 +58,7 @@ def compare_exact(
     ``few`` gives the memory of fits that an error may suggest instead.
     """
     check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
-    alone = count or (problem.alpha is None and n_rows(problem.X) > SMALL)
+    alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
     with _within(kernel, problem) as within:
         once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
         return compare(kernel, within, rng, alone=alone, count=count, once=once)
@@ -89,7 +89,7 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
 
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
-    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > SMALL
+    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
 
 
 def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:
@@ -144,7 +144,7 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
     losses = np.full((len(alphas), len(judge.share)), np.inf)
     with suppress(NumericalError):
-        losses = judge.losses(fits.left_out(alphas))
+        losses = judge.losses(fits.loo_outputs(alphas))
     return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from mercer.centers import Given, Uniform
-from mercer.centers.resolve import EXACT_ROWS, as_plan, wanted_centers
+from mercer.centers.resolve import EXACT_ROWS, as_plan, requested_centers
 from mercer.expansion import Expansion
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.rows import Block, Meaning, MemoryRows, Rows, Tally, reading_of
 from mercer.rows.base import LocalRows
-from mercer.rows.draw import OF_EACH
+from mercer.rows.sampling.random_sample import ROWS_OF_EACH_LABEL
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import in_single, n_rows, take
 from mercer.rows.twins import weight_of
 from mercer.rows.virtual import rows_for_each

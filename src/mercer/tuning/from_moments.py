@@ -15,14 +15,14 @@ import numpy as np
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
 from mercer.gram.moments import Moments
-from mercer.gram.precision import TOLERANCE_SINGLE
+from mercer.gram.precision import MOST_ROUNDING_SINGLE
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import in_single
-from mercer.solvers.leaving import MomentFit, SelectedAgain
-from mercer.solvers.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
+from mercer.solvers.moments.leave_one_out import MomentFit, SelectedAgain
+from mercer.solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer.tuning.alpha import Judge, choose_alpha, scores_near
 from mercer.tuning.memory import judged_at_once
 from mercer.tuning.one_pass import LEAST_SHARE, MANY, Choice, Task
@@ -88,7 +88,7 @@ def _path_near(
         spectrum = problem.factored(alpha)
         if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        found = float(judge(_fit_of(choice, spectrum, few).left_out(np.array([alpha])))[0])
+        found = float(judge(_fit_of(choice, spectrum, few).loo_outputs(np.array([alpha])))[0])
         best.offer(alpha, found, spectrum)
         task.budget.release()
         return found
@@ -109,7 +109,7 @@ def _path_near(
 
 def _rounding(choice: Choice, task: Task) -> float:
     """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
-    return TOLERANCE_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
+    return MOST_ROUNDING_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
 
 
 class _Best:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.gram import Budget
+from mercer.kernels.algebra.weighted_sum import WeightedSum
 from mercer.kernels.base import Kernel
-from mercer.kernels.weighted_sum import WeightedSum
 from mercer.tuning.evidence import Evidence, Learned, in_units
 from mercer.tuning.relevance import Features, evidence_for, learn_relevance
 from mercer.tuning.weights import learn_weights

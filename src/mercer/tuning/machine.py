@@ -22,14 +22,14 @@ from mercer.kernels.base import grid_shape
 from mercer.linalg import map_in_threads
 from mercer.rows import Block
 from mercer.rows.table import n_rows, take
-from mercer.scores.evidence import Training, weighted_quantile
 from mercer.scores.targets import Targets
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.programs.left_out import MOST_ROWS as MOST_LEFT_OUT
+from mercer.scores.training_rows import Training, weighted_quantile
+from mercer.solvers.leave_one_out import loo_outputs
+from mercer.solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_LEFT_OUT
 from mercer.solvers.programs.losses import (
     Loss,
 )
-from mercer.solvers.programs.program import TOLERANCE
+from mercer.solvers.programs.program import CONVERGED_GAP
 from mercer.tuning.checks import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer.tuning.compare import Compared, Setting, compare
 from mercer.tuning.fit import at_rows, training_of
@@ -253,7 +253,7 @@ def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) ->
     alpha = setting.trials([compared.kernel])[0].alpha
     fits = setting.nested(compared.kernel, setting.values([compared.kernel])(compared.kernel)).first()
     given = setting.problem.observations
-    residual = given.Y - leave_out(fits, given, np.array([alpha]), None)[0]
+    residual = given.Y - loo_outputs(fits, given, np.array([alpha]), None)[0]
     return noise_scale(residual, given.weight)
 
 
@@ -281,10 +281,10 @@ def _as_path(trials: Sequence[Trial], n_points: int, n_centers: int) -> TuningPa
 
 
 def _warn_of_gap(found: MachineAtAlpha) -> None:
-    if found.gap > TOLERANCE:
+    if found.gap > CONVERGED_GAP:
         warn(
-            f"the program was not solved to {TOLERANCE:.0e}: the duality gap is {found.gap:.1e} of the objective; "
-            "raise alpha, or scale the targets",
+            f"the program was not solved to {CONVERGED_GAP:.0e}: the duality gap is {found.gap:.1e} of the "
+            "objective; raise alpha, or scale the targets",
             NumericalWarning,
         )
 

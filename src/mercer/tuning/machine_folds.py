@@ -14,9 +14,9 @@ import numpy as np
 from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.folds import dealt
 from mercer.solvers.programs import solve_all
-from mercer.solvers.programs.left_out import LeftOutRows, degrees_of_freedom, leave_some_out
+from mercer.solvers.programs.leave_one_out.newton_steps import LooOutputs, degrees_of_freedom, loo_of_rows
 from mercer.solvers.programs.losses import Logistic
-from mercer.solvers.programs.together import Programs, solve_together
+from mercer.solvers.programs.smooth.simultaneous import Programs, solve_together
 from mercer.tuning.machine_problem import BETWEEN, MachineAtAlpha, MachineColumns, MachineProblem
 from mercer.tuning.path import COARSE
 from mercer.types import Array, Indices
@@ -180,7 +180,7 @@ class MachineFolds:
         solutions = solve_all(programs, [None] * len(programs))
         outputs, known = self.outputs_without(alpha, unit, near), np.ones(len(unit), dtype=bool)
         left = [
-            LeftOutRows(f, known, degrees_of_freedom(program, found))
+            LooOutputs(f, known, degrees_of_freedom(program, found))
             for f, program, found in zip(outputs.T, programs, solutions)
         ]
         loo = outputs[self.problem.row]
@@ -196,5 +196,5 @@ class MachineFolds:
             starts = [None] * len(programs) if near is None else [*near.theta[place][few].T]
             solutions = solve_all(programs, starts, ENOUGH)
             for output, each in enumerate(zip(programs, solutions)):
-                outputs[rows, output] = leave_some_out(*each, unit, rows)
+                outputs[rows, output] = loo_of_rows(*each, unit, rows)
         return outputs

@@ -23,9 +23,9 @@ from mercer.rows import Block
 from mercer.rows.progress import stage
 from mercer.rows.table import n_rows
 from mercer.solvers.programs.losses import SmoothLoss
-from mercer.solvers.programs.outputs import Basis, OutputFits
-from mercer.solvers.programs.quasi_newton import LENGTHS, Sloped, descend, part_of
-from mercer.solvers.programs.reweighted import LossMoments, LossSlopes, Reweighted, SlopesOf, working
+from mercer.solvers.programs.smooth.output_fits import Basis, OutputFits
+from mercer.solvers.programs.smooth.quasi_newton import LENGTHS, Sloped, descend, part_of
+from mercer.solvers.programs.smooth.working_targets import LossMoments, LossSlopes, Reweighted, SlopesOf, working
 from mercer.solvers.spectrum import Coefficients
 from mercer.tuning.data import TrainingData
 from mercer.tuning.from_moments import moment_fit, select_alpha

@@ -14,9 +14,14 @@ from mercer.rows.distinct import Distinct
 from mercer.rows.table import in_double, n_rows
 from mercer.solvers import Observations
 from mercer.solvers.programs import Program, Solution, solve, solve_all
-from mercer.solvers.programs.left_out import LeftOutRows, can_follow, has_one_side, leave_each_out
-from mercer.solvers.programs.losses import CornerLoss, Loss, Rounded, SquaredHinge
-from mercer.solvers.programs.refits import refit_without
+from mercer.solvers.programs.leave_one_out.newton_steps import (
+    LooOutputs,
+    can_follow,
+    has_one_side,
+    loo_of_program,
+)
+from mercer.solvers.programs.leave_one_out.refits import refit_without
+from mercer.solvers.programs.losses import Loss, NonSmoothLoss, Rounded, SquaredHinge
 from mercer.tuning.path import COARSE, NOTHING, TIE, Trial
 from mercer.tuning.problem import ExactProblem
 from mercer.types import Array, Indices
@@ -102,7 +107,9 @@ class MachineProblem:
     @property
     def rounded(self) -> "MachineProblem":
         """The problem with arcs for corners: rows are left out by steps on smooth losses."""
-        arcs = [Rounded(each, BEND * s) if isinstance(each, CornerLoss) else each for each, s in self._with_spread]
+        arcs = [
+            Rounded(each, BEND * s) if isinstance(each, NonSmoothLoss) else each for each, s in self._with_spread
+        ]
         return replace(self, losses=tuple(arcs))
 
     @property
@@ -116,12 +123,12 @@ class MachineProblem:
         """The columns of the programs for a kernel; O(n m² + m³) for the penalty of the norm, else O(n m)."""
         X = in_double(self.exact.X)
         Z = kernel.centers(X, self.centers) if self.others is None else self.others
-        K = kernel.relatives(X, Z)(kernel)
+        K = kernel.blocks_for_widths(X, Z)(kernel)
         check_finite(kernel, K)
         rows = self.observations.rows.point
         if self.penalty != "rkhs":
             return MachineColumns(self, kernel, np.asarray(K, dtype=np.float64)[rows], None)
-        among = K[self.centers] if self.others is None else kernel.relatives(Z, Z)(kernel)
+        among = K[self.centers] if self.others is None else kernel.blocks_for_widths(Z, Z)(kernel)
         eigen = eigen_psd(np.array(among, dtype=np.float64, order="F"))
         kept = np.flatnonzero(eigen.values > 0.0)[::-1]
         back = eigen.vectors[:, kept] / np.sqrt(eigen.values[kept])
@@ -241,11 +248,11 @@ class MachineColumns:
         given = self.problem.observations
         # With parts only the fit itself is wanted here.
         some = np.zeros(0, dtype=np.intp) if self.without else rows
-        left = found.left if programs is found.programs else found.left_out(given.unit, with_corners=True)
+        left = found.left if programs is found.programs else found.loo_outputs(given.unit, with_kinks=True)
         loo = fit.outputs_without(found, left, given.unit, some)
         otherwise = None
         if given.doubt is not None:
-            left = found.left_out(given.doubt, with_corners=True)
+            left = found.loo_outputs(given.doubt, with_kinks=True)
             otherwise = fit.outputs_without(found, left, given.doubt, some)
         fit = replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
         parts = [self._like(each).again(old, own) for (each, own), old in zip(self.without, found.parts)]
@@ -298,7 +305,7 @@ class MachineAtAlpha:
     alpha: float
     programs: Sequence[Program]
     solutions: Sequence[Solution]
-    left: Sequence[LeftOutRows]
+    left: Sequence[LooOutputs]
     loo: Array
     losses: Array
     # Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt.
@@ -317,7 +324,7 @@ class MachineAtAlpha:
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
     ) -> "MachineAtAlpha":
         problem = columns.problem
-        left = _left_out(columns, programs, solutions, problem.observations.unit, with_corners=False)
+        left = _left_out(columns, programs, solutions, problem.observations.unit, with_kinks=False)
         loo = np.column_stack([each.outputs for each in left])[problem.row]
         losses = problem.exact.judge.losses(loo[None])[0]
         return cls(columns, alpha, programs, solutions, left, loo, losses)
@@ -339,12 +346,12 @@ class MachineAtAlpha:
     def intercept(self) -> Array:
         return np.array([found.intercept for found in self.solutions])
 
-    def left_out(self, unit: Array, *, with_corners: bool = False) -> list[LeftOutRows]:
+    def loo_outputs(self, unit: Array, *, with_kinks: bool = False) -> list[LooOutputs]:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
-        return _left_out(self.columns, self.programs, self.solutions, unit, with_corners=with_corners)
+        return _left_out(self.columns, self.programs, self.solutions, unit, with_kinks=with_kinks)
 
     def outputs_without(
-        self, arcs: "MachineAtAlpha", left: Sequence[LeftOutRows], unit: Array, rows: Indices | None
+        self, arcs: "MachineAtAlpha", left: Sequence[LooOutputs], unit: Array, rows: Indices | None
     ) -> Array:
         """Leave-one-out outputs (n, q) without the part ``unit`` of each row, from those of the fit with arcs.
 
@@ -372,7 +379,11 @@ class MachineAtAlpha:
         found, loss = self.solutions[output], problem.losses[output]
         if back is None:
             return found.coef
-        if problem.has_every_point and not self.columns.negative and isinstance(loss, CornerLoss | SquaredHinge):
+        if (
+            problem.has_every_point
+            and not self.columns.negative
+            and isinstance(loss, NonSmoothLoss | SquaredHinge)
+        ):
             # f = K beta / alpha: rows without slope have no coefficient.
             rows = problem.observations.rows
             beta = np.bincount(rows.point, found.beta, minlength=rows.n_points) / self.alpha
@@ -387,15 +398,15 @@ def _left_out(
     solutions: Sequence[Solution],
     unit: Array,
     *,
-    with_corners: bool,
-) -> list[LeftOutRows]:
+    with_kinks: bool,
+) -> list[LooOutputs]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
 
     Of losses with arcs for corners, those with corners if these are wanted, and for the hinge in any case.
     """
     own, rows = _own_columns(columns.problem, unit), columns.held
     return [
-        leave_each_out(p, found, unit, own, with_corners=with_corners or has_one_side(p.loss), rows=rows)
+        loo_of_program(p, found, unit, own, with_kinks=with_kinks or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)
     ]
 

@@ -21,14 +21,14 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Budget, gram_bytes
 from mercer.gram.blocks import BLOCK_SIZE, MATRICES_HELD
 from mercer.gram.budget import GIB, readable_size
-from mercer.gram.moments import PIECE
+from mercer.gram.moments import PRODUCT_ROWS
 from mercer.kernels import RBF, InverseMultiquadric, Kernel, Linear, RationalQuadratic
-from mercer.kernels.spread import MAX_ROWS
-from mercer.linalg.threads import AHEAD
+from mercer.kernels.length_scales import MAX_ROWS
+from mercer.linalg.threads import ITEMS_AHEAD
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import is_sparse, n_rows
 from mercer.scores.criteria import judging_bytes
-from mercer.solvers.leaving import PIECE as LEAVING
+from mercer.solvers.moments.leave_one_out import ROWS_IN_MEMORY as LEAVING
 from mercer.tuning.path import ALPHAS
 
 # Outputs evaluated at once: several alphas for few rows, one alpha for many.
@@ -484,7 +484,7 @@ def _sample_bytes(load: Load) -> float:
 
 def _in_flight(load: Load, threads: int) -> float:
     """Blocks of rows that were read and are not yet processed."""
-    return (AHEAD * threads + 2.0) * _rows(load, BLOCK_ROWS) * load.row if load.copied else 0.0
+    return (ITEMS_AHEAD * threads + 2.0) * _rows(load, BLOCK_ROWS) * load.row if load.copied else 0.0
 
 
 def _rows(load: Load, most: int) -> int:
@@ -498,9 +498,9 @@ def threads_within(room: float, threads: int) -> int:
 
 def _pass_bytes(load: Load) -> float:
     """Moments: a piece of kernel values for each thread, sums that wait to be added, and coordinates."""
-    m, piece, threads = load.m, _rows(load, PIECE), load.threads
+    m, piece, threads = load.m, _rows(load, PRODUCT_ROWS), load.threads
     each = piece * (m * load.value + 3.0 * load.row + 16.0 * (load.q + 1)) + 8.0 * m * m
-    return load.held + threads * each + 8.0 * m * m * (AHEAD * threads + 4) + _in_flight(load, threads)
+    return load.held + threads * each + 8.0 * m * m * (ITEMS_AHEAD * threads + 4) + _in_flight(load, threads)
 
 
 def _solved_bytes(load: Load, m: int) -> float:
@@ -547,7 +547,7 @@ def _probe_bytes(load: Load, threads: int) -> float:
     """Moments of a few rows, for values in float32 in both precisions."""
     return (
         load.held
-        + min(threads, 2) * min(probe_rows(load.m), PIECE) * load.m * load.value
+        + min(threads, 2) * min(probe_rows(load.m), PRODUCT_ROWS) * load.m * load.value
         + 8.0 * PROBE_HELD * load.m**2
     )
 

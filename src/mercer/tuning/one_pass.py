@@ -8,22 +8,22 @@ import numpy as np
 
 from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelection, Given
 from mercer.gram import Budget, check_size, gram, self_similarity
-from mercer.gram.moments import PIECE, Moments, MomentsOf, pieces
+from mercer.gram.moments import PRODUCT_ROWS, Moments, MomentsOf, pieces
 from mercer.gram.precision import (
-    DEPENDENT,
-    NEARLY_DEPENDENT,
+    DEPENDENT_CENTERS,
+    NEARLY_DEPENDENT_CENTERS,
     Precision,
     factor_of,
     product_precision,
     with_coordinates,
 )
 from mercer.kernels.base import Kernel, Scaled
-from mercer.kernels.vector import Linear
+from mercer.kernels.vectors.dot_product import Linear
 from mercer.linalg.rank import RankFactor
 from mercer.linalg.threads import at_most
 from mercer.rows.base import Block
-from mercer.rows.memory import HeldRows
 from mercer.rows.progress import stage
+from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import in_double, in_single, n_rows, take
 from mercer.rows.virtual import Copies, Orbits, rows_for_each
 from mercer.scores.criteria import Criterion, CriterionFor
@@ -57,7 +57,7 @@ class Encoded:
 
     def __call__(self, block: Block) -> Moments:
         total = None
-        for ends in pieces(block.n_rows, PIECE):
+        for ends in pieces(block.n_rows, PRODUCT_ROWS):
             total = self.fold.onto(total, self.encode(block.cut(*ends)))
         assert total is not None
         return total
@@ -200,7 +200,7 @@ def _selected(
         kernel = _around_given(kernel, centers.rows)
     if not kernel.takes_values:
         check_size(kernel, self_similarity(kernel, centers.rows))
-    factor = _factor(kernel, centers.rows, task, NEARLY_DEPENDENT)
+    factor = _factor(kernel, centers.rows, task, NEARLY_DEPENDENT_CENTERS)
     blur = 0.0 if factor is None else _blur(kernel, task)
     return _independent(
         Choice(kernel, centers, factor, compared.paths, words, task.selector, blur, compared.alpha)
@@ -247,7 +247,7 @@ def _around_given(kernel: Kernel, centers: Any) -> Kernel:
     With fewer centers, or in a sum with other kernels, it would be a different model from the one specified.
     """
     plain = kernel.kernel if isinstance(kernel, Scaled) else kernel
-    around = kernel.around(centers) if isinstance(plain, Linear) else kernel
+    around = kernel.centered_on(centers) if isinstance(plain, Linear) else kernel
     if around is kernel or np.linalg.matrix_rank(centers - centers.mean(axis=0)) < centers.shape[1]:
         return kernel
     return around
@@ -358,11 +358,12 @@ def _centers(
 
 
 def _factor(kernel: Kernel, centers: Any, task: Task, tolerance: float) -> RankFactor | None:
-    """The factor of the centers' kernel matrix; rows in float32 have no more digits than DEPENDENT requires."""
+    """The factor of the centers' kernel matrix; float32 has no more digits than DEPENDENT_CENTERS asks for."""
     if task.penalty != "rkhs":
         return None
     return factor_of(
-        _among(kernel, centers, task), tolerance=DEPENDENT if in_single(task.sample.X, centers) else tolerance
+        _among(kernel, centers, task),
+        tolerance=DEPENDENT_CENTERS if in_single(task.sample.X, centers) else tolerance,
     )
 
 
@@ -389,7 +390,7 @@ def _blur(kernel: Kernel, task: Task) -> float:
     some = np.unique(np.linspace(0, task.sample.n_rows - 1, VARIANCE_ROWS).astype(np.intp))
     K = gram(kernel, kernel.subset(task.sample.X, some), budget=task.budget)
     variance, largest = float(K.diagonal().mean() - K.mean()), float(K.diagonal().max())
-    return NEARLY_DEPENDENT * largest / variance if variance > 0.0 else 0.0
+    return NEARLY_DEPENDENT_CENTERS * largest / variance if variance > 0.0 else 0.0
 
 
 def _among(kernel: Kernel, centers: Any, task: Task) -> Floats:

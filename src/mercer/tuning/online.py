@@ -4,11 +4,11 @@ from typing import Any
 
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Block, Reading, distinct_rows
-from mercer.rows.twins import weight_of
+from mercer.rows.sampling.row_matching import weight_of
+from mercer.scores.class_outputs import class_numbers
+from mercer.scores.decision_rule import Scatter
 from mercer.scores.prequential import ScoreWindow
-from mercer.scores.relative import class_numbers
-from mercer.scores.rule import Scatter
-from mercer.solvers.recursive import Recursion, RecursiveState, left_out
+from mercer.solvers.recursive import Recursion, RecursiveState, loo_outputs
 from mercer.types import Array
 
 # Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
@@ -17,12 +17,12 @@ SETTLING = 100
 MOST_HELD = 1000
 
 
-def settled_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
+def resolved_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -> tuple[Kernel, bool]:
     """The kernel with strings replaced by numbers, and whether they are final; names mean gamma="median"."""
     chosen = as_kernel(kernel).copy()
     if isinstance(kernel, str) and chosen.gamma == "loo":
         chosen = chosen.set_params(gamma="median")
-    if chosen.settled:
+    if chosen.resolved:
         return chosen, True
     n, different = len(weight), len(distinct_rows(X).first)
     if different < 2 and (not more_to_come or n == 0 or n >= MOST_HELD):
@@ -44,7 +44,7 @@ def left_out_scores(
 ) -> ScoreWindow:
     """Leave-one-out scores of the last rows learned, with their class targets, for this meaning of weights."""
     weight, given = weight_of(encoded), weight_of(last)
-    outputs = left_out(recursion, state, last.X, encoded.y, weight / reading.copies(given))
+    outputs = loo_outputs(recursion, state, last.X, encoded.y, weight / reading.copies(given))
     return ScoreWindow(outputs, class_numbers(encoded.y), weight, given).known()
 
 

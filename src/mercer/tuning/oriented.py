@@ -24,9 +24,9 @@ from mercer.gram.precision import ORIGIN_ROWS
 from mercer.linalg.eigen import signs
 from mercer.linalg.lapack import solve_triangular
 from mercer.rows import Rows
-from mercer.rows.repeated import RepeatedRows
-from mercer.rows.source import first_block
-from mercer.solvers.rayleigh import rayleigh
+from mercer.rows.resolve import first_block
+from mercer.rows.sources.repeated import RepeatedRows
+from mercer.solvers.directions.rayleigh import rayleigh
 from mercer.tuning.components import CheckedRows, Subspace, SubspaceState
 from mercer.tuning.one_pass import Encoded
 from mercer.types import Array

@@ -16,24 +16,23 @@ from sklearn.base import clone
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers.resolve import EVERY_ROW
 from mercer.errors import MemoryBudgetError
-from mercer.gram.differences import DifferencesOf, Transformation
 from mercer.gram.moments import Moments, MomentsOf
 from mercer.gram.precision import Precision
+from mercer.gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import Kernel
 from mercer.linalg import blas_threads
 from mercer.linalg.threads import at_most
-from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, reading_of, survey
+from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
 from mercer.rows.base import PartlyRead
-from mercer.rows.draw import OF_EACH
 from mercer.rows.progress import stage
 from mercer.rows.repeated import RepeatedRows
 from mercer.rows.table import n_columns, take
 from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, name_of, rows_for_each
-from mercer.scores.evidence import Folds, Training
-from mercer.scores.relative import class_numbers
+from mercer.scores.class_outputs import class_numbers
 from mercer.scores.targets import Targets
-from mercer.solvers.leaving import MomentFit
+from mercer.scores.training_rows import Folds, Training
+from mercer.solvers.moments.leave_one_out import MomentFit
 from mercer.tuning.additive import AdditiveState, Summed
 from mercer.tuning.checks import warn_of_memory, warn_of_scales
 from mercer.tuning.compare import Compared
@@ -443,7 +442,7 @@ def _learned(spec: FitSpec, task: Task, rng: np.random.Generator) -> Learned | N
 def _task(
     spec: FitSpec,
     encode: Encoder,
-    drawn: Drawn,
+    drawn: RunningSample,
     folds: Folds | None,
     *,
     rows: Rows | None = None,
@@ -514,4 +513,4 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     used = np.flatnonzero(training.weight > 0)
     every = np.bincount(class_numbers(training.Y[used]))
     some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
-    return bool((some >= np.minimum(every, OF_EACH)).all())
+    return bool((some >= np.minimum(every, ROWS_OF_EACH_LABEL)).all())

@@ -26,9 +26,9 @@ from sklearn.base import clone
 from mercer.expansion import Expansion
 from mercer.gram import Budget
 from mercer.gram.gradients import GradientsOf
+from mercer.kernels.algebra.choice import OneOf
 from mercer.kernels.base import Kernel
-from mercer.kernels.choice import OneOf
-from mercer.kernels.vector import Stationary
+from mercer.kernels.vectors.stationary import Stationary
 from mercer.rows.base import Block
 from mercer.rows.progress import progress
 from mercer.rows.table import in_double, is_sparse, n_rows

@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.expansion import Expansion
 from mercer.kernels.base import Kernel, grid_shape
-from mercer.solvers.left_out import leave_out
-from mercer.solvers.nested import coefficients
+from mercer.solvers.leave_one_out import loo_outputs
+from mercer.solvers.moments.nested_centers import coefficients
 from mercer.tuning.compare import Setting
 from mercer.tuning.path import Trial
 from mercer.tuning.problem import ExactProblem
@@ -68,5 +68,5 @@ def _solved(setting: Setting, trial: Trial) -> tuple[Expansion, Array]:
     alphas = trial.alpha * FINER
     alpha = alphas[[np.argmin(setting.losses([fit], [alphas])[0] @ trial.share)]]
     coef, intercept = coefficients(nested, K, setting.centers, observations.point_target, float(alpha[0]))
-    loo = leave_out(fit, observations, alpha, problem.fold)[0]
+    loo = loo_outputs(fit, observations, alpha, problem.fold)[0]
     return Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo

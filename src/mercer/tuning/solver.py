@@ -13,7 +13,7 @@ from mercer.types import Array, Floats
 class AlphaFits(Protocol):
     """Fits for every alpha at fixed kernel and centers, as far as they are compared."""
 
-    def left_out(self, alphas: Array) -> Floats:
+    def loo_outputs(self, alphas: Array) -> Floats:
         """Output (a, n, q) of each row for the model fitted without it."""
         ...
 

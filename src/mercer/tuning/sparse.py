@@ -8,7 +8,7 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
-from mercer.solvers.orthogonal.folds import FEW, FOLDS, MANY_POINTS, Fold, folds_of, held_out
+from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, MANY_POINTS, SPARSE_FOLDS, Fold, folds_of, held_out
 from mercer.solvers.orthogonal.orders import Sums, choose_order
 from mercer.solvers.orthogonal.path import SparsePath, SparseSolution, Steps, along, follow, path_of, solution_at
 from mercer.solvers.orthogonal.prune import prune
@@ -127,7 +127,9 @@ def _part(
     known = None if sums is None else sums.targets(targets)
     order = choose_order(candidates, Points.of(observations), rule, alpha, most, rng, known)
     steps = along(candidates, observations, order, alpha, rule.penalty)
-    folds = folds_of(candidates, observations, FOLDS if problem.n_points <= MANY_POINTS else FEW, rng)
+    folds = folds_of(
+        candidates, observations, SPARSE_FOLDS if problem.n_points <= MANY_POINTS else COMPARED_FOLDS, rng
+    )
     seed = int(rng.integers(2**31))
 
     def without(fold: Fold) -> Steps:

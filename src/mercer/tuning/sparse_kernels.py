@@ -15,10 +15,10 @@ from mercer.errors import NumericalError
 from mercer.kernels.base import Kernel, grid_shape
 from mercer.linalg import map_in_threads
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
-from mercer.solvers.orthogonal.folds import FEW, Fold, folds_of, held_out
+from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, Fold, folds_of, held_out
 from mercer.solvers.orthogonal.orders import Order, mean_square
 from mercer.solvers.orthogonal.path import along, path_of
-from mercer.solvers.orthogonal.ridges import RidgeFit, surprise
+from mercer.solvers.orthogonal.ridges import RidgeFit, marginal_deviance
 from mercer.tuning.alpha import alpha_path, alphas_to_try
 from mercer.tuning.compare import compare
 from mercer.tuning.memory import AS_GOOD, MOST_AT_ONCE, judged_at_once, least_comparison, sparse_trial_bytes
@@ -74,11 +74,11 @@ class FoldedRidges:
         """The natural unit of alpha."""
         return float(np.mean([fit.unit for _, fit in self.fits]))
 
-    def left_out(self, alphas: Array) -> Array:
+    def loo_outputs(self, alphas: Array) -> Array:
         """Outputs (a, n, q) of every row for the models without it."""
         outputs = np.empty((len(alphas), *self.fits[0][1].observations.Y.shape))
         for rows, fit in self.fits:
-            outputs[:, rows] = fit.left_out(alphas, rows)
+            outputs[:, rows] = fit.loo_outputs(alphas, rows)
         return outputs
 
     def gcv(self, alphas: Array, cost: float) -> Array:
@@ -120,7 +120,7 @@ class KernelTrial:
     def __call__(self, candidates: CandidateColumns) -> TuningPath:
         """The criterion for every alpha; O(u c² + c m² + u m²) for c candidates and m centers, in each fold."""
         problem = self.problem
-        folds = folds_of(candidates, problem.observations, FEW, np.random.default_rng(self.seed))
+        folds = folds_of(candidates, problem.observations, COMPARED_FOLDS, np.random.default_rng(self.seed))
         if problem.settings.rule.penalty in ("diagonal", "orthogonal"):
             path = self._each_selected(candidates, folds)
         else:
@@ -130,7 +130,9 @@ class KernelTrial:
         # Scores that overflowed become NaN: infinity is reserved for kernels without columns.
         path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
         if problem.chosen_by == "evidence":
-            return replace(path, surprise=surprise(candidates, problem.observations, path.alphas[0])[None])
+            return replace(
+                path, surprise=marginal_deviance(candidates, problem.observations, path.alphas[0])[None]
+            )
         return path
 
     def _order(self, fold: Fold, alpha: float | None) -> Order:
@@ -254,7 +256,7 @@ def _by_leaving_out(
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
     u, (rows, most) = problem.n_points, COMPARED
     few, exact = AS_GOOD * problem.settings.longest(u), problem.with_random_centers
-    if not kernel.settled:
+    if not kernel.resolved:
         stage = least_comparison(exact.extent, few)
         problem.budget.require(stage.n_bytes, stage.name)
     compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)

@@ -15,13 +15,13 @@ import scipy.optimize
 from mercer.errors import KernelError
 from mercer.gram import Budget
 from mercer.gram.blocks import gram
+from mercer.kernels.algebra.weighted_sum import WeightedSum
 from mercer.kernels.base import Kernel
-from mercer.kernels.weighted_sum import WeightedSum
 from mercer.linalg.cholesky import factor_spd
 from mercer.linalg.eigen import centered, eigen_psd
 from mercer.rows.progress import progress
 from mercer.rows.table import n_rows
-from mercer.solvers.root import Projected
+from mercer.solvers.inverse_root import Projected
 from mercer.tuning.compare import compare
 from mercer.tuning.evidence import FOLDS, Evidence, Gain, Learned, squared_problem
 from mercer.types import Array, Indices

@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.gram.blocks import cross, own_values
 from mercer.kernels import Kernel
+from mercer.linalg.tolerance import by_precision
 from mercer.rows.table import n_rows, take
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
@@ -25,9 +26,9 @@ from mercer.types import Array, Indices
 SparsePenalty = Literal["rkhs", "coef", "orthogonal", "diagonal"]
 
 # Smallest part of the length of a selected column that must be new, by the precision of the kernel values.
-TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+NEW_LENGTH = {"double": 1e-10, "single": 1e-5}
 # Smallest part of its square if squares are subtracted from each other.
-FLOORS = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+NEW_SQUARE = {"double": 1e-12, "single": 1e-6}
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,11 @@ class CandidateColumns:
 
     @property
     def tolerance(self) -> float:
-        return TOLERANCES[self._dtype]
+        return by_precision(self._dtype, **NEW_LENGTH)
 
     @property
     def floor(self) -> float:
-        return FLOORS[self._dtype]
+        return by_precision(self._dtype, **NEW_SQUARE)
 
     def columns(self, j: Indices, rows: slice = slice(None)) -> Array:
         """k(x_i, z_j) (u, b), or some of its rows, with the diagonal added."""

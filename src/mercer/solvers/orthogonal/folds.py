@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer.solvers.orthogonal.orders import Order, SelectionRule, choose_order
-from mercer.solvers.orthogonal.path import Steps, left_out_rows
+from mercer.solvers.orthogonal.path import Steps, loo_outputs_of_rows
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
 # Folds where fits are compared, and of the fit itself with at most this many points: each costs a selection.
-FEW = 3
-FOLDS, MANY_POINTS = 5, 2000
+COMPARED_FOLDS = 3
+SPARSE_FOLDS, MANY_POINTS = 5, 2000
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def held_out(
     for rows, steps in along_folds:
         for found, reading in zip(outputs, readings):
             for i, m in enumerate(numbers.tolist()):
-                found[i, rows] = left_out_rows(steps, min(m, len(steps.order)), reading, rows)
+                found[i, rows] = loo_outputs_of_rows(steps, min(m, len(steps.order)), reading, rows)
     return outputs
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.gram.blocks import BLOCK_SIZE, check_size
 from mercer.linalg import supervised_pivots
+from mercer.linalg.tolerance import smallest
 from mercer.rows.table import n_rows
 from mercer.solvers.orthogonal.basis import OrthogonalBasis
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
@@ -20,13 +21,13 @@ from mercer.types import Array, Indices
 Selection = Literal["gain", "residual"]
 
 # The alpha of the selection if none is given, in units of tr G / tr K.
-ALPHA_OF_SELECTION = 1e-3
+SPARSE_ALPHA = 1e-3
 # Degrees of freedom of a center where alpha is re-estimated by generalized cross-validation: targets selected it.
 # Friedman (1991), "Multivariate adaptive regression splines", section 3.6.
 COST_OF_SELECTED = 3.0
 # Kernel values that are computed at once where columns are asked for one by one: short ones take hardly more time
 # than the calls.
-KEPT = 2**22
+VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def choose_order(
     """
     check_size(candidates.kernels[0], candidates.own(np.arange(len(candidates))))
     by_column = choice.selection == "residual" or choice.n_candidates is not None
-    if by_column and candidates.n_values <= KEPT:
+    if by_column and candidates.n_values <= VALUES_AT_ONCE:
         candidates = candidates.kept()
     if choice.penalty == "orthogonal":
         return orthogonal_order(candidates, points, choice, alpha, most, rng)
@@ -125,7 +126,7 @@ def gain_pivots(
     every = np.arange(len(candidates))
     K = candidates.among(every, every) if penalty == "rkhs" else np.eye(len(every))
     if alpha is None:
-        alpha = ALPHA_OF_SELECTION * np.trace(sums.G) / max(float(np.trace(K)), np.finfo(np.float64).tiny)
+        alpha = SPARSE_ALPHA * np.trace(sums.G) / max(float(np.trace(K)), smallest(np.float64))
     H = sums.G if penalty == "diagonal" else sums.G + alpha * K
     floor = candidates.floor * (sums.square + alpha * K.diagonal())
     closed: set[int] = set()
@@ -314,7 +315,7 @@ class _Pool:
 def _small_alpha(candidates: CandidateColumns, points: Points, penalty: SparsePenalty) -> float:
     """A small penalty in the unit of the problem."""
     own = candidates.own(_some(candidates)).mean() if penalty == "rkhs" else 1.0
-    return float(ALPHA_OF_SELECTION * mean_square(candidates, points) / max(own, np.finfo(np.float64).tiny))
+    return float(SPARSE_ALPHA * mean_square(candidates, points) / max(own, smallest(np.float64)))
 
 
 def mean_square(candidates: CandidateColumns, points: Points) -> float:

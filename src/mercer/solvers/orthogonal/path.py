@@ -24,6 +24,7 @@ import numpy as np
 
 from mercer.errors import NumericalError
 from mercer.linalg.lapack import orthogonalized, solve_triangular
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer.solvers.orthogonal.orders import Order
 from mercer.solvers.orthogonal.roots import root_of
@@ -31,7 +32,7 @@ from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
 
 # The least 1 - leverage that an orthonormal basis can tell from zero.
-LEAST_ONE_MINUS_LEVERAGE = 1e-15
+LEAST_ONE_MINUS_LEVERAGE_OF_BASIS = 1e-15
 
 
 @dataclass(frozen=True)
@@ -189,9 +190,9 @@ def state_at(steps: Steps, m: int) -> State:
     )
 
 
-def left_out(steps: Steps, state: State, observations: Observations) -> Array:
+def loo_outputs(steps: Steps, state: State, observations: Observations) -> Array:
     """f (n, q) of every row for the model without it, and without its center unless other rows equal it."""
-    center = _leaving_centers(steps.point[: state.m], observations)
+    center = _removed_centers(steps.point[: state.m], observations)
     F, leverage, j = state.F.copy(), state.leverage.copy(), steps.point[: state.m][center]
     F[j] -= (state.u[center] / state.t[center])[:, None] * state.c[center]
     leverage[j] -= state.u[center] ** 2 / state.t[center]
@@ -199,7 +200,7 @@ def left_out(steps: Steps, state: State, observations: Observations) -> Array:
     return _without_rows(F[observations.rows.point], leverage[observations.rows.point], observations, every)
 
 
-def left_out_rows(steps: Steps, m: int, observations: Observations, rows: Indices) -> Array:
+def loo_outputs_of_rows(steps: Steps, m: int, observations: Observations, rows: Indices) -> Array:
     """The same (r, q) with m centers, none of them at the points of these rows (r,): O(r m)."""
     scale, N = steps.scale(m), steps.N[observations.rows.point[rows], :m]
     return _without_rows(N @ (scale[:, None] * steps.zeta[:m]), N**2 @ scale, observations, rows)
@@ -210,12 +211,12 @@ def _without_rows(F: Array, leverage: Array, observations: Observations, rows: I
     points, at_row = Points.of(observations), observations.rows.point[rows]
     outputs = points.mean + F / points.root[at_row, None]
     leaving = observations.unit[rows] * (1.0 / points.weight.sum() + leverage / points.weight[at_row])
-    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE)
+    one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE_OF_BASIS)
     loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / one_minus_leverage[:, None]
     return loo
 
 
-def _leaving_centers(point: Indices, observations: Observations) -> Indices:
+def _removed_centers(point: Indices, observations: Observations) -> Indices:
     """Positions of the centers at points that consist of a single row."""
     largest = np.zeros(observations.rows.n_points)
     np.maximum.at(largest, observations.rows.point, observations.unit)
@@ -242,7 +243,7 @@ def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath
     table = np.empty((len(steps.order), 4))
     for state in states(steps):
         residual = observations.Y - fitted_at(steps, state, observations)
-        left = observations.Y - left_out(steps, state, observations)
+        left = observations.Y - loo_outputs(steps, state, observations)
         rss, loo = weight @ (residual**2).sum(axis=1), weight @ (left**2).sum(axis=1) / weight.sum()
         table[state.m - 1] = rss, loo, np.abs(residual).max(), state.leverage.sum()
     rss, loo, largest, trace = table.T
@@ -269,7 +270,7 @@ def gcv(rss: Array, df: Array, n: float) -> Array:
 
 def bic(rss: Array, df: Array, n: float) -> Array:
     """n log(rss / n) + df log n; half of it is the description length."""
-    floor = np.finfo(np.float64).tiny
+    floor = smallest(np.float64)
     return np.asarray(n * np.log(np.maximum(rss, floor) / n) + df * np.log(n))
 
 

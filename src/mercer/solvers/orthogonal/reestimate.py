@@ -12,30 +12,31 @@ from typing import Literal
 
 import numpy as np
 
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.candidates import Points
 from mercer.types import Array
 
 Estimate = Literal["gcv", "evidence"]
 
 # alpha is searched between these multiples of the largest d.
-LEAST, MOST = 1e-10, 1e4
+LEAST_PENALTY, LARGEST_PENALTY = 1e-10, 1e4
 # Points of the grid, and how often it is refined around the least one: the criterion may have several minima.
-GRID, REFINED = 29, 3
+PENALTY_GRID, PENALTY_REFINEMENTS = 29, 3
 
 
 def reestimate(d: Array, z: Array, points: Points, estimate: Estimate, cost: float) -> float:
     """The alpha that minimizes the criterion for the centers so far."""
     n, total, square = points.n, float((points.target**2).sum()), (z**2).sum(axis=1)
-    low, high = np.log(LEAST * d.max()), np.log(MOST * d.max())
-    for _ in range(1 + REFINED):
-        grid = np.linspace(low, high, GRID)
+    low, high = np.log(LEAST_PENALTY * d.max()), np.log(LARGEST_PENALTY * d.max())
+    for _ in range(1 + PENALTY_REFINEMENTS):
+        grid = np.linspace(low, high, PENALTY_GRID)
         alphas = np.exp(grid)
         if estimate == "evidence":
             values = negative_evidence(d, square, total, n, z.shape[1], alphas)
         else:
             values = orthogonal_gcv(d, square, total, n, alphas, cost)
         best = int(values.argmin())
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, PENALTY_GRID - 1)]
     return float(alphas[best])
 
 
@@ -49,5 +50,5 @@ def orthogonal_gcv(d: Array, square: Array, total: float, n: float, alphas: Arra
 
 def negative_evidence(d: Array, square: Array, total: float, n: float, q: int, alphas: Array) -> Array:
     """-2 log likelihood (a,) of y ~ N(0, s² (1 + QQ'/alpha)) at its best s, up to a constant; MacKay (1992)."""
-    misfit = np.maximum(total - (d / (d + alphas[:, None])) @ square, np.finfo(np.float64).tiny)
+    misfit = np.maximum(total - (d / (d + alphas[:, None])) @ square, smallest(np.float64))
     return np.asarray((n - 1.0) * q * np.log(misfit) + q * np.log1p(d / alphas[:, None]).sum(axis=1))

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.linalg.eigen import symmetric_eigen
 from mercer.linalg.lapack import solve_triangular
 from mercer.solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
-from mercer.solvers.orthogonal.path import Steps, fitted_at, gcv, left_out_rows, state_at
+from mercer.solvers.orthogonal.path import Steps, fitted_at, gcv, loo_outputs_of_rows, state_at
 from mercer.solvers.orthogonal.reestimate import negative_evidence
 from mercer.solvers.orthogonal.roots import root_of
 from mercer.solvers.spectrum import Observations
@@ -47,10 +47,12 @@ class RidgeFit:
         """The natural unit of alpha: the trace of B'B."""
         return float(np.asarray(self.steps.d).sum())
 
-    def left_out(self, alphas: Array, rows: Indices) -> Array:
+    def loo_outputs(self, alphas: Array, rows: Indices) -> Array:
         """Leave-one-out outputs (a, r, q) of rows (r,) whose points are not centers; O(r m) for each alpha."""
         m = len(self.steps.order)
-        return np.array([left_out_rows(self._at(float(alpha)), m, self.observations, rows) for alpha in alphas])
+        return np.array(
+            [loo_outputs_of_rows(self._at(float(alpha)), m, self.observations, rows) for alpha in alphas]
+        )
 
     def gcv(self, alphas: Array, cost: float) -> Array:
         """Generalized cross-validation (a,) over the rows."""
@@ -68,7 +70,7 @@ class RidgeFit:
         return replace(self.steps, alpha=np.full(len(self.steps.order), alpha))
 
 
-def surprise(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
+def marginal_deviance(candidates: CandidateColumns, observations: Observations, alphas: Array) -> Array:
     """-2 log evidence (a,) of y ~ N(b, s² (W^-1 + K / alpha)) at the best s of each target, up to a constant.
 
     All u points are candidates, regardless of which of them are selected as centers. O(u³). Rasmussen, Williams

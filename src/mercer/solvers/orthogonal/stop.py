@@ -10,6 +10,7 @@ from scipy.ndimage import median_filter
 
 from mercer.errors import NumericalError
 from mercer.gram.blocks import cuts
+from mercer.linalg.tolerance import smallest
 from mercer.solvers.orthogonal.path import SparsePath
 from mercer.solvers.spectrum import Observations
 from mercer.types import Array, Indices
@@ -19,9 +20,9 @@ STOPS = get_args(Stop)
 # Numbers of centers at which leave-one-out outputs are evaluated, evenly spaced in their logarithm.
 CHECKPOINTS = 48
 # Outputs that are judged together: calls cost more than the work.
-AT_ONCE = 2**15
+OUTPUTS_AT_ONCE = 2**15
 # Steps over which the improvement is averaged.
-PATIENCE = 5
+MEAN_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def judged(
 
     ``losses_of`` maps outputs (a, n, q) to losses (a, n) of rows, which are weighted by their shares (n,).
     """
-    at_once = max(1, AT_ONCE // observations.Y.size)
+    at_once = max(1, OUTPUTS_AT_ONCE // observations.Y.size)
     losses = np.concatenate([losses_of(outputs[some]) for some in cuts(len(outputs), at_once)])
     scores = losses @ share
     best = np.argmin(np.where(np.isnan(scores), np.inf, scores))
@@ -122,9 +123,9 @@ def _curve(path: SparsePath, stop: Stop) -> Array:
 def _improvement(objective: Array) -> Array:
     """Mean relative decrease over the last steps, infinite before there are enough."""
     mean = np.full(len(objective), np.inf)
-    if len(objective) > PATIENCE:
-        before = np.maximum(objective[:-PATIENCE], np.finfo(np.float64).tiny)
-        mean[PATIENCE:] = (objective[:-PATIENCE] - objective[PATIENCE:]) / before / PATIENCE
+    if len(objective) > MEAN_STEPS:
+        before = np.maximum(objective[:-MEAN_STEPS], smallest(np.float64))
+        mean[MEAN_STEPS:] = (objective[:-MEAN_STEPS] - objective[MEAN_STEPS:]) / before / MEAN_STEPS
     return mean
 
 

@@ -4,31 +4,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.solvers.programs.descent import descend
-from mercer.solvers.programs.intercepts import to_middle
-from mercer.solvers.programs.interior import interior_point
-from mercer.solvers.programs.linear import generate_columns
-from mercer.solvers.programs.losses import CornerLoss, Huber, Logistic
-from mercer.solvers.programs.newton import newton
+from mercer.solvers.programs.losses import Huber, Logistic, NonSmoothLoss
+from mercer.solvers.programs.nonsmooth.intercepts import to_middle
+from mercer.solvers.programs.nonsmooth.interior_point import interior_point
+from mercer.solvers.programs.nonsmooth.linear_programs import generate_columns
 from mercer.solvers.programs.program import Program, Solution, concluded
-from mercer.solvers.programs.together import Programs, solve_together
+from mercer.solvers.programs.smooth.lasso_descent import descend
+from mercer.solvers.programs.smooth.newton import newton
+from mercer.solvers.programs.smooth.simultaneous import Programs, solve_together
 from mercer.types import Array
 
 __all__ = ["Program", "Solution", "solve", "solve_all"]
 
 # What solutions that are found together may still gain, as a share of the objective of f = 0.
-TOGETHER = 1e-12
+LEAST_GAIN_TOGETHER = 1e-12
 
 
 def solve(program: Program, start: Array | None = None) -> Solution:
     """The solution by the method for its loss and penalty; ``start`` (m + 1,) is used by those that can."""
-    if isinstance(program.loss, CornerLoss):
+    if isinstance(program.loss, NonSmoothLoss):
         mean, around = program.around_mean()
         found = generate_columns(around, start) if program.ridge == 0.0 else interior_point(around)
         intercept = found.intercept - float(mean @ found.coef)
         if program.has_intercept:
             f = program.outputs(found.coef, intercept)
-            intercept += to_middle(program.loss.corners(program.y), program.weight, f)
+            intercept += to_middle(program.loss.kinks(program.y), program.weight, f)
         return concluded(program, found.coef, intercept, found.beta, found.steps)
     found = newton(program, start) if program.lasso == 0.0 else descend(program, start)
     if found.converged or not isinstance(program.loss, Huber):
@@ -37,7 +37,7 @@ def solve(program: Program, start: Array | None = None) -> Solution:
 
 
 def solve_all(
-    programs: Sequence[Program], starts: Sequence[Array | None], enough: float = TOGETHER
+    programs: Sequence[Program], starts: Sequence[Array | None], enough: float = LEAST_GAIN_TOGETHER
 ) -> list[Solution]:
     """The solutions of programs that differ in their targets only; ``enough`` is what they may still gain."""
     first = programs[0]

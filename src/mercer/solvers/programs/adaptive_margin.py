@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 
-from mercer import gate
+from mercer import validation
 from mercer.errors import NumericalError
 from mercer.types import Array
 
@@ -37,9 +37,9 @@ def adaptive_margin(K: Array, y: Array, share: float = 1.0) -> MarginMachine:
     ``share`` >= 0 is how much of its own kernel value a row does without. There always is a solution; it need not
     be unique. A linear program with 2 m variables and a dense matrix (m, m), by HiGHS.
     """
-    K, y = gate.square("K", K), gate.signs("y", y)
-    y = gate.as_long("y", y, len(K))
-    share = gate.number("share", share, "a number >= 0", least=0.0)
+    K, y = validation.square("K", K), validation.signs("y", y)
+    y = validation.as_long("y", y, len(K))
+    share = validation.check_number("share", share, "a number >= 0", least=0.0)
     M = y[:, None] * (K - share * np.diag(np.diag(K))) * y
     alpha, dual = _solved(M)
     slack = np.maximum(0.0, 1.0 - M @ alpha)

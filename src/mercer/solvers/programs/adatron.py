@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer import gate
+from mercer import validation
 from mercer.types import Array
 
 
@@ -41,13 +41,13 @@ def adatron(
     variables to begin with. The primal program is min |f|² / 2 + C sum_i max(0, 1 - y_i f_i). An epoch costs
     O(m²); kernels with nearly dependent rows and a large C need many.
     """
-    K, y = gate.square("K", K), gate.signs("y", y)
-    y = gate.as_long("y", y, len(K))
-    C = gate.number("C", C, "a positive number", above=0.0)
-    tolerance = gate.number("tolerance", tolerance, "a positive number", above=0.0)
+    K, y = validation.square("K", K), validation.signs("y", y)
+    y = validation.as_long("y", y, len(K))
+    C = validation.check_number("C", C, "a positive number", above=0.0)
+    tolerance = validation.check_number("tolerance", tolerance, "a positive number", above=0.0)
     steps = _steps(K)
-    alpha = np.zeros(len(y)) if start is None else np.clip(gate.as_long("start", start, len(y)), 0.0, C)
-    most_epochs = gate.whole("most_epochs", most_epochs, "an integer >= 1", least=1)
+    alpha = np.zeros(len(y)) if start is None else np.clip(validation.as_long("start", start, len(y)), 0.0, C)
+    most_epochs = validation.check_int("most_epochs", most_epochs, "an integer >= 1", least=1)
     epochs, converged = 0, False
     while epochs < most_epochs and not converged:
         alpha, epochs = _epoch(K, y, C, steps, alpha), epochs + 1
@@ -59,7 +59,7 @@ def adatron(
 
 def _steps(K: Array) -> Array:
     """1 / K_ii (m,); infinite for rows without length, whose alpha goes to C."""
-    own = gate.squared_lengths(K)
+    own = validation.squared_lengths(K)
     steps: Array = np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0)
     return steps
 

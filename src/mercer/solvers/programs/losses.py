@@ -14,7 +14,7 @@ Classes y = -1, +1:
     squared_hinge max(0, 1 - y f)² / 2
     logistic      log(1 + exp(-y f))
 
-Losses with corners are up (t - f - epsilon)_+ + down (f - t - epsilon)_+ for some target t: Mika (2002), Table 2.1
+Non-smooth losses are up (t - f - epsilon)_+ + down (f - t - epsilon)_+ for some target t: Mika (2002), Table 2.1
 and sections 3.4.7, 3.4.8. Conjugates are those in f: sup_f g f - loss(y, f).
 """
 
@@ -28,10 +28,10 @@ from mercer.types import Array
 
 
 @dataclass(frozen=True)
-class Corners:
+class Kinks:
     """up (t - f - epsilon)_+ + down (f - t - epsilon)_+ for every row: t, up, down (n,) and epsilon >= 0.
 
-    With a ``bend`` the corners are replaced by arcs, as those of Huber's loss: the conjugate gets bend / 2 g².
+    With a ``bend`` the kinks are replaced by arcs, as those of Huber's loss: the conjugate gets bend / 2 g².
     """
 
     target: Array
@@ -55,7 +55,7 @@ class Loss(ABC):
 
     @abstractmethod
     def slope(self, y: Array, f: Array) -> Array:
-        """Its derivative in f, or one of them at a corner."""
+        """Its derivative in f, or one of them at a kink."""
 
     @abstractmethod
     def conjugate(self, y: Array, g: Array) -> Array:
@@ -131,9 +131,9 @@ class Huber(SmoothLoss):
     def conjugate(self, y: Array, g: Array) -> Array:
         return np.where(np.abs(g) <= 1.0, g * y + 0.5 * self.delta * g**2, np.inf)
 
-    def corners(self, y: Array) -> Corners:
-        """The absolute loss with arcs for corners."""
-        return Corners(y, np.ones_like(y), np.ones_like(y), bend=self.delta)
+    def kinks(self, y: Array) -> Kinks:
+        """The absolute loss with arcs for kinks."""
+        return Kinks(y, np.ones_like(y), np.ones_like(y), bend=self.delta)
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,9 @@ class SquaredHinge(SmoothLoss):
     def conjugate(self, y: Array, g: Array) -> Array:
         return np.where(y * g <= 0.0, y * g + 0.5 * g**2, np.inf)
 
-    def corners(self, y: Array) -> Corners:
-        """Arcs without end in place of corners."""
-        return Corners(y, np.where(y > 0.0, np.inf, 0.0), np.where(y < 0.0, np.inf, 0.0), bend=1.0)
+    def kinks(self, y: Array) -> Kinks:
+        """Arcs without end in place of kinks."""
+        return Kinks(y, np.where(y > 0.0, np.inf, 0.0), np.where(y < 0.0, np.inf, 0.0), bend=1.0)
 
 
 @dataclass(frozen=True)
@@ -183,30 +183,30 @@ class Logistic(SmoothLoss):
         return np.where(inside, _plogp(part) + _plogp(1.0 - part), np.inf)
 
 
-class CornerLoss(Loss):
-    """A loss that is linear but for corners; abstract."""
+class NonSmoothLoss(Loss):
+    """A loss that is linear but for kinks; abstract."""
 
     @abstractmethod
-    def corners(self, y: Array) -> Corners:
+    def kinks(self, y: Array) -> Kinks:
         """The same loss in the common form."""
 
     def value(self, y: Array, f: Array) -> Array:
-        form = self.corners(y)
+        form = self.kinks(y)
         above, below = form.target - f - form.epsilon, f - form.target - form.epsilon
         return form.up * np.maximum(above, 0.0) + form.down * np.maximum(below, 0.0)
 
     def slope(self, y: Array, f: Array) -> Array:
-        form = self.corners(y)
+        form = self.kinks(y)
         return form.down * (f - form.target > form.epsilon) - form.up * (form.target - f > form.epsilon)
 
     def conjugate(self, y: Array, g: Array) -> Array:
-        form = self.corners(y)
+        form = self.kinks(y)
         inside = (g >= -form.up) & (g <= form.down)
         return np.where(inside, g * form.target + form.epsilon * np.abs(g), np.inf)
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(CornerLoss):
+class EpsilonInsensitive(NonSmoothLoss):
     """max(0, |y - f| - epsilon); for epsilon zero the absolute loss."""
 
     epsilon: float = 0.0
@@ -215,36 +215,36 @@ class EpsilonInsensitive(CornerLoss):
     def tolerance(self) -> float:
         return self.epsilon
 
-    def corners(self, y: Array) -> Corners:
-        return Corners(y, np.ones_like(y), np.ones_like(y), self.epsilon)
+    def kinks(self, y: Array) -> Kinks:
+        return Kinks(y, np.ones_like(y), np.ones_like(y), self.epsilon)
 
 
 @dataclass(frozen=True)
-class Pinball(CornerLoss):
+class Pinball(NonSmoothLoss):
     """quantile (y - f) above f, (1 - quantile) (f - y) below."""
 
     quantile: float = 0.5
 
-    def corners(self, y: Array) -> Corners:
-        return Corners(y, np.full_like(y, self.quantile), np.full_like(y, 1.0 - self.quantile))
+    def kinks(self, y: Array) -> Kinks:
+        return Kinks(y, np.full_like(y, self.quantile), np.full_like(y, 1.0 - self.quantile))
 
 
 @dataclass(frozen=True)
-class Hinge(CornerLoss):
+class Hinge(NonSmoothLoss):
     """max(0, 1 - y f) for y = -1, +1."""
 
-    def corners(self, y: Array) -> Corners:
-        return Corners(y, (y > 0.0).astype(np.float64), (y < 0.0).astype(np.float64))
+    def kinks(self, y: Array) -> Kinks:
+        return Kinks(y, (y > 0.0).astype(np.float64), (y < 0.0).astype(np.float64))
 
 
 @dataclass(frozen=True)
 class Rounded(SmoothLoss):
-    """A loss with arcs for corners: the least of loss(y, z) + (f - z)² / (2 bend) over z.
+    """A loss with arcs for kinks: the least of loss(y, z) + (f - z)² / (2 bend) over z.
 
     The envelope of Moreau (1965); that of |y - f| is Huber's loss.
     """
 
-    loss: CornerLoss
+    loss: NonSmoothLoss
     bend: float
 
     @property
@@ -273,13 +273,13 @@ class Rounded(SmoothLoss):
     def conjugate(self, y: Array, g: Array) -> Array:
         return self.loss.conjugate(y, g) + 0.5 * self.bend * g**2
 
-    def corners(self, y: Array) -> Corners:
+    def kinks(self, y: Array) -> Kinks:
         """The same loss in the common form."""
-        return replace(self.loss.corners(y), bend=self.bend)
+        return replace(self.loss.kinks(y), bend=self.bend)
 
-    def _beyond(self, y: Array, f: Array) -> tuple[Corners, Array]:
+    def _beyond(self, y: Array, f: Array) -> tuple[Kinks, Array]:
         """The common form, and how far targets are above f (n,), less the tolerance."""
-        form = self.loss.corners(y)
+        form = self.loss.kinks(y)
         above = form.target - f
         return form, np.sign(above) * np.maximum(np.abs(above) - form.epsilon, 0.0)
 

@@ -20,8 +20,8 @@ from mercer.solvers.programs.losses import Loss
 from mercer.types import Array
 
 # A gap of this share of the objective counts as none; solvers stop at a tenth of it.
-TOLERANCE = 1e-7
-ENOUGH = 0.1 * TOLERANCE
+CONVERGED_GAP = 1e-7
+SOLVED_GAP = 0.1 * CONVERGED_GAP
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,6 @@ def concluded(program: Program, coef: Array, intercept: float, beta: Array | Non
     objective = program.objective_of(f, coef)
     beta = program.slopes(f) if beta is None else beta
     gap = objective - program.dual(beta)
-    within = gap <= TOLERANCE * program.scale
+    within = gap <= CONVERGED_GAP * program.scale
     status = f"solved in {steps} steps" if within else f"not solved in {steps} steps"
     return Solution(coef, intercept, beta, objective, gap, steps, f"{status}: duality gap {gap:.1e}")

@@ -1,0 +1,1 @@
+"""Kernels made from other kernels."""

@@ -1,0 +1,1 @@
+"""Kernels from models of how rows arise."""

@@ -1,0 +1,1 @@
+"""Rows that Dask, Ray or Spark hold."""

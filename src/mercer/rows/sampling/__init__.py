@@ -1,0 +1,1 @@
+"""Random samples of rows, and what weights mean."""

@@ -1,0 +1,1 @@
+"""From leave-one-out scores to probabilities of classes."""

@@ -1,0 +1,1 @@
+"""How far predictions may be off: intervals, standard deviations, unexplained variance."""

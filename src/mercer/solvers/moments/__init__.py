@@ -1,0 +1,1 @@
+"""Fits with m centers, from sums over rows."""

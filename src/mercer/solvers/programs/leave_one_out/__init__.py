@@ -1,0 +1,1 @@
+"""Leave-one-out predictions of other losses."""

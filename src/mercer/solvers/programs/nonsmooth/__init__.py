@@ -1,0 +1,1 @@
+"""Solvers for non-smooth losses, and programs over weights."""
