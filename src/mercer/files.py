@@ -36,7 +36,7 @@ from mercer.models.online import OnlineState
 from mercer.models.report import Report
 from mercer.models.resumable import Continuation, Kept, WaitingSolution
 from mercer.models.subspace import SubspaceDetails
-from mercer.rows import Block, Draw, Drawn, Tally
+from mercer.rows import Block, RunningSample, Sampler, Tally
 from mercer.rows.columns import NamedColumns
 from mercer.rows.sampling.random_sample import Labels
 from mercer.rows.virtual import Copies

@@ -44,7 +44,7 @@ def by_both(monkeypatch, model, *args, **options):
     """Two fits, the second with the spectrum."""
     roots = model.fit(*args, **options)
     coef, state = roots.dual_coef_.copy(), roots._fitted.every
-    monkeypatch.setattr(exact, "SMALL", 10**6)
+    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 10**6)
     model.fit(*args, **options)
     return coef, state, model
 
@@ -209,7 +209,7 @@ def checkerboard(rng, n, side):
 def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matter(used, rng, monkeypatch):
     X, y = checkerboard(rng, 500, 8)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(exact, "SMALL", 10**6)
+    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 10**6)
     assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
 
 

@@ -20,12 +20,11 @@ from mercer.models.lazy import lazily
 from mercer.models.validation import class_targets_of
 from mercer.rows import Labels
 from mercer.rows.table import in_single
-from mercer.scores import LeftOut, Rule
+from mercer.scores import LooResults, Rule
 from mercer.scores.criteria import r_squared
-from mercer.scores.evidence import design_effect
-from mercer.scores.knowledge import Knowledge
 from mercer.scores.targets import ClassTargets, RealTargets
 from mercer.scores.training_rows import design_effect
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.types import Array, Floats, Indices
 
 # In place of the logarithm of zero.
@@ -116,13 +115,13 @@ class HeldOutValues:
 
     loo_prediction_ = fitted[Array]()
     noise_std_ = fitted[Any]()
-    left_out_ = fitted[LeftOut]()
+    left_out_ = fitted[LooResults]()
 
 
 class NoveltyAnswers(ProbabilityAnswers):
     """Probabilities that tend to the shares of the classes where little is known of a row; abstract."""
 
-    knowledge_ = fitted[Knowledge | None]()
+    knowledge_ = fitted[UnexplainedVariance | None]()
 
     @lazily
     @reads_one_state

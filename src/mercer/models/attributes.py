@@ -7,13 +7,13 @@ import numpy as np
 
 from mercer.models.report import Report
 from mercer.rows.table import in_single
-from mercer.scores.evidence import Training
-from mercer.scores.knowledge import Knowledge
+from mercer.scores.training_rows import Training
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer.tuning.result import FitResult
 
 
 def attributes_of(
-    result: FitResult, learned: tuple[Knowledge, Any] | None = None, *, program: str = ""
+    result: FitResult, learned: tuple[UnexplainedVariance, Any] | None = None, *, program: str = ""
 ) -> dict[str, Any]:
     """The fitted attributes that all models have, by name.
 

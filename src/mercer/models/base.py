@@ -18,7 +18,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.models.estimator import MercerEstimator
 from mercer.models.fitted import fitted, unfitted
 from mercer.models.validation import read_rows
-from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, outside_memory
+from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, is_out_of_core
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.columns import NamedColumns, has_columns, read_columns
 from mercer.rows.resolve import parquet_rows
@@ -173,7 +173,7 @@ class KernelModel(MercerEstimator):
         """The rows of a first call, whatever the model was fitted on before: they decide on the columns."""
         model: Any = unfitted(self)
         rows: Rows
-        if outside_memory(X):
+        if is_out_of_core(X):
             rows, schema = blocks_and_schema(model, X, y, sample_weight)
         else:
             X, y, weight = read_rows(model, X, y, sample_weight, reset=True)

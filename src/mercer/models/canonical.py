@@ -15,7 +15,7 @@ from mercer.expansion import Expansion
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.base import Columns, KernelModel, check_square, read_objects, schema_of
 from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
-from mercer.models.subspace import all_are_centers, budget_of, settled
+from mercer.models.subspace import all_are_centers, budget_of, resolved
 from mercer.models.validation import (
     check_parameters,
     count,

@@ -24,8 +24,8 @@ from mercer.models.subspace import (
 )
 from mercer.models.validation import check_parameters, generator, parameters_of, row_weight
 from mercer.rows import MemoryRows, Rows
+from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import n_columns, n_rows
-from mercer.rows.twins import weight_of
 from mercer.scores.monitoring import ControlLimits, Statistics
 from mercer.solvers.preimages import preimages
 from mercer.tuning.components import (
@@ -153,7 +153,7 @@ class KernelPCA(SubspaceModel):
         X, weight = rows.X, row_weight(sample_weight, n_rows(rows.X))
         if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
             return self._publish(self._begun(rows, schema))
-        kernel = settled(self.kernel, X, weight)
+        kernel = resolved(self.kernel, X, weight)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
         kept = None if kernel.takes_values else subspace.centers
         details = SubspaceDetails(
@@ -212,7 +212,7 @@ class KernelPCA(SubspaceModel):
         """
         check_is_fitted(self, "X_fit_")
         _refuse_values(self.kernel_)
-        rate = gate.number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
+        rate = validation.check_number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
         known = self._details
         if known.sums is not None:
             found, weight = left_out_of_state(known.sums, self.n_components_)
@@ -230,7 +230,7 @@ class KernelPCA(SubspaceModel):
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
         sampled = sample_rows(rows, self.centers, rng, self.verbose)
-        schema, settle = schema.of_rows(sampled.rows), partial(settled, self.kernel)
+        schema, settle = schema.of_rows(sampled.rows), partial(resolved, self.kernel)
         check, most = self._check_of(sampled), wanted(self)[0]
         if check is not None:
             schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))

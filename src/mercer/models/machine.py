@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from mercer import gate
+from mercer import validation
 from mercer.kernels import Kernel, as_kernel
 from mercer.models.answers import HeldOutProbabilities, NoveltyAnswers, ValueAnswers
 from mercer.models.attributes import attributes_of
@@ -26,8 +26,8 @@ from mercer.models.validation import (
     share,
 )
 from mercer.rows import Labels
-from mercer.scores.knowledge import learn
 from mercer.scores.targets import RealTargets, uncrossed
+from mercer.scores.uncertainty.unexplained_variance import learn
 from mercer.tuning.path import TuningPath
 from mercer.tuning.result import FitResult
 from mercer.tuning.run import run
@@ -87,7 +87,7 @@ class MachineModel(LeaveOneOutModel):
         spec, rng = self._spec(), generator(self.random_state)
         data = self._read_first(X, y, sample_weight)
         result = run(spec, data, rng)
-        nested, chooses = None, spec.alpha is None or not spec.kernel.settled
+        nested, chooses = None, spec.alpha is None or not spec.kernel.resolved
         rows = data.in_memory
         if chooses and rows is not None and len(result.index) == rows.n_rows and result.state is None:
             given = None if rows.weight is None else np.asarray(rows.weight)
@@ -95,7 +95,7 @@ class MachineModel(LeaveOneOutModel):
         return self._publish(Fitted(self._attributes(result), nested=nested, chooses=chooses))
 
     def _spec(self) -> FitSpec:
-        gate.choice("penalty", self.penalty, PENALTIES)
+        validation.check_choice("penalty", self.penalty, PENALTIES)
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
         return FitSpec(
             kernel=as_kernel(self.kernel).copy(),

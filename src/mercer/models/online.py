@@ -30,8 +30,9 @@ from mercer.rows import (
     Block,
     Labels,
     Reading,
+    Sampler,
     Tally,
-    outside_memory,
+    is_out_of_core,
     reading_of,
     survey,
 )
@@ -41,12 +42,11 @@ from mercer.rows.table import take
 from mercer.scores.class_outputs import class_numbers, class_shares
 from mercer.scores.criteria import squared_errors
 from mercer.scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
-from mercer.scores.relative import class_numbers, class_shares
 from mercer.scores.targets import Targets, warn_of_weights
-from mercer.solvers.recursive import CHUNK, Recursion, RecursiveState, forgetful, learn, start
+from mercer.solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn, start
 from mercer.tuning.checks import warn_of_constant
 from mercer.tuning.data import RowSchema
-from mercer.tuning.online import SETTLING, left_out_scores, scatter_of, settled_kernel
+from mercer.tuning.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
 from mercer.types import Array
 
 
@@ -58,7 +58,7 @@ class OnlineState:
     """
 
     schema: RowSchema
-    targets: Targets
+    targets: Any
     kernel: Kernel
     factors: RecursiveState
     prequential: Prequential
@@ -72,9 +72,10 @@ class OnlineState:
     @property
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes by name."""
+        known: dict[str, Any] = self.targets.known
         return (
             self.schema.attributes
-            | self.targets.known
+            | known
             | self.decided
             | {
                 "kernel_": self.kernel,
@@ -156,7 +157,7 @@ class OnlineModel(KernelModel):
         first = restart or state is None
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
-        if outside_memory(X):
+        if is_out_of_core(X):
             return self._add_source(None if first else state, X, y, sample_weight, declared, restart=restart)
         X, y, weight, schema = self._read_batch(None if first else state, X, y, sample_weight)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
@@ -175,7 +176,7 @@ class OnlineModel(KernelModel):
             state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=not restart)
         else:
             state = replace(state, targets=targets)
-        for ends in pieces(block.n_rows, CHUNK):
+        for ends in pieces(block.n_rows, ROWS_AT_ONCE):
             state = self._after(state, block.cut(*ends), encoded.cut(*ends))
         return state, block
 
@@ -201,7 +202,7 @@ class OnlineModel(KernelModel):
         labels = None
         balanced = isinstance(getattr(self, "class_weight", None), str)
         if state is None and is_classifier(self) and (declared is None or balanced):
-            labels = survey(rows, Draw(1, 0, labels=True)).labels
+            labels = survey(rows, Sampler(1, 0, labels=True)).labels
         # Blocks have no names: those of all rows are compared.
         state = None if state is None else replace(state, schema=replace(schema, names=None))
         last = None
@@ -218,7 +219,7 @@ class OnlineModel(KernelModel):
         self, schema: RowSchema, targets: Targets, block: Block, n_targets: int, *, more_to_come: bool
     ) -> OnlineState:
         """The kernel determined on the first rows, and nothing learned yet."""
-        kernel, enough = settled_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
+        kernel, enough = resolved_kernel(self.kernel, block.X, weight_of(block), more_to_come=more_to_come)
         # A single row may be small, or like all others.
         if enough and block.n_rows > 1:
             check_size(kernel, self_similarity(kernel, block.X))
@@ -383,7 +384,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         state, block = self._add(None, X, y, sample_weight, None, restart=True)
         state = self._calibrated_left_out(state, block)
         return self._learned(replace(state, factors=forgetful(state.factors)))
@@ -407,7 +408,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
             All labels that will occur; needed in the first call if its rows do not contain them all.
         sample_weight : array of shape (n,), default=None
         """
-        gate.choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
+        validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and self._fitted is not None:
             check_declared(classes, self.classes_)
         return self._learned(self._add(self._known, X, y, sample_weight, classes, restart=False)[0])
@@ -558,8 +559,8 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
         """
-        if not outside_memory(X):
-            gate.in_range("y", real_targets(y, self))
+        if not is_out_of_core(X):
+            validation.in_range("y", real_targets(y, self))
         return self._learned(self._add(None, X, y, sample_weight, None, restart=True)[0])
 
     @atomic_update

@@ -21,7 +21,7 @@ from mercer.models.subspace import (
     resolved,
 )
 from mercer.models.validation import check_parameters, count_or_none, generator, parameters_of
-from mercer.rows import MemoryRows, Rows, as_rows, feature_names, outside_memory
+from mercer.rows import MemoryRows, Rows, as_rows, feature_names, is_out_of_core
 from mercer.rows.table import n_columns, n_rows
 from mercer.tuning.components import begin_subspace, sample_rows
 from mercer.tuning.data import RowSchema, check_names
@@ -200,7 +200,7 @@ class OrientedKernelPCA(SubspaceModel):
         if check is not None:
             schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
         transformations, samples = self._noise(schema)
-        settle, budget, verbose = partial(settled, self.kernel), budget_of(self), self.verbose
+        settle, budget, verbose = partial(resolved, self.kernel), budget_of(self), self.verbose
         begun = begin_subspace(settle, sampled, check, centers, None, rng, budget, verbose, transformations, HELD)
         return self._continued(begin_oriented(begun, samples, verbose), schema)
 
@@ -214,7 +214,7 @@ class OrientedKernelPCA(SubspaceModel):
 
     def _noise_rows(self, name: str, Z: Any, weight: float) -> NoiseRows:
         """Rows that are noise, with the columns of X."""
-        if outside_memory(Z):
+        if is_out_of_core(Z):
             check_names(schema_of(self).names, feature_names(Z))
             check = Columns(self.n_features_in_, name=name) if as_kernel(self.kernel).takes_vectors else None
             return NoiseRows(as_rows(Z), weight, check)

@@ -33,7 +33,7 @@ from mercer.models.validation import (
 from mercer.rows import is_out_of_core
 from mercer.rows.sources.memory import HeldRows
 from mercer.rows.table import n_rows, take
-from mercer.scores.coupling import couple_least_squares, couple_odds
+from mercer.scores.probabilities.coupling import couple_least_squares, couple_odds
 from mercer.tuning.data import check_names
 from mercer.types import Array, Indices
 from mercer.validation import check_choice, same_type, unmasked

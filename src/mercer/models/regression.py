@@ -300,7 +300,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         if not isinstance(nested, NestedScore) or len(nested.y) > PRICED_ROWS:
             return np.ones(self.left_out_.residual.shape[1])
         residual = (nested.y - nested.predicted)[nested.outer >= 0]
-        return price_of_choice(self.left_out_, residual.reshape(len(residual), -1))
+        return selection_bias(self.left_out_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
         if self._fitted is not None and self._fitted.is_lean and not hasattr(self, "left_out_"):

@@ -13,7 +13,7 @@ from mercer import validation
 from mercer.centers import CenterSelector
 from mercer.gram.moments import Moments
 from mercer.kernels import WeightedSum, as_kernel
-from mercer.kernels.vector import Stationary
+from mercer.kernels.vectors.stationary import Stationary
 from mercer.models.attributes import attributes_of
 from mercer.models.base import read_blocks, schema_of
 from mercer.models.fitted import Fitted, Waiting, atomic_update, fitted, published, reads_one_state, unfitted
@@ -35,11 +35,11 @@ from mercer.models.validation import (
     refuse_to_go_on,
     under_parameters,
 )
-from mercer.rows import MemoryRows, Rows, outside_memory
+from mercer.rows import MemoryRows, Rows, is_out_of_core
 from mercer.rows.base import BLOCK_ROWS
 from mercer.rows.table import take
 from mercer.rows.virtual import as_copies, rows_for_each
-from mercer.scores.knowledge import Knowledge, learn
+from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance, learn
 from mercer.solvers.spectrum import Penalty
 from mercer.tuning.data import RowSchema, TrainingData
 from mercer.tuning.fit import check_enough_rows
@@ -215,7 +215,7 @@ class ResumableModel(LeaveOneOutModel):
         self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None, spec: FitSpec
     ) -> TrainingData:
         """All rows of a fit, and which are held out together."""
-        if outside_memory(X):
+        if is_out_of_core(X):
             refuse_outside(self, X, groups)
             data = self._read_first(X, y, sample_weight)
             folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
@@ -227,7 +227,7 @@ class ResumableModel(LeaveOneOutModel):
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec) -> Rows:
         """Rows to add or remove, with the columns of those before; those in memory are validated."""
-        if outside_memory(X):
+        if is_out_of_core(X):
             return read_blocks(self, X, y, sample_weight)
         X, y, weight = read_rows(self, X, y, sample_weight, reset=False)
         return MemoryRows(X, y, None if sample_weight is None else weight, block_rows=_block_rows(spec))
@@ -319,7 +319,7 @@ def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: Fi
 def _chooses(spec: FitSpec) -> bool:
     """Whether kernel, alpha or centers are chosen by the rows."""
     selects = isinstance(spec.centers, Integral | CenterSelector)
-    return spec.alpha is None or not spec.kernel.settled or selects or len(spec.mus) > 1
+    return spec.alpha is None or not spec.kernel.resolved or selects or len(spec.mus) > 1
 
 
 def spec_of(model: ResumableModel) -> FitSpec:
@@ -419,7 +419,7 @@ def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     )
 
 
-def _learned(fit: FitResult, spec: FitSpec) -> tuple[Knowledge, Array] | None:
+def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     solution, training, copies = fit.solution, fit.training, spec.copies
     if not solution.definite:

@@ -24,7 +24,7 @@ from mercer.models.validation import (
     positive_or_word,
     refuse_blocks,
 )
-from mercer.rows import outside_memory
+from mercer.rows import is_out_of_core
 from mercer.solvers.orthogonal import STOPS, SelectionRule
 from mercer.solvers.orthogonal.stages import SparseStage, staged
 from mercer.tuning.path import TuningPath

@@ -18,7 +18,7 @@ from mercer.models.base import KernelModel, blocks_and_schema, read_blocks, sche
 from mercer.models.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer.models.lazy import lazily
 from mercer.models.validation import memory_or_none, parameters_of, refuse_changes, row_weight
-from mercer.rows import MemoryRows, Rows, outside_memory
+from mercer.rows import MemoryRows, Rows, is_out_of_core
 from mercer.rows.table import n_columns, n_rows
 from mercer.tuning.components import EVERY_ROW, Subspace, SubspaceSample
 from mercer.tuning.data import RowSchema
@@ -106,7 +106,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
     def _first_rows(self, X: Any, sample_weight: Any) -> tuple[Rows, RowSchema]:
         """The rows of a first call, and their columns."""
         model = unfitted(self)
-        if outside_memory(X):
+        if is_out_of_core(X):
             return blocks_and_schema(model, X, None, sample_weight)
         X = model._read(X, reset=True)
         weight = None if sample_weight is None else row_weight(sample_weight, n_rows(X))
@@ -115,7 +115,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
     def _batch(self, X: Any, sample_weight: Any) -> Rows:
         """Rows to add or to remove."""
         refuse_changes(self._details.begun_with, parameters_of(self, self._fixed))
-        if outside_memory(X):
+        if is_out_of_core(X):
             return read_blocks(self, X, None, sample_weight)
         X = self._read(X, reset=False)
         return MemoryRows(X, None, None if sample_weight is None else row_weight(sample_weight, n_rows(X)))

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import gate
+from mercer import validation
 from mercer.models.base import schema_of
 from mercer.models.fitted import fitted, reads_one_state
 from mercer.sequences.alignment import WordModels
@@ -115,7 +115,7 @@ class WordAnswers(ClassifierMixin):
         check_is_fitted(self)
         if silence is not None:
             number_of(silence, self.classes_, "silence")
-        penalty = gate.number(
+        penalty = validation.check_number(
             "insertion_penalty", insertion_penalty, "a number between -500 and 500", least=-500.0, below=500.0
         )
         labels = labels_of(self.classes_)

@@ -218,7 +218,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
     def _most_states(self, classes: NDArray[Any]) -> list[int]:
         """The number of states of each word, if its sequences are long enough."""
         if not isinstance(self.n_states, Mapping):
-            n = gate.whole("n_states", self.n_states, "a positive integer, or a dict of them by word", least=1)
+            n = validation.check_int(
+                "n_states", self.n_states, "a positive integer, or a dict of them by word", least=1
+            )
             return [n] * len(classes)
         most = [STATES] * len(classes)
         for word, n in self.n_states.items():

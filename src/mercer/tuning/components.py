@@ -29,8 +29,9 @@ from mercer.linalg import blas_threads
 from mercer.linalg.eigen import centered, eigen_psd, signed
 from mercer.linalg.lapack import solve_triangular
 from mercer.linalg.rank import RankFactor, in_coordinates
-from mercer.rows import Block, Draw, Drawn, MemoryRows, Rows, survey
-from mercer.rows.repeated import RepeatedRows
+from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, survey
+from mercer.rows.sampling.row_matching import weight_of
+from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import in_single, n_rows, take
 from mercer.scores.monitoring import Statistics
 from mercer.solvers.directions.rayleigh import rayleigh
@@ -326,8 +327,8 @@ class SubspaceSample:
     """Rows that must not change between passes, and a sample of them."""
 
     rows: RepeatedRows
-    draw: Draw
-    drawn: Drawn
+    draw: Sampler
+    drawn: RunningSample
 
 
 def sample_rows(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int) -> SubspaceSample:
@@ -336,7 +337,7 @@ def sample_rows(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int
     if isinstance(centers, str):
         n = rows.n_rows or LEAST_SAMPLE
         most = n if centers == "all" else auto_centers(n)
-    draw = Draw(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
+    draw = Sampler(max(LEAST_SAMPLE, ROWS_PER_CENTER * most), int(rng.integers(2**31)), labels=False)
     return SubspaceSample(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names
-from mercer.scores.evidence import Folds
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Folds
 from mercer.types import Array
 
 # The targets of rows with these y, or of a sample of them, with these labels, and the classes that are declared.

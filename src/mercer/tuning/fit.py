@@ -18,10 +18,9 @@ from mercer.rows.base import LocalRows
 from mercer.rows.sampling.random_sample import ROWS_OF_EACH_LABEL
 from mercer.rows.sampling.row_matching import weight_of
 from mercer.rows.table import in_single, n_rows, take
-from mercer.rows.twins import weight_of
 from mercer.rows.virtual import rows_for_each
-from mercer.scores.evidence import Folds, Training
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Folds, Training
 from mercer.tuning.checks import (
     warn_of_constant,
     warn_of_equal_rows,
@@ -226,12 +225,12 @@ def load_of(
         n=n,
         item=4 if in_single(X) else 8,
         classes=classes,
-        kernels=1 if kernel.settled else SEVERAL,
+        kernels=1 if kernel.resolved else SEVERAL,
         alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
-        floor=0 if known is not None else 2 * wanted_centers(spec.centers),
-        least=OF_EACH * max(q, 2) if classes else 0,
+        floor=0 if known is not None else 2 * requested_centers(spec.centers),
+        least=ROWS_OF_EACH_LABEL * max(q, 2) if classes else 0,
         usual=n_centers if auto else None,
     )
 
@@ -247,7 +246,7 @@ def n_drawn(spec: FitSpec) -> int:
     """How many rows are kept: all if the kernel is a matrix."""
     if spec.loo_rows is None or spec.kernel.takes_values:
         return EVERY_ROW
-    return max(spec.loo_rows, 2 * wanted_centers(spec.centers))
+    return max(spec.loo_rows, 2 * requested_centers(spec.centers))
 
 
 def load_before(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:

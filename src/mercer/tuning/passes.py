@@ -25,9 +25,10 @@ from mercer.linalg.threads import at_most
 from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
 from mercer.rows.base import PartlyRead
 from mercer.rows.progress import stage
-from mercer.rows.repeated import RepeatedRows
+from mercer.rows.sampling.random_sample import ROWS_OF_EACH_LABEL
+from mercer.rows.sampling.row_matching import weight_of
+from mercer.rows.sources.repeated import RepeatedRows
 from mercer.rows.table import n_columns, take
-from mercer.rows.twins import weight_of
 from mercer.rows.virtual import Copies, name_of, rows_for_each
 from mercer.scores.class_outputs import class_numbers
 from mercer.scores.targets import Targets
@@ -116,8 +117,8 @@ class SampledRows:
     """
 
     rows: RepeatedRows
-    draw: Draw
-    drawn: Drawn
+    draw: Sampler
+    drawn: RunningSample
     schema: RowSchema
     encode: Encoder
     folds: Folds | None
@@ -287,7 +288,7 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
     rows, classes = data.rows, data.classes
     if rows.n_rows is not None:
         _check_before(spec, rows, rows.n_rows, classes)
-    repeated, draw = RepeatedRows(rows), Draw(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
+    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
     with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
         drawn = survey(repeated, draw, verbose=spec.verbose)
     schema, check, sample = data.schema.of_rows(repeated), None, drawn.sample()

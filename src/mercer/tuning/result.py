@@ -6,8 +6,8 @@ from typing import Any
 
 from mercer.gram.moments import Moments
 from mercer.kernels.base import Kernel
-from mercer.scores.evidence import Training
 from mercer.scores.targets import Targets
+from mercer.scores.training_rows import Training
 from mercer.solvers import Observations
 from mercer.solvers.orthogonal import SparsePath
 from mercer.solvers.orthogonal.stages import SparseStage
