@@ -6,6 +6,7 @@
 longest time for which another thread stood still, as a share of the call, the seconds until Ctrl-C was answered,
 and the memory of one call in matrices of this size, besides its arguments. *Fits*: default fits in which routines
 are replaced by those of NumPy and SciPy: of the processor on one thread, by the clock on two and for two at once.
+Where other programs use the machine, ``--threads 1`` leaves out what only the clock can tell.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 600, 1000, 2000, 4000])
     parser.add_argument("--both", type=int, default=1000, help="rows up to which BLAS is given two threads, too")
+    parser.add_argument("--threads", type=int, nargs="+", default=THREADS, choices=THREADS, help="of the seconds")
     parser.add_argument("--locked", type=int, default=2000, help="rows of the matrices whose lock is looked at")
     parser.add_argument("--rows", type=int, nargs="+", default=[500, 2000, 5000, 20_000], help="of the fits")
     parser.add_argument("--repeats", type=int, default=3, help="of each fit")
@@ -172,29 +174,35 @@ def main() -> None:
 
 def print_seconds(options: argparse.Namespace) -> None:
     print("\nMilliseconds: of the processor on one thread, and by the clock on two")
-    rows = [row for n in options.sizes for row in seconds(n, others=n <= options.both)]
-    columns = [f"{name}, {t}" for t in THREADS for name in WAYS]
-    print(table(rows, ("", "rows", *columns, "slower, 1", "slower, 2")))
+    routines = [(name, n, ways) for n in options.sizes for name, ways in Matrices(n).routines().items()]
+    measured = {
+        t: [seconds(n, ways, t, others=n <= options.both) for _, n, ways in routines] for t in options.threads
+    }
+    rows = [
+        [name, n, *(found[i].get(way) for found in measured.values() for way in WAYS)]
+        + [found[i]["slower"] for found in measured.values()]
+        for i, (name, n, _) in enumerate(routines)
+    ]
+    columns = [f"{name}, {t}" for t in measured for name in WAYS]
+    print(table(rows, ("", "rows", *columns, *(f"slower, {t}" for t in measured))))
 
 
-def seconds(n: int, *, others: bool) -> Iterator[list[Any]]:
-    """For each routine its milliseconds, and how many times longer the faster one of the others takes.
+def seconds(n: int, ways: dict[str, Callable[[], Any]], threads: int, *, others: bool) -> dict[str, float]:
+    """Milliseconds of each way, and how many times longer the faster one of the others takes on one thread.
 
     Here other ways have one thread: with two, their bits depend on it. ``others``: measure them with two as well.
     """
     repeats = REPEATS[max(least for least in REPEATS if least <= n)]
-    for name, ways in Matrices(n).routines().items():
-        one = best_of(repeats, time.process_time, {way: limited(call, 1, own=True) for way, call in ways.items()})
-        two = {
-            way: limited(call, 2, own=way == "mercer") for way, call in ways.items() if others or way == "mercer"
-        }
-        two["alone"] = limited(
-            ways[min((way for way in ways if way != "mercer"), key=one.__getitem__)], 1, own=True
-        )
-        both = best_of(repeats, time.perf_counter, two)
-        ratios = min(one[way] for way in ways if way != "mercer") / one["mercer"], both["alone"] / both["mercer"]
-        times = [found.get(way) for found in (one, both) for way in WAYS]
-        yield [name, n, *(None if x is None else 1e3 * x for x in times), *ratios]
+    alone = {way: limited(call, 1, own=True) for way, call in ways.items()}
+    if threads == 1:
+        found = best_of(repeats, time.process_time, alone)
+        slower = min(found[way] for way in ways if way != "mercer") / found["mercer"]
+    else:
+        some = {way: limited(call, threads, own=way == "mercer") for way, call in ways.items()}
+        found = best_of(repeats, time.perf_counter, some if others else {"mercer": some["mercer"]})
+        one = best_of(repeats, time.perf_counter, {way: alone[way] for way in ways if way != "mercer"})
+        slower = min(one.values()) / found["mercer"]
+    return {way: 1e3 * x for way, x in found.items()} | {"slower": slower}
 
 
 def best_of(repeats: int, clock: Callable[[], float], calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -278,11 +286,11 @@ def matrices_held(call: Callable[[], Any], n: int) -> float:
 
 def print_fits(options: argparse.Namespace) -> None:
     print("\nSeconds of default fits, with routines of NumPy and SciPy in place of those of mercer")
-    rows = [row for n in options.rows for row in fits(n, options.repeats)]
+    rows = [row for n in options.rows for row in fits(n, options.repeats, options.threads)]
     print(table(rows, ("", "rows", "threads", "mercer", *REPLACED, "all", "slower")))
 
 
-def fits(n: int, repeats: int) -> Iterator[list[Any]]:
+def fits(n: int, repeats: int, threads: Sequence[int]) -> Iterator[list[Any]]:
     X, y = make_waveform(n, random_state=0)
 
     def fit() -> None:
@@ -290,10 +298,12 @@ def fits(n: int, repeats: int) -> Iterator[list[Any]]:
             warnings.simplefilter("ignore")
             KernelFisherClassifier(random_state=0).fit(X, y)
 
-    works = {"one fit": fit, "two fits in two threads": lambda: both(fit)}
-    for name, t in ("one fit", 1), ("one fit", 2), ("two fits in two threads", 1):
+    works = [("one fit", fit, t) for t in threads]
+    if 2 in threads:
+        works.append(("two fits in two threads", lambda: both(fit), 1))
+    for name, work, t in works:
         clock = time.process_time if name == "one fit" and t == 1 else time.perf_counter
-        found = best_of(repeats, clock, variants(limited(works[name], t, own=True)))
+        found = best_of(repeats, clock, variants(limited(work, t, own=True)))
         yield [name, n, t, *found.values(), found["all"] / found["mercer"]]
 
 

@@ -14,7 +14,6 @@ from mercer.linalg import (
     eigen_psd,
     factor_spd,
     limit_threads,
-    pivoted,
     singular,
     supervised_pivots,
 )
@@ -27,6 +26,7 @@ from mercer.linalg.lapack import (
     orthogonalized,
     solve_triangular,
 )
+from mercer.linalg.pivoted import PIVOT_PANEL
 from mercer.linalg.rank import (
     TRIANGLE_TILE,
     forms_upper,
@@ -285,9 +285,12 @@ def test_inverse_of_an_upper_triangle_ignores_what_is_below(rng, n):
     assert_allclose(np.triu(R) @ inverse_upper(R), np.eye(n), atol=1e-12)
 
 
-def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, monkeypatch):
-    monkeypatch.setattr(pivoted, "PIVOT_PANEL", 8)
-    A, C = rng.normal(size=(60, 30)), rng.normal(size=(30, 2))
+@pytest.mark.parametrize(
+    ("n", "steps"), [(30, range(30)), (PIVOT_PANEL + 9, [0, 1, 40, *range(PIVOT_PANEL - 2, PIVOT_PANEL + 9)])]
+)
+def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, n, steps):
+    """Of more pivots than one panel, those at its end and in the next one."""
+    A, C = rng.normal(size=(2 * n, n)), rng.normal(size=(n, 2))
     H = A.T @ A
     given = H.copy()
     order = list(supervised_pivots(H, C, np.zeros(len(H))))
@@ -297,7 +300,7 @@ def test_supervised_pivots_are_the_best_of_all_subsets_one_larger(rng, monkeypat
     def explained(S):
         return np.sum(C[S] * np.linalg.solve(given[np.ix_(S, S)], C[S]))
 
-    for i in range(30):
+    for i in steps:
         others = sorted(set(range(len(H))) - set(order[:i]))
         gains = [explained([*order[:i], j]) for j in others]
         assert others[int(np.argmax(gains))] == order[i]

@@ -67,7 +67,7 @@ def test_documented_attributes_exist_after_fitting(name):
     kind = getattr(mercer, name)
     given = {"centers": 5, "noise": np.negative, "kernel": RBF(gamma=0.5)}
     model = kind(**{key: value for key, value in given.items() if key in inspect.signature(kind).parameters})
-    X, y = make_banana(60, random_state=0)
+    X, y = make_banana(30, random_state=0)
     model.fit(X, y)
     assert [entry for entry in entries(kind, "Attributes") if not hasattr(model, entry)] == []
 

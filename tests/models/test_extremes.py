@@ -20,6 +20,8 @@ from mercer.errors import KernelError, MercerError, NumericalError, NumericalWar
 from mercer.kernels import RBF, Linear, Normalized, Polynomial, Sigmoid
 
 N = 40
+# Rows of searches whose outcome does not matter, if only it is the same.
+FEW = 16
 REGRESSORS = [
     KernelRidgeRegressor(),
     KernelRidgeRegressor(centers=8, random_state=0),
@@ -82,7 +84,7 @@ def test_targets_whose_squares_are_lost_are_refused(rows, model, scale, words):
 @every_regressor
 @pytest.mark.parametrize("exponent", [-400, 400])
 def test_the_unit_of_the_targets_does_not_matter(rows, model, exponent):
-    X, _, y = rows
+    X, y = rows[0][:FEW], rows[2][:FEW]
     plain = model.fit(X, y).predict(X)
     score = getattr(model, "loo_score_", None)
     assert_allclose(model.fit(X, 2.0**exponent * y).predict(X) / 2.0**exponent, plain, atol=tolerance_of(model))
@@ -139,7 +141,7 @@ def test_rows_in_float32_whose_gamma_is_lost_are_refused(rows, model, scale):
 @every_model
 @pytest.mark.parametrize("exponent", [-300, 300])
 def test_the_unit_of_the_rows_does_not_matter(rows, model, exponent):
-    X, y = rows[0], targets_of(model, rows)
+    X, y = rows[0][:FEW], targets_of(model, rows)[:FEW]
     plain, other = model.fit(X, y).predict(X), model.fit(2.0**exponent * X, y).predict(2.0**exponent * X)
     assert_allclose(other, plain, atol=tolerance_of(model))
 
@@ -221,7 +223,7 @@ def test_a_row_that_outweighs_all_others_is_refused(rows, model, heavy):
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
 @pytest.mark.parametrize("heavy", [1e16, 1e25])
 def test_classes_that_are_outweighed_get_finite_answers_or_are_named(rows, model, heavy):
-    X, y, _ = rows
+    X, y = rows[0][:FEW], rows[1][:FEW]
     lost = getattr(model, "centers", None) == 8
     with pytest.raises(ValueError, match="class 0 has no training rows") if lost else nullcontext():
         assert np.isfinite(model.fit(X, y, sample_weight=np.where(y == 1, heavy, 1.0)).predict_proba(X)).all()

@@ -28,7 +28,6 @@ def rows():
 @pytest.fixture
 def in_passes(monkeypatch):
     """Passes over all rows, with a sample that is smaller."""
-    monkeypatch.setattr("mercer.tuning.run.MOST_IN_PROGRAM", 1000)
     monkeypatch.setattr("mercer.models.machine.LOO_ROWS", 600)
 
 
@@ -52,11 +51,11 @@ def outputs(model, X):
 def test_passes_find_the_fit_in_memory(rows, monkeypatch, kind, loss, target, penalty):
     X, y, weight = rows[0], rows[target], rows[4]
     model = kind(KERNEL, loss=loss, penalty=penalty, alpha=0.5, centers=X[:80], delta=0.5, weights="counts")
-    monkeypatch.setattr("mercer.tuning.run.MOST_IN_PROGRAM", 5000)
-    memory = model.fit(X, y, weight)
+    with monkeypatch.context() as patch:
+        patch.setattr("mercer.tuning.run.MOST_IN_PROGRAM", len(X))
+        memory = model.fit(X, y, weight)
     expected, status = outputs(memory, X), memory.report_.status
     assert "passes" not in status
-    monkeypatch.setattr("mercer.tuning.run.MOST_IN_PROGRAM", 1000)
     monkeypatch.setattr("mercer.models.machine.LOO_ROWS", 600)
     model.fit(X, y, weight)
     assert "passes for moments" in model.report_.status

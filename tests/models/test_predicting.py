@@ -29,16 +29,18 @@ N_FITTED = 90
 
 def estimators(kernel):
     """Every estimator, by its name; those with two ways to fit have two."""
+    few = {"alpha": 1.0, "centers": 15, "random_state": 0}
+    sparse = {"alpha": 1.0, "max_centers": 10, "random_state": 0}
     return {
-        "KernelFisherClassifier": KernelFisherClassifier(kernel),
-        "KernelFisherClassifier, centers": KernelFisherClassifier(kernel, centers=15, random_state=0),
-        "KernelRidgeRegressor": KernelRidgeRegressor(kernel),
-        "KernelRidgeRegressor, centers": KernelRidgeRegressor(kernel, centers=15, random_state=0),
-        "SparseFisherClassifier": SparseFisherClassifier(kernel, max_centers=10, random_state=0),
-        "SparseKernelRegressor": SparseKernelRegressor(kernel, max_centers=10, random_state=0),
+        "KernelFisherClassifier": KernelFisherClassifier(kernel, alpha=1.0),
+        "KernelFisherClassifier, centers": KernelFisherClassifier(kernel, **few),
+        "KernelRidgeRegressor": KernelRidgeRegressor(kernel, alpha=1.0),
+        "KernelRidgeRegressor, centers": KernelRidgeRegressor(kernel, **few),
+        "SparseFisherClassifier": SparseFisherClassifier(kernel, **sparse),
+        "SparseKernelRegressor": SparseKernelRegressor(kernel, **sparse),
         "OnlineFisherClassifier": OnlineFisherClassifier(kernel, max_centers=15),
         "OnlineKernelRegressor": OnlineKernelRegressor(kernel, max_centers=15),
-        "PairwiseClassifier": PairwiseClassifier(KernelFisherClassifier(kernel, centers=10, random_state=0)),
+        "PairwiseClassifier": PairwiseClassifier(KernelFisherClassifier(kernel, **few)),
     }
 
 

@@ -34,7 +34,7 @@ from mercer.sequences import (
     read_sequences,
     recognizer,
 )
-from mercer.sequences.emissions import Mixtures, batches, folds
+from mercer.sequences.emissions import BATCH, Mixtures, batches, folds
 from mercer.sequences.frames import stacked
 from mercer.sequences.training import best_slope, drawn
 
@@ -514,17 +514,18 @@ def test_context_shows_neighbors_of_the_same_sequence():
     assert_array_equal(stacked(X, 1), [[1, 1, 2], [1, 2, 3], [2, 3, 3], [7, 7, 7]])
 
 
-def test_few_sequences_at_a_time_have_the_same_emissions(fitted, words, monkeypatch):
-    X, y = words
-    at_once = fitted.decision_function(X), fitted.align(X[3], y[3])
+def test_many_sequences_are_asked_about_a_few_at_a_time_and_have_the_same_emissions(fitted, words):
+    X, _ = words
     assert [len(some) for some in batches(X)] == [60]
-    monkeypatch.setattr(emissions, "BATCH", 40)
-    parts = list(batches(X))
-    assert [len(x) for some in parts for x in some] == [len(x) for x in X]
-    assert all(len(some) == 1 or sum(map(len, some)) <= 40 for some in parts)
-    assert len(parts) > 20
-    assert_allclose(fitted.decision_function(X), at_once[0], rtol=1e-9)
-    assert_array_equal(fitted.align(X[3], y[3]), at_once[1])
+    times = 2 * BATCH // sum(map(len, X)) + 1
+    many = times * [*X]
+    parts = list(batches(many))
+    assert [len(x) for some in parts for x in some] == [len(x) for x in many]
+    assert all(sum(map(len, some)) <= BATCH for some in parts)
+    assert len(parts) == 3
+    assert [len(some) for some in batches([X[0], np.concatenate(many), X[1]])] == [1, 1, 1]
+    expected = fitted.decision_function(X)
+    assert_allclose(fitted.decision_function(many), np.tile(expected, (times, 1)), rtol=1e-9)
 
 
 def test_context_is_used(words, new_words):
