@@ -182,13 +182,13 @@ def _places(shape: Shape) -> Array:
 
 
 def shifts(pixels: float = 1.0, **image: Any) -> list[AffineWarp]:
-    """By so many pixels up, down, left and right. ``image``: shape and fill, as in all functions here."""
+    """By a number of pixels up, down, left and right. ``image``: shape and fill, as in all functions here."""
     steps = ((-pixels, 0.0), (pixels, 0.0), (0.0, -pixels), (0.0, pixels))
     return [AffineWarp(down=down, right=right, **image) for down, right in steps]
 
 
 def rotations(degrees: float = 8.0, **image: Any) -> list[AffineWarp]:
-    """By so many degrees to both sides."""
+    """By a number of degrees to both sides."""
     return [AffineWarp(rotation=angle, **image) for angle in (-degrees, degrees)]
 
 

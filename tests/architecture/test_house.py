@@ -28,6 +28,17 @@ HOMES = {"matplotlib": "plots", "pyarrow": "rows", "tqdm": "rows", "hmmlearn": "
 )
 
 
+# Names that have better ones, and words in comments and docstrings of numerical code.
+FORBIDDEN_NAMES = {
+    *("CornerLoss", "Corners", "Draw", "Drawn", "Knowledge", "Leaving", "LeftOut", "LeftOutOf", "LeftOutRows"),
+    *("Passage", "Passed", "Room", "Takes", "TakesRows", "Twins", "Watched", "corners", "cosines_at", "gate"),
+    *("honest", "knowledge", "leave_each_out", "leave_out", "leave_some_out", "leaving_weight", "left_block"),
+    *("left_out", "left_out_rows", "outside_memory", "price_of_choice", "relatives", "settled", "takes", "truth"),
+    *("twins", "unsettled", "wanted_centers", "with_corners"),
+}
+FORBIDDEN_WORDS = re.compile(
+    r"\bleft[- ]out\b|outside memory|losses with corners|\bsettled\b|\bhonest\b", re.IGNORECASE
+)
 # The folders in which numbers are computed, from rows to scores.
 FLOORS = ("kernels", "linalg", "rows", "gram", "solvers", "scores", "centers")
 NUMERICAL = [
@@ -132,6 +143,16 @@ def constants(path):
     targets = [target for part in parts for target in getattr(part, "targets", [getattr(part, "target", None)])]
     names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
     return {name for name in names if name.isupper()}
+
+
+def given_names(path):
+    """Every name that a file gives or uses, attributes and arguments included."""
+    return {getattr(node, part, None) for node in walked(path) for part in ("id", "attr", "name", "arg")}
+
+
+def test_words_that_readers_stumble_over_do_not_come_back():
+    assert {path.name: found for path in SOURCES if (found := FORBIDDEN_NAMES & given_names(path))} == {}
+    assert [str(path) for path in NUMERICAL if FORBIDDEN_WORDS.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_no_constant_of_the_floors_has_the_name_of_another():

@@ -14,7 +14,7 @@ from mercer.centers.uniform import Uniform
 from mercer.kernels import Kernel
 from mercer.rows.columns import NamedColumns, read_columns
 
-# centers="auto" makes every row a center for up to this many rows, and up to the last number if so many matter; up
+# centers="auto" makes every row a center for up to this many rows, and up to the last number if these matter; up
 # to the second where it is not asked whether fewer are enough.
 EVERY_ROW, EXACT_ROWS, MATTERING_ROWS = 2000, 5000, 10_000
 # Up to this many centers are selected by the targets; among thousands it hardly matters how they were selected.

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def rounding_unit(dtype: Any, factor: float = 1.0) -> Any:
-    """So many times the distance from 1 to the next larger number, in the type's own precision."""
+    """A multiple of the distance from 1 to the next larger number, in the type's own precision."""
     unit = np.finfo(dtype).eps
     return unit if factor == 1.0 else factor * unit
 

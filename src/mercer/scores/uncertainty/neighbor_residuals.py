@@ -20,7 +20,7 @@ MOST_NEIGHBOR_ROWS = 1000
 
 @dataclass(frozen=True)
 class NearbyResiduals:
-    """Left-out rows X (r rows) with their residuals, in units of the standard deviation ``std`` (r,) of each.
+    """Held-out rows X (r rows) with their residuals, in units of the standard deviation ``std`` (r,) of each.
 
     Choosing neighbors costs O(h² log h) for h rows, at most MOST_NEIGHBOR_ROWS, and O(h log h) for each other row.
     """

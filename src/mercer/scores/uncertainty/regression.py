@@ -71,7 +71,7 @@ class Uncertainty:
 
     @cached_property
     def _sizes(self) -> Array:
-        """Left-out residuals (r, q) in units of the scale at their rows, which was found without them."""
+        """Leave-one-out residuals (r, q) in units of the scale at their rows, which was found without them."""
         sizes = np.abs(self.loo_results.residual) if self._unknown else self._nearby.sizes
         return sizes * self.bias()
 

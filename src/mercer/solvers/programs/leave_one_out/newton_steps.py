@@ -54,9 +54,9 @@ LEAST_CHANGE, MOST_SMOOTH = 0.03, 100
 MOST_ASKED = 300
 # So few rows are all refitted at the chosen alpha, which takes hardly longer.
 FEW_ROWS = 80
-# Arcs that more rows are on than there are degrees of freedom, and so many, are shortened by Newton's method, each
-# time to this share, and at most to that share in all, before paths lead to the kinks: of these rows each would
-# leave its arc on the way, and bend it. They are left as they are once a solution takes more steps than these.
+# Arcs that more rows are on than the first number, and than there are degrees of freedom, are shortened by
+# Newton's method, each time to this share, and at most to the second share in all, before paths lead to the kinks:
+# rows leave their arcs on the way, and bend it. Once a solution takes more steps than the last number, arcs stay.
 FEW_ON_ARCS, ARC_SHORTENING, SHORTEST_ARC, MOST_ARC_STEPS = 20, 0.3, 1e-5, 30
 # Rows with less than this are held out by paths, not by steps, whose systems have the same differences.
 STEPS_CANCEL = 1e-6

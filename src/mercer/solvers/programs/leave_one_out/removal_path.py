@@ -30,9 +30,9 @@ from mercer.solvers.programs.nonsmooth.intercepts import to_middle
 from mercer.solvers.programs.program import Program, Solution
 from mercer.types import Array, Indices
 
-# So many bends of the path of a row, and on average over all rows; from there on it is taken to be straight.
+# The most bends of the path of a row, and on average over all rows; from there on it is taken to be straight.
 MOST_BENDS, MEAN_BENDS = 500, 20
-# So many turns for each row end the way from arcs to kinks.
+# This number of turns for each row ends the way from arcs to kinks.
 MOST_TURNS = 10
 # Kinks are arcs of this share of the mean diagonal of K, and the intercept has a penalty of this share of its
 # inverse, so that every matrix has an inverse.

@@ -24,7 +24,7 @@ MOST_SIGNS, SIGNS_A_COLUMN = 500, 10
 MOST_LASSO_HALVINGS = 30
 # Rounds in a row that lower the objective by less than this share of its scale end without a proof.
 STALLED_ROUNDS, STALLED_GAIN = 2, 1e-12
-# Columns that enter at once, as a share of those that have coefficients, and at least so many.
+# Columns that enter at once, as a share of those that have coefficients, and at least.
 ENTERING_SHARE, LEAST_ENTERING = 0.5, 10
 # What is added to the diagonal, as a share of its sum and of lasso.
 LASSO_DIAGONAL = 1e-13
