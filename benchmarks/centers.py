@@ -17,14 +17,14 @@ import numpy as np
 from common import heading, table
 from numpy.typing import NDArray
 
+from mercer._gram import combine
+from mercer._gram.blocks import cross
+from mercer._gram.moments import Moments
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.centers import CandidateRows, CenterSelector, ForwardSelection, KMeans, RPCholesky, Uniform
-from mercer.centers.forward import moments_of_sample
+from mercer.centers._forward import moments_of_sample
 from mercer.datasets import make_clusters, make_ringnorm, read_digits
-from mercer.gram import combine
-from mercer.gram.blocks import cross
-from mercer.gram.moments import Moments
 from mercer.kernels import RBF
-from mercer.solvers.moments.ridge import decompose_moments
 
 Array = NDArray[np.float64]
 Split = tuple[Array, NDArray[Any], Array, NDArray[Any]]

@@ -29,7 +29,7 @@ import psutil
 from common import heading, table
 
 from mercer import KernelFisherClassifier, plan
-from mercer.gram.moments import MomentsOf
+from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows
 
@@ -222,7 +222,7 @@ def stored_by_ray(fold) -> float:
     """Bytes of the sum over one part, as Ray stores it."""
     import ray
 
-    from mercer.rows.engines.base import sum_part
+    from mercer.rows._engines.base import sum_part
 
     ref = ray.put(sum_part(fold, MemoryRows(*clusters(0, 10, d=fold.centers.shape[1])), 0))
     return float(ray.experimental.get_object_locations([ref])[ref]["object_size"])

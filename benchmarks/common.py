@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer import KernelFisherClassifier
+from mercer._fitting import ALPHAS
 from mercer.kernels import RBF
-from mercer.tuning import ALPHAS
 
 PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn")
 # Columns of the archive of Adult that hold categories, and the rows that are customarily for training.

@@ -17,9 +17,9 @@ from scipy import ndimage
 from sklearn.datasets import load_digits
 
 from mercer import KernelPCA, OrientedKernelPCA
+from mercer._gram.moments import MomentsOf
 from mercer.centers import KMeans, RPCholesky, Uniform
 from mercer.datasets import make_ringnorm, make_waveform
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
 

@@ -22,10 +22,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from mercer import KernelFisherClassifier
+from mercer._scores import Posterior, Rule, calibrate
+from mercer._scores.decision_rule import scores_in
+from mercer._scores.probabilities.calibration import moderated
 from mercer.datasets import read_digits
-from mercer.scores import Posterior, Rule, calibrate
-from mercer.scores.decision_rule import scores_in
-from mercer.scores.probabilities.calibration import moderated
 
 PUBLISHED = {
     # name: SVM, OROLS, NPD

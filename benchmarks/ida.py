@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import KernelFisherClassifier
+from mercer._scores import CLASSIFICATION_CRITERIA
 from mercer.datasets import IDA_NAMES, read_ida
-from mercer.scores import CLASSIFICATION_CRITERIA
 
 SVC_SCORES = Path(__file__).parents[1] / "docs" / "benchmarks" / "results" / "ida_svc.json"
 

@@ -30,9 +30,9 @@ from scipy.linalg import lapack as of_scipy
 from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier
+from mercer._linalg import eigen, lapack, limit_threads
+from mercer._linalg.threads import one_blas_thread
 from mercer.datasets import make_waveform
-from mercer.linalg import eigen, lapack, limit_threads
-from mercer.linalg.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 THREADS = (1, 2)

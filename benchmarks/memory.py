@@ -25,12 +25,12 @@ from common import heading, held, table
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, plan
+from mercer._fitting.memory import ROOT_HELD, Exact, alphas_at_once, root_workers
+from mercer._gram import Budget
+from mercer._linalg import blas_threads
 from mercer.errors import MemoryBudgetError
-from mercer.gram import Budget
 from mercer.kernels import RBF
-from mercer.linalg import blas_threads
 from mercer.planning import PROCESS, Rates
-from mercer.tuning.memory import ROOT_HELD, Exact, alphas_at_once, root_workers
 
 GIB = 2.0**30
 # What allocators and threads keep, and modules that are imported late.

@@ -33,12 +33,12 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier
+from mercer._gram.moments import MomentsOf
+from mercer._solvers.moments.leave_one_out import LooOutputsOf
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.datasets import make_clusters
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
-from mercer.solvers.moments.leave_one_out import LooOutputsOf
-from mercer.solvers.moments.ridge import decompose_moments
 
 GAMMA = 0.03
 ALPHA = 1.0

@@ -30,12 +30,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelMachineClassifier
+from mercer._fitting.programs.in_memory import LossChoice
+from mercer._scores.criteria import classification_criterion
+from mercer._solvers.programs import Program, solve
+from mercer._solvers.programs.losses import EpsilonInsensitive, Squared
 from mercer.datasets import make_banana, make_ringnorm, make_twonorm, make_waveform, read_ida
 from mercer.kernels import RBF
-from mercer.scores.criteria import classification_criterion
-from mercer.solvers.programs import Program, solve
-from mercer.solvers.programs.losses import EpsilonInsensitive, Squared
-from mercer.tuning.machine import LossChoice
 
 METHODS: dict[str, dict[str, str]] = {
     "SVM": {"loss": "hinge"},

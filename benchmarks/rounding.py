@@ -15,11 +15,11 @@ import numpy as np
 from common import heading, table
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._gram.moments import MomentsOf
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.centers import Given
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Kernel, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.moments.ridge import decompose_moments
 
 PROMISED = 1e-6
 Case = tuple[str, float, float, float]

@@ -33,8 +33,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
+from mercer._expansion import Expansion
 from mercer.datasets import IDA_NAMES, make_ringnorm, make_sinc, make_twonorm, make_waveform, read_digits, read_ida
-from mercer.expansion import Expansion
 from mercer.export import to_c, to_python
 from mercer.kernels import RBF
 

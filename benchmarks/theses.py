@@ -33,8 +33,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer import KernelFisherClassifier, KernelPCA, SparseFisherClassifier, SparseKernelRegressor
+from mercer._expansion import Expansion
 from mercer.datasets import make_sinc, read_digits
-from mercer.expansion import Expansion
 from mercer.kernels import RBF
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ import mercer
 # One BLAS thread: the gallery fits small models, for which threads cost more than they bring.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# For mathml and gallery_order.
+# For mathml, source_files and gallery_order.
 sys.path.insert(0, str(Path(__file__).parent))
 
 project = "mercer"
@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "source_files",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]

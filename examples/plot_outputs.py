@@ -19,8 +19,8 @@ from scipy.stats import ks_2samp
 
 from mercer import KernelMachineClassifier
 from mercer.datasets import make_ringnorm
-from mercer.expansion import Expansion
 from mercer.kernels import RBF
+from mercer.results import Expansion
 
 # For each method: loss, penalty, and the alpha with the fewest errors in 5-fold cross-validation of other draws.
 methods = {

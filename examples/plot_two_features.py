@@ -14,8 +14,8 @@ import numpy as np
 
 from mercer import KernelMachineClassifier
 from mercer.datasets import make_banana
-from mercer.expansion import Expansion
 from mercer.kernels import RBF, Linear
+from mercer.results import Expansion
 
 X, y = make_banana(120, noise=0.25, random_state=1)
 methods = {

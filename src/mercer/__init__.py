@@ -1,6 +1,6 @@
 """Kernel discriminants for scikit-learn users: exact, self-tuning, with calibrated probabilities."""
 
-from mercer.models import (
+from mercer._estimators import (
     KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
@@ -19,8 +19,8 @@ from mercer.models import (
     predict_interval,
     predict_std,
 )
+from mercer._version import __version__
 from mercer.planning import plan
-from mercer.version import __version__
 
 __all__ = [
     "KernelCCA",

@@ -8,6 +8,19 @@ import warnings
 
 import numpy as np
 
+__all__ = [
+    "IntervalWarning",
+    "KernelError",
+    "MemoryBudgetError",
+    "MemoryWarning",
+    "MercerError",
+    "NumericalError",
+    "NumericalWarning",
+    "ScaleWarning",
+    "VersionWarning",
+    "WeightWarning",
+]
+
 # Whether warnings of the library are issued; by thread.
 _QUIET: contextvars.ContextVar[bool] = contextvars.ContextVar("quiet", default=False)
 

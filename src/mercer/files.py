@@ -3,14 +3,7 @@
 from scipy.sparse import csr_array, csr_matrix
 
 from mercer import centers, kernels
-from mercer.gram.coordinates import Coordinates
-from mercer.gram.moments import Moments
-from mercer.gram.precision import Precision
-from mercer.gram.tangent_covariance import Transformation
-from mercer.invariances import AffineWarp, ElasticWarp, Thickness
-from mercer.kernels.precomputed import Pairwise
-from mercer.linalg.rank import RankFactor
-from mercer.models import (
+from mercer._estimators import (
     KernelCCA,
     KernelFisherClassifier,
     KernelMachineClassifier,
@@ -26,40 +19,47 @@ from mercer.models import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.models.base import Columns
-from mercer.models.boosting import Ensemble, Stump
-from mercer.models.canonical import ViewColumns
-from mercer.models.detector import Distances
-from mercer.models.fitted import Fitted
-from mercer.models.nested import NestedScore
-from mercer.models.online import OnlineState
-from mercer.models.report import Report
-from mercer.models.resumable import Continuation, Kept, WaitingSolution
-from mercer.models.subspace import SubspaceDetails
+from mercer._estimators.base import Columns
+from mercer._estimators.directions.canonical import ViewColumns
+from mercer._estimators.directions.subspace import SubspaceDetails
+from mercer._estimators.few_centers.online import OnlineState
+from mercer._estimators.fitted import Fitted
+from mercer._estimators.least_squares.resumable import Continuation, Kept, WaitingSolution
+from mercer._estimators.nested_score import NestedScore
+from mercer._estimators.programs.boosting import Ensemble, Stump
+from mercer._estimators.programs.novelty import Distances
+from mercer._estimators.report import Report
+from mercer._fitting import Choice, TuningPath
+from mercer._fitting.data import RowSchema
+from mercer._fitting.kernel_learning.evidence import Gain
+from mercer._fitting.kernel_learning.relevance import Features, Relevance
+from mercer._fitting.kernel_learning.weights import Weights
+from mercer._fitting.moments import Encoder, Gatherer, PassState
+from mercer._fitting.spec import FitSpec
+from mercer._fitting.state import AdditiveState
+from mercer._fitting.subspaces.components import Subspace, SubspaceState
+from mercer._fitting.subspaces.oriented import OrientedState
+from mercer._gram.coordinates import Coordinates
+from mercer._gram.moments import Moments
+from mercer._gram.precision import Precision
+from mercer._gram.tangent_covariance import Transformation
+from mercer._linalg.rank import RankFactor
+from mercer._scores import LooResults, Posterior, Rule
+from mercer._scores.prequential import Prequential, ScoreWindow
+from mercer._scores.probabilities.calibration import StepCurve
+from mercer._scores.targets import ClassTargets, Decision, RealTargets
+from mercer._scores.training_rows import Folds
+from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
+from mercer._solvers import Directions
+from mercer._solvers.orthogonal import SparsePath
+from mercer._solvers.orthogonal.stages import SparseStage
+from mercer._solvers.recursive import LabeledRows, RecursiveState
+from mercer.invariances import AffineWarp, ElasticWarp, Thickness
+from mercer.kernels._precomputed import Pairwise
 from mercer.rows import Block, RunningSample, Sampler, Tally
-from mercer.rows.columns import NamedColumns
-from mercer.rows.sampling.random_sample import Labels
-from mercer.rows.virtual import Copies
-from mercer.scores import LooResults, Posterior, Rule
-from mercer.scores.prequential import Prequential, ScoreWindow
-from mercer.scores.probabilities.calibration import StepCurve
-from mercer.scores.targets import ClassTargets, Decision, RealTargets
-from mercer.scores.training_rows import Folds
-from mercer.scores.uncertainty.unexplained_variance import UnexplainedVariance
-from mercer.solvers import Directions
-from mercer.solvers.orthogonal import SparsePath
-from mercer.solvers.orthogonal.stages import SparseStage
-from mercer.solvers.recursive import LabeledRows, RecursiveState
-from mercer.tuning import Choice, TuningPath
-from mercer.tuning.additive import AdditiveState
-from mercer.tuning.components import Subspace, SubspaceState
-from mercer.tuning.data import RowSchema
-from mercer.tuning.evidence import Gain
-from mercer.tuning.oriented import OrientedState
-from mercer.tuning.passes import Encoder, Gatherer, PassState
-from mercer.tuning.relevance import Features, Relevance
-from mercer.tuning.spec import FitSpec
-from mercer.tuning.weights import Weights
+from mercer.rows._columns import NamedColumns
+from mercer.rows._sampling.random_sample import Labels
+from mercer.rows._virtual import Copies
 
 _MODELS = (
     KernelCCA,

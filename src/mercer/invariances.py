@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from mercer import validation
-from mercer.rows.table import dense
-from mercer.types import Array, Floats
+from mercer import _validation
+from mercer._types import Array, Floats
+from mercer.rows._table import dense
 
 __all__ = [
     "AffineWarp",
@@ -47,7 +47,7 @@ class ImageTransform(ABC):
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if name != "shape" and value is not None:
-                validation.check_number(name, value, "a finite number")
+                _validation.check_number(name, value, "a finite number")
         whole = isinstance(self.shape, tuple) and [type(side) for side in self.shape] == [int, int]
         if self.shape is not None and not whole:
             raise ValueError(f"shape={self.shape!r}; pass a tuple (height, width) of integers")
@@ -124,7 +124,7 @@ class AffineWarp(Warp):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.check_number("scale", self.scale, "a number above 0", above=0.0)
+        _validation.check_number("scale", self.scale, "a number above 0", above=0.0)
 
     def sources(self, shape: Shape) -> Array:
         angle = np.deg2rad(self.rotation)
@@ -148,8 +148,8 @@ class ElasticWarp(Warp):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.check_number("width", self.width, "a number above 0", above=0.0)
-        validation.check_int("seed", self.seed, "an integer of at least 0", least=0)
+        _validation.check_number("width", self.width, "a number above 0", above=0.0)
+        _validation.check_int("seed", self.seed, "an integer of at least 0", least=0)
 
     def sources(self, shape: Shape) -> Array:
         noise = np.random.default_rng(self.seed).standard_normal((2, *shape))
@@ -167,7 +167,7 @@ class Thickness(ImageTransform):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.check_number("amount", self.amount, "between -1 and 1", least=-1.0, most=1.0)
+        _validation.check_number("amount", self.amount, "between -1 and 1", least=-1.0, most=1.0)
 
     def transformed(self, images: Floats) -> Floats:
         cross = ndimage.generate_binary_structure(2, 1)[None]
@@ -194,7 +194,7 @@ def rotations(degrees: float = 8.0, **image: Any) -> list[AffineWarp]:
 
 def scalings(factor: float = 1.1, **image: Any) -> list[AffineWarp]:
     """Larger and smaller by a factor."""
-    validation.check_number("factor", factor, "a number above 0", above=0.0)
+    _validation.check_number("factor", factor, "a number above 0", above=0.0)
     return [AffineWarp(scale=scale, **image) for scale in (factor, 1.0 / factor)]
 
 
@@ -210,5 +210,5 @@ def thicknesses(amount: float = 0.5, **image: Any) -> list[Thickness]:
 
 def distortions(n: int = 2, amplitude: float = 1.0, width: float = 3.0, **image: Any) -> list[ElasticWarp]:
     """n random smooth displacements."""
-    validation.check_int("n", n, "a positive integer", least=1)
+    _validation.check_int("n", n, "a positive integer", least=1)
     return [ElasticWarp(amplitude, width, seed, **image) for seed in range(n)]

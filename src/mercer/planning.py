@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.centers.resolve import selector_for
-from mercer.gram import Budget
-from mercer.gram.budget import GIB
-from mercer.gram.moments import PRODUCT_ROWS
-from mercer.linalg import blas_threads, limit_threads
-from mercer.rows.base import BLOCK_ROWS
-from mercer.rows.engines.base import PART_BLOCKS
-from mercer.tuning.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
+from mercer._fitting.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
+from mercer._gram import Budget
+from mercer._gram.budget import GIB
+from mercer._gram.moments import PRODUCT_ROWS
+from mercer._linalg import blas_threads, limit_threads
+from mercer.centers._resolve import selector_for
+from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._engines.base import PART_BLOCKS
+
+__all__ = ["Plan", "Rates", "measure", "plan"]
 
 # Seconds that each probe may take, and the minimum number of runs.
-PATIENCE = 0.3
+PROBE_SECONDS = 0.3
 LEAST_RUNS = 3
 # Size of the largest probe: rates do not change beyond it.
 LARGEST_M, LARGEST_EIGEN = 1000, 500
@@ -30,11 +32,11 @@ PROCESS = 250e6
 MATRICES_ON_WORKER = 3
 # Rows of the sample on which alpha is chosen, by default, and evaluations of exp that scoring one of its outputs
 # takes.
-SAMPLE, JUDGED = 10_000, 35 * 300
+SAMPLE, SCORING_COST = 10_000, 35 * 300
 # Cost of a solution in decompositions: one of its own, and as much for roots, bases and tests.
 DECOMPOSITIONS = 2
 GIGABIT = 125e6
-ENGINES = ("memory", "dask", "ray", "spark")
+PLANNED_ENGINES = ("memory", "dask", "ray", "spark")
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ def _pass_seconds(n: int, d: int, m: int, q: int, blocks: int, rates: Rates, pro
 def _solve_seconds(rows: int, d: int, m: int, q: int, rates: Rates, products: Any) -> float:
     """Decompositions, and leave-one-out of some rows: a pass over them, and as much again in another basis."""
     leaving = 2.0 * _pass_seconds(rows, d, m, q, ceil(rows / PRODUCT_ROWS), rates, products)
-    return DECOMPOSITIONS * m**3 / rates.eigen + leaving + rows * q * JUDGED / rates.exp
+    return DECOMPOSITIONS * m**3 / rates.eigen + leaving + rows * q * SCORING_COST / rates.exp
 
 
 def _block_bytes(d: int, m: int, dtype: Any, products: Any) -> float:
@@ -263,7 +265,7 @@ def _typical(run: Callable[[], Any]) -> float:
     """Median seconds of several runs except the first: a pass consists of typical blocks."""
     run()
     times: list[float] = []
-    while len(times) < LEAST_RUNS or sum(times) < PATIENCE:
+    while len(times) < LEAST_RUNS or sum(times) < PROBE_SECONDS:
         # CPU time of this thread, not wall time: other load on the machine does not change the speed of its cores.
         start = time.thread_time()
         run()
@@ -275,8 +277,8 @@ def _check(n: int, d: int, m: int, engine: str) -> None:
     for name, value in (("n", n), ("d", d), ("m", m)):
         if value < 1:
             raise ValueError(f"{name}={value}; it must be at least 1")
-    if engine not in ENGINES:
-        raise ValueError(f"engine={engine!r}; it must be one of {', '.join(ENGINES)}")
+    if engine not in PLANNED_ENGINES:
+        raise ValueError(f"engine={engine!r}; it must be one of {', '.join(PLANNED_ENGINES)}")
 
 
 def _time(seconds: float) -> str:

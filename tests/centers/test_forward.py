@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer._gram.moments import MomentsOf
 from mercer.centers import CandidateRows, ForwardSelection, Uniform
-from mercer.centers.forward import moments_of_sample
+from mercer.centers._forward import moments_of_sample
 from mercer.datasets import make_clusters, make_ringnorm, make_sinc, make_twonorm
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
-from mercer.rows.base import Block
+from mercer.rows._base import Block
 
 KERNEL = RBF(gamma=0.3)
 ALPHA = 0.05
@@ -205,7 +205,7 @@ def test_means_that_were_found_before_are_taken_for_every_kernel(monkeypatch):
     selector = ForwardSelection(n_candidates=200, n_means=60)
     prepared = selector.prepared(KERNEL, sample, seeded())
     assert len(prepared.means) == 60
-    monkeypatch.setattr("mercer.centers.forward.KMeans.select", lambda *_: pytest.fail("clustered again"))
+    monkeypatch.setattr("mercer.centers._forward.KMeans.select", lambda *_: pytest.fail("clustered again"))
     for gamma in (0.03, 0.3):
         centers = selector.select(RBF(gamma=gamma), prepared, 30, seeded())
         means = centers.rows[centers.path.order < 0]

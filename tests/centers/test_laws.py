@@ -16,7 +16,7 @@ from mercer.centers import (
     Uniform,
     as_selector,
 )
-from mercer.centers.kmeans import ROWS_FOR_BATCHES
+from mercer.centers._kmeans import ROWS_FOR_BATCHES
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Polynomial, Precomputed, pairwise
 from mercer.rows import distinct_rows
@@ -297,7 +297,7 @@ def test_blocks_of_proposals_do_not_change_the_distribution():
 
 
 def test_leverage_from_all_rows_is_the_exact_leverage(sample):
-    from mercer.centers.leverage import leverage_scores
+    from mercer.centers._leverage import leverage_scores
 
     K = KERNEL.block(sample.X, sample.X)
     exact = np.diag(K @ np.linalg.inv(K + 0.1 * np.eye(120)))
@@ -306,7 +306,7 @@ def test_leverage_from_all_rows_is_the_exact_leverage(sample):
 
 
 def test_leverage_has_the_degrees_of_freedom_asked_for(sample):
-    from mercer.centers.leverage import leverage_scores
+    from mercer.centers._leverage import leverage_scores
 
     scores = leverage_scores(KERNEL, sample.X, np.ones(120), np.arange(120), degrees=17.0)
     assert_allclose(scores.sum(), 17.0, rtol=1e-6)

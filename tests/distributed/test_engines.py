@@ -17,8 +17,8 @@ from mercer import KernelFisherClassifier
 from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
-from mercer.rows.engines.base import EngineRows
-from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows
+from mercer.rows._engines.base import EngineRows
+from mercer.rows._sources.repeated import FoldWithChecksums, RepeatedRows
 
 BLOCK_ROWS = 32
 
@@ -279,7 +279,7 @@ def test_workers_killed_twice_in_each_of_two_passes_change_nothing(request, kind
 @every_engine
 def test_a_disk_that_is_away_for_a_moment_is_read_again(request, kind, tmp_path, monkeypatch):
     rows = kind(request)
-    monkeypatch.setattr("mercer.rows.engines.base.SECONDS_BETWEEN_RETRIES", 0.0)
+    monkeypatch.setattr("mercer.rows._engines.base.SECONDS_BETWEEN_RETRIES", 0.0)
     if kind is spark_frame:
         pytest.skip("a stream of Spark can not be read again: Spark tries the task anew")
     fold = engine_folds.UnreadableOnce(tmp_path)
@@ -296,7 +296,7 @@ def test_an_error_comes_back_as_it_was(request, kind):
 @every_engine
 def test_progress_ends_with_all_rows(request, kind, capsys, monkeypatch):
     rows = kind(request)
-    monkeypatch.setattr("mercer.rows.progress.SHOWN_AFTER", 0.0)
+    monkeypatch.setattr("mercer.rows._progress.SHOWN_AFTER", 0.0)
     rows.reduce(engine_folds.rows_of, phase="moments", verbose=1)
     assert "moments: 4,003 rows in " in capsys.readouterr().err
 

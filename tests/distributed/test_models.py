@@ -12,9 +12,9 @@ from mercer import (
     OnlineFisherClassifier,
     OrientedKernelPCA,
 )
+from mercer._linalg import blas_threads
 from mercer.datasets import make_banana
 from mercer.kernels import RBF
-from mercer.linalg import blas_threads
 
 pytestmark = pytest.mark.timeout(240)
 

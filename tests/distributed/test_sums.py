@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram.moments import MomentsOf
+from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
-from mercer.rows.engines.base import Accumulating, sum_part
+from mercer.rows._engines.base import Accumulating, sum_part
 
 N = 10_000
 

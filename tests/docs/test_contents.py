@@ -43,7 +43,7 @@ def test_every_page_of_a_folder_is_announced_by_a_line(folder):
 
 
 def test_the_guide_lists_every_kernel_that_has_a_name():
-    names = importlib.import_module("mercer.kernels.resolve").NAMES
+    names = importlib.import_module("mercer.kernels._resolve").NAMES
     text = (DOCS / "guide" / "kernels.rst").read_text(encoding="utf-8")
     assert {name for name in names if f'`"{name}"`' not in text} == set()
     classes = {kernel.__name__ for name, kernel in names.items() if name != "precomputed"}
@@ -71,6 +71,6 @@ SAY_HOW_MANY = ["start", "guide/large", "guide/loo", "guide/regression"] + [
 
 @pytest.mark.parametrize("page", SAY_HOW_MANY)
 def test_pages_agree_on_up_to_how_many_rows_every_row_may_be_a_center(page):
-    most = importlib.import_module("mercer.centers.resolve").MATTERING_ROWS
+    most = importlib.import_module("mercer.centers._resolve").MATTERING_ROWS
     text = (DOCS / f"{page}.rst").read_text(encoding="utf-8")
     assert re.search(rf"(up to|more than|beyond) {most:,} (rows|unless|if|at most)", text, flags=re.IGNORECASE)

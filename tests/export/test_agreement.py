@@ -29,6 +29,7 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer._scores.uncertainty.unexplained_variance import LEAST_TRUST
 from mercer.datasets import make_banana
 from mercer.errors import KernelError
 from mercer.export import to_c, to_python
@@ -45,7 +46,6 @@ from mercer.kernels import (
     RationalQuadratic,
     Wendland,
 )
-from mercer.scores.uncertainty.unexplained_variance import LEAST_TRUST
 
 RBF1 = RBF(gamma=1.0)
 # Agreement with the model; probabilities, and all else in units of what it is if that is larger.

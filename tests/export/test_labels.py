@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, OnlineFisherClassifier, SparseFisherClassifier
 from mercer.export import to_c, to_python
-from mercer.export.literals import KEYWORDS, c_labels, plain_labels
+from mercer.export._literals import KEYWORDS, c_labels, plain_labels
 from mercer.kernels import RBF, Polynomial
 
 X = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 
 from mercer import KernelRidgeRegressor, SparseFisherClassifier, SparseKernelRegressor
 from mercer.export import to_c, to_python
-from mercer.export.steps import affine_steps
+from mercer.export._steps import affine_steps
 from mercer.kernels import RBF, Laplacian
 
 D = 5

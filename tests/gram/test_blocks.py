@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics.pairwise import linear_kernel
 
+from mercer._expansion import Expansion
+from mercer._gram import Budget, combine, gram, kernel_blocks, self_similarity
+from mercer._gram.blocks import evaluator, term_evaluators
 from mercer.errors import KernelError
-from mercer.expansion import Expansion
-from mercer.gram import Budget, combine, gram, kernel_blocks, self_similarity
-from mercer.gram.blocks import evaluator, term_evaluators
 from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Normalized, Polynomial, Precomputed, Sum, pairwise
 
 PLENTY = Budget(2.0**30)
@@ -26,7 +26,7 @@ def X(request, rng):
 
 @pytest.mark.parametrize("size", [1, 7, 50, 10**6])
 def test_blocks_of_any_size_make_the_whole(monkeypatch, X, size):
-    monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", size)
+    monkeypatch.setattr(import_module("mercer._gram.blocks"), "BLOCK_SIZE", size)
     parts = list(kernel_blocks(KERNEL, X, X[:5], 5))
     assert [i for rows, _ in parts for i in range(rows.start, rows.stop)] == list(range(23))
     assert max(K.size for _, K in parts) <= max(size, 5)
@@ -46,7 +46,7 @@ def test_without_centers_there_are_no_values(kernel, rng):
 
 @pytest.mark.parametrize("size", [1, 50, 10**6])
 def test_combine_is_the_product_with_the_coefficients(monkeypatch, rng, X, size):
-    monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", size)
+    monkeypatch.setattr(import_module("mercer._gram.blocks"), "BLOCK_SIZE", size)
     coef = rng.normal(size=(5, 2)).astype(X.dtype)
     found = combine(KERNEL, X, X[:5], coef)
     assert found.dtype == X.dtype

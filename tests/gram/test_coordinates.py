@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import precision
-from mercer.gram.coordinates import PRODUCT_TILE, Coordinates
-from mercer.gram.moments import SUMS, MomentsOf
-from mercer.gram.precision import Precision, factor_of, with_coordinates
+from mercer._gram import precision
+from mercer._gram.coordinates import PRODUCT_TILE, Coordinates
+from mercer._gram.moments import SUMS, MomentsOf
+from mercer._gram.precision import Precision, factor_of, with_coordinates
+from mercer._solvers.moments.ridge import decompose_moments
+from mercer._solvers.smoother import center_variance
 from mercer.kernels import RBF
-from mercer.rows.base import Block
-from mercer.solvers.moments.ridge import decompose_moments
-from mercer.solvers.smoother import center_variance
+from mercer.rows._base import Block
 
 KERNEL = RBF(gamma=0.4)
 

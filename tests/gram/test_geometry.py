@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.preprocessing import KernelCenterer
 
+from mercer._gram import centered, check_psd, distances
 from mercer.errors import KernelError
-from mercer.gram import centered, check_psd, distances
 from mercer.kernels import RBF, Linear, Polynomial, pairwise
 
 X = np.random.default_rng(0).normal(size=(30, 4))

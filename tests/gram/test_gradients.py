@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from mercer.gram.gradients import GradientsOf
+from mercer._gram.gradients import GradientsOf
 from mercer.kernels import RBF
 from mercer.rows import Block, MemoryRows
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer._gram.coordinates import Coordinates
+from mercer._gram.joint_moments import JointMomentsOf
+from mercer._gram.moments import MomentsOf
 from mercer.errors import KernelError
-from mercer.gram.coordinates import Coordinates
-from mercer.gram.joint_moments import JointMomentsOf
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import Block, MemoryRows
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer._gram.moments import Moments, MomentsOf
 from mercer.errors import KernelError
-from mercer.gram.moments import Moments, MomentsOf
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
-from mercer.rows.base import Block
+from mercer.rows._base import Block
 
 KERNEL = RBF(gamma=0.4)
 PARTS = ("n", "s", "t", "G", "C", "V", "n_rows")

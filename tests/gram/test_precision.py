@@ -5,11 +5,11 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from mercer.gram.moments import MomentsOf
-from mercer.gram.precision import MOST_CHANGE_BY_SINGLE, factor_of, product_precision
+from mercer._gram.moments import MomentsOf
+from mercer._gram.precision import MOST_CHANGE_BY_SINGLE, factor_of, product_precision
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
-from mercer.solvers.moments.ridge import decompose_moments
 
 
 def problem(rng, d, n=6000):

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
+from mercer._gram import apply, apply_transposed, combine
 from mercer.errors import KernelError
-from mercer.gram import apply, apply_transposed, combine
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows, StreamRows
 
@@ -43,7 +43,7 @@ def test_transposed_product_is_that_with_the_matrix(rng, X, shape):
 
 
 def test_number_of_threads_changes_no_bit(rng, X, monkeypatch):
-    monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", 2**12)
+    monkeypatch.setattr(import_module("mercer._gram.blocks"), "BLOCK_SIZE", 2**12)
     coef = rng.normal(size=(7, 2)).astype(X.dtype)
     found = []
     for threads in (1, 2):

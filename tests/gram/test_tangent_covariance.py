@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from mercer.gram.coordinates import Coordinates
-from mercer.gram.moments import MomentsOf
-from mercer.gram.tangent_covariance import DifferencesOf, Transformation
+from mercer._gram.coordinates import Coordinates
+from mercer._gram.moments import MomentsOf
+from mercer._gram.tangent_covariance import DifferencesOf, Transformation
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows
-from mercer.rows.base import Block
+from mercer.rows._base import Block
 
 KERNEL = RBF(gamma=0.4)
 

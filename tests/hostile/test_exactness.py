@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._scores.class_outputs import class_targets
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Polynomial
-from mercer.scores.class_outputs import class_targets
 
 # Where rounding matters a warning says so, and the report by how much: the tolerance follows it.
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")

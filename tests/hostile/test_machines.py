@@ -12,10 +12,10 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from mercer import KernelMachineClassifier, KernelMachineRegressor
+from mercer._estimators.programs.machine import CLASS_LOSSES, PROGRAM_PENALTIES, VALUE_LOSSES
 from mercer.datasets import make_banana
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF
-from mercer.models.machine import CLASS_LOSSES, PENALTIES, VALUE_LOSSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 # Each case of leave-one-out is several fits.
@@ -57,7 +57,7 @@ def machines(draw):
     model = kind(
         scale * RBF(gamma=draw(st.sampled_from([0.3, 3.0]))),
         loss=loss,
-        penalty=draw(st.sampled_from(PENALTIES)),
+        penalty=draw(st.sampled_from(PROGRAM_PENALTIES)),
         alpha=alpha,
         weights="importance",
         **(WIDTHS.get(loss, {}) if kind is KernelMachineRegressor or loss != "pinball" else {}),
@@ -144,7 +144,10 @@ def check_labels(labels, plain):
 
 @pytest.mark.slow
 @given(
-    st.sampled_from(CLASS_LOSSES), st.sampled_from(PENALTIES), st.floats(-2, 6), st.sampled_from([1e-8, 1.0, 1e8])
+    st.sampled_from(CLASS_LOSSES),
+    st.sampled_from(PROGRAM_PENALTIES),
+    st.floats(-2, 6),
+    st.sampled_from([1e-8, 1.0, 1e8]),
 )
 @CASES
 def test_labels_are_not_worse_than_the_sign_of_f(loss, penalty, exponent, unit):

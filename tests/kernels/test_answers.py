@@ -6,9 +6,9 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import linear_kernel
 
 from mercer import KernelFisherClassifier
+from mercer._gram import Budget, gram
 from mercer.centers import CandidateRows, ForwardSelection, KMeans
 from mercer.errors import KernelError
-from mercer.gram import Budget, gram
 from mercer.kernels import RBF, FromCallable, Linear, Nominal, Normalized, OnColumns, Precomputed, Wendland
 
 FUNCTION = FromCallable(linear_kernel, psd=True)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mercer.kernels import RBF, Laplacian, Linear, Matern, Normalized, Precomputed, Wendland
-from mercer.kernels.matrices import FoldedCenters
+from mercer.kernels._matrices import FoldedCenters
 
 
 class Shifted(RBF):

@@ -27,7 +27,7 @@ from mercer.kernels import (
     WeightedSum,
     as_kernel,
 )
-from mercer.kernels.base import kind_of
+from mercer.kernels._base import kind_of
 from mercer.plots import LooPathDisplay
 
 

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Nominal, OnColumns, Precomputed, pairwise
-from mercer.kernels.vectors.gamma import GAMMA_GRID
-from mercer.rows.columns import read_columns
+from mercer.kernels._vectors.gamma import GAMMA_GRID
+from mercer.rows._columns import read_columns
 
 FRAME = pd.DataFrame(
     {

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Linear, Normalized, Polynomial, Power, Product, Scaled, Sum
-from mercer.kernels.base import grid_shape
+from mercer.kernels._base import grid_shape
 
 
 def names(kernel):

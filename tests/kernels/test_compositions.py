@@ -22,7 +22,7 @@ from mercer.kernels import (
     Normalized,
     pairwise,
 )
-from mercer.kernels.vectors.gamma import GAMMA_GRID
+from mercer.kernels._vectors.gamma import GAMMA_GRID
 
 B = np.array([[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]])
 

@@ -177,7 +177,7 @@ def test_likelihood_of_a_mixture_keeps_one_component_at_a_time():
 
 
 def test_many_characters_are_taken_from_all_rows(monkeypatch):
-    monkeypatch.setattr("mercer.kernels.generative.densities.MOST_CHARACTERS", 60)
+    monkeypatch.setattr("mercer.kernels._generative.densities.MOST_CHARACTERS", 60)
     model = HiddenMarkov.learned(["aab"] * 30 + ["cd"] * 30, 2)
     assert model.alphabet == "abcd"
 

@@ -28,7 +28,7 @@ from mercer.kernels import (
     as_kernel,
     pairwise,
 )
-from mercer.kernels.resolve import NAMES
+from mercer.kernels._resolve import NAMES
 
 
 def common_letters(a, b):

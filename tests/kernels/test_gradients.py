@@ -17,7 +17,7 @@ from mercer.kernels import (
     Sigmoid,
     Wendland,
 )
-from mercer.kernels.base import gradient_of
+from mercer.kernels._base import gradient_of
 
 STEP = 1e-5
 KERNELS = [

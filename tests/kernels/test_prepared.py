@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mercer.gram.blocks import evaluator
+from mercer._gram.blocks import evaluator
 from mercer.kernels import RBF, Linear, Matern, Normalized, Sum
-from mercer.kernels.matrices import FoldedCenters
+from mercer.kernels._matrices import FoldedCenters
 
 # Kernels and how many parts of each are functions of squared distances.
 COMPOSED = [

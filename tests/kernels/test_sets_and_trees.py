@@ -19,7 +19,7 @@ from mercer.kernels import (
     Subtrees,
     Tanimoto,
 )
-from mercer.kernels.structured import sets, trees
+from mercer.kernels._structured import sets, trees
 
 DOT = ("",)
 PAIR = ("", DOT, DOT)

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import KernelError
 from mercer.kernels import KmerSpectrum, LocalAlignment, Mismatch, Normalized, Subsequence, Substrings
-from mercer.kernels.structured import strings as counted
-from mercer.kernels.structured import subsequences as compared
+from mercer.kernels._structured import strings as counted
+from mercer.kernels._structured import subsequences as compared
 
 # All strings of up to six characters of a binary alphabet.
 BINARY = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]

@@ -8,8 +8,8 @@ from scipy.spatial.distance import pdist
 
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Laplacian, Linear, Normalized, Polynomial, Sigmoid
-from mercer.kernels.length_scales import MAX_ROWS
-from mercer.kernels.vectors.gamma import GAMMA_GRID
+from mercer.kernels._length_scales import MAX_ROWS
+from mercer.kernels._vectors.gamma import GAMMA_GRID
 
 WORDS = ["median", "scale", "loo"]
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from mercer.errors import NumericalError
-from mercer.linalg import (
+from mercer._linalg import (
     Reflector,
     eigen,
     eigen_psd,
@@ -17,7 +16,7 @@ from mercer.linalg import (
     singular,
     supervised_pivots,
 )
-from mercer.linalg.lapack import (
+from mercer._linalg.lapack import (
     PANEL_ROWS,
     STRIP_COLUMNS,
     cholesky_upper,
@@ -26,8 +25,8 @@ from mercer.linalg.lapack import (
     orthogonalized,
     solve_triangular,
 )
-from mercer.linalg.pivoted import PIVOT_PANEL
-from mercer.linalg.rank import (
+from mercer._linalg.pivoted import PIVOT_PANEL
+from mercer._linalg.rank import (
     TRIANGLE_TILE,
     forms_upper,
     in_coordinates,
@@ -36,7 +35,8 @@ from mercer.linalg.rank import (
     square_upper,
     times_upper,
 )
-from mercer.linalg.threads import INTERRUPTIBLE_ROWS
+from mercer._linalg.threads import INTERRUPTIBLE_ROWS
+from mercer.errors import NumericalError
 
 EPS = np.finfo(np.float64).eps
 # Rows of a matrix that is factored in panels.

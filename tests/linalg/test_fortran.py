@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.linalg import cython_lapack
 
 from mercer import KernelFisherClassifier
-from mercer.datasets import make_banana
-from mercer.linalg import factor_spd, fortran
-from mercer.linalg.eigen import symmetric_eigen
-from mercer.linalg.lapack import (
+from mercer._linalg import factor_spd, fortran
+from mercer._linalg.eigen import symmetric_eigen
+from mercer._linalg.lapack import (
     PANEL_ROWS,
     STRIP_COLUMNS,
     cholesky_lower,
@@ -23,6 +22,7 @@ from mercer.linalg.lapack import (
     solve_triangular,
     symmetric_reduced,
 )
+from mercer.datasets import make_banana
 
 NAMES = [name for functions in fortran.SIGNATURES.values() for name in functions]
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mercer.gram import combine
-from mercer.kernels import RBF
-from mercer.linalg import eigen_psd, lapack, threads
-from mercer.linalg.threads import (
+from mercer._gram import combine
+from mercer._linalg import eigen_psd, lapack, threads
+from mercer._linalg.threads import (
     at_most,
     blas_threads,
     interruptible,
@@ -19,6 +18,7 @@ from mercer.linalg.threads import (
     map_in_threads,
     stream_in_threads,
 )
+from mercer.kernels import RBF
 
 
 def of_blas():

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from mercer.linalg.updates import (
+from mercer._linalg.updates import (
     border,
     cheapest_columns,
     independent_rows,

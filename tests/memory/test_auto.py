@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._fitting.memory import LEAST_CENTERS
 from mercer.centers import Uniform
 from mercer.errors import MemoryBudgetError, MemoryWarning
 from mercer.kernels import RBF, Matern
-from mercer.tuning.memory import LEAST_CENTERS
 
 MIB = 2**20
 # What Python itself keeps of a fit, such as compiled regular expressions and modules that are imported late.
@@ -31,7 +31,7 @@ def no_search(monkeypatch):
         raise Began
 
     for module in ("exact", "one_pass"):
-        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "compare", end)
+        monkeypatch.setattr(import_module(f"mercer._fitting.{module}"), "compare", end)
 
 
 def refused(model, X, y):
@@ -61,7 +61,7 @@ def test_free_memory_that_changes_the_model_is_a_warning_and_a_given_budget_is_n
     X, y = rows_of("2", 12_000)
     assert refused(KernelFisherClassifier(), X, y) is None
     assert refused(KernelFisherClassifier(max_memory=0.1), X, y) is None
-    monkeypatch.setattr("mercer.gram.budget.free_memory", lambda: 0.125 * 2**30)
+    monkeypatch.setattr("mercer._gram.budget.free_memory", lambda: 0.125 * 2**30)
     with pytest.warns(MemoryWarning, match=r"allows at most \d+ centers.*pass max_memory=0.1 "):
         assert refused(KernelFisherClassifier(), X, y) is None
 

@@ -12,9 +12,9 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseKernelRegressor
+from mercer._gram import Budget, budget, combine, gram
+from mercer._gram.budget import free_memory
 from mercer.errors import MemoryBudgetError, MercerError
-from mercer.gram import Budget, budget, combine, gram
-from mercer.gram.budget import free_memory
 from mercer.kernels import RBF
 
 MIB = 2**20
@@ -142,7 +142,7 @@ def test_blocks_bound_the_memory_of_many_centers(rng):
 
 @pytest.mark.slow
 def test_intervals_of_many_rows_hold_a_block_at_a_time(rng, monkeypatch):
-    monkeypatch.setattr(import_module("mercer.gram.blocks"), "BLOCK_SIZE", 2**17)
+    monkeypatch.setattr(import_module("mercer._gram.blocks"), "BLOCK_SIZE", 2**17)
     X = rng.normal(size=(200, 3))
     model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0).fit(X, X[:, 0])
     many = rng.normal(size=(20_000, 3))

@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
+from mercer._fitting.memory import Load, Rung, fitted_sizes, sizes_within
+from mercer._gram import Budget
+from mercer._linalg import limit_threads
 from mercer.centers import ForwardSelection, Leverage, RPCholesky, Uniform
 from mercer.errors import MemoryBudgetError
-from mercer.gram import Budget
 from mercer.kernels import RBF, Matern
-from mercer.linalg import limit_threads
-from mercer.tuning.memory import Load, Rung, fitted_sizes, sizes_within
 
 MIB = 2**20
 LOAD = Load(
@@ -41,7 +41,7 @@ def no_search(monkeypatch):
         raise AssertionError("work began")
 
     for module in ("exact", "one_pass"):
-        monkeypatch.setattr(import_module(f"mercer.tuning.{module}"), "compare", fail)
+        monkeypatch.setattr(import_module(f"mercer._fitting.{module}"), "compare", fail)
 
 
 @pytest.mark.sampled(22)

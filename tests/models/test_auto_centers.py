@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import mercer.tuning.memory as memory
-import mercer.tuning.run as run
+import mercer._fitting.memory as memory
+import mercer._fitting.run as run
 from mercer import KernelFisherClassifier
+from mercer._fitting.memory import Rung
 from mercer.datasets import make_ringnorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Sigmoid
-from mercer.tuning.memory import Rung
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_all_rows_are_centers_where_few_would_be_another_model(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["double", "float32", "folds"])
 def test_rows_stay_centers_beyond_a_limit_only_where_so_many_matter(monkeypatch, case):
-    monkeypatch.setattr("mercer.tuning.run.EXACT_ROWS", 2100)
-    monkeypatch.setattr("mercer.tuning.run.MATTERING_ROWS", 2600)
+    monkeypatch.setattr("mercer._fitting.run.EXACT_ROWS", 2100)
+    monkeypatch.setattr("mercer._fitting.run.MATTERING_ROWS", 2600)
     # A pattern of 38 x 38 fields.
     X = np.random.default_rng(0).uniform(size=(2400, 2))
     y = (np.sin(120.0 * X).prod(axis=1) > 0).astype(int)

@@ -30,11 +30,11 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
+from mercer._estimators.parameters import generator
+from mercer.bounds import rademacher
 from mercer.centers import ForwardSelection, KMeans, Leverage, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_words
 from mercer.kernels import RBF, FisherKernel, WeightedSum
-from mercer.models.validation import generator
-from mercer.scores.bounds import rademacher
 from mercer.sequences import HiddenMarkovClassifier
 
 MODELS = {

@@ -11,11 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from mercer import LPBoostClassifier
+from mercer._estimators.programs.boosting import Stump
+from mercer._solvers.programs.nonsmooth.soft_margin import soft_margin
 from mercer.datasets import make_banana, make_waveform
 from mercer.errors import NumericalWarning
 from mercer.files import TRUSTED_TYPES
-from mercer.models.boosting import Stump
-from mercer.solvers.programs.nonsmooth.soft_margin import soft_margin
 
 
 def stumps(X):

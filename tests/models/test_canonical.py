@@ -14,7 +14,7 @@ from mercer import KernelCCA
 from mercer.centers import Uniform
 from mercer.errors import MemoryBudgetError, MercerError, NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
-from mercer.rows.distinct import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 N = 120
 KERNEL = RBF(gamma=0.3)

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._fitting import ALPHAS
+from mercer._fitting.moments import PassState
+from mercer._scores.uncertainty.unexplained_variance import _packed, _unpacked
 from mercer.centers import ForwardSelection, KMeans, RPCholesky, Uniform
 from mercer.datasets import make_banana, make_sinc, make_waveform
 from mercer.kernels import RBF, FromCallable
 from mercer.rows import MemoryRows, ParquetRows, StreamRows
-from mercer.scores.uncertainty.unexplained_variance import _packed, _unpacked
-from mercer.tuning import ALPHAS
-from mercer.tuning.passes import PassState
 
 # Centers so far apart that their kernel matrix has a condition number of a hundred: sums in another order then
 # change the last digits only.
@@ -211,7 +211,7 @@ def test_classes_are_told_apart_whoever_chooses(centers):
 
 @pytest.mark.slow
 def test_many_rows_get_centers_by_themselves(monkeypatch, banana):
-    monkeypatch.setattr("mercer.tuning.run.EXACT_ROWS", 300)
+    monkeypatch.setattr("mercer._fitting.run.EXACT_ROWS", 300)
     model = KernelFisherClassifier(KERNEL, random_state=0).fit(*banana)
     assert "Uniform on 900 rows" in model.report_.centers
     # At most half of the rows, and no more than the kernel can tell apart.
@@ -477,8 +477,8 @@ def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
 def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it(
     monkeypatch, copies, dtype, tolerance
 ):
-    for module in ("one_pass", "from_moments"):
-        monkeypatch.setattr(f"mercer.tuning.{module}.MANY", 20)
+    for module in ("centers", "alpha_of_moments"):
+        monkeypatch.setattr(f"mercer._fitting.selection.{module}.MANY_CENTERS", 20)
     X, y = make_waveform(400, random_state=1)
     X = X.astype(dtype)
     centers = Uniform(60)

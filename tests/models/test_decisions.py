@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
 from mercer import KernelFisherClassifier
+from mercer._scores import CALIBRATIONS, THRESHOLDS
 from mercer.kernels import RBF
-from mercer.scores import CALIBRATIONS, THRESHOLDS
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 

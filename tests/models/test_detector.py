@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from sklearn.svm import OneClassSVM
 
 from mercer import KernelNoveltyDetector
+from mercer._solvers.programs.nonsmooth.sequential_minimal_optimization import solve_pairs
 from mercer.kernels import RBF, FromCallable, Linear, Polynomial
-from mercer.solvers.programs.nonsmooth.sequential_minimal_optimization import solve_pairs
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from mercer import (
     SparseKernelRegressor,
     kernels,
 )
+from mercer._estimators import estimator
 from mercer.centers import ForwardSelection, Given, KMeans, Leverage, RPCholesky, Uniform
 from mercer.errors import VersionWarning
 from mercer.files import TRUSTED_TYPES
@@ -79,7 +80,6 @@ from mercer.kernels import (
     WeightedSum,
     Wendland,
 )
-from mercer.models import estimator
 from mercer.sequences import HiddenMarkovClassifier
 
 MODELS = [
@@ -250,7 +250,11 @@ def test_trusted_types_run_nothing_when_they_are_loaded(cls):
     assert cls.__reduce_ex__ is object.__reduce_ex__
     assert cls.__setattr__ is object.__setattr__ or is_dataclass(cls)
     # Those of this library check, and make no use of what they check.
-    where = ("mercer.models.estimator", "mercer.models.resumable", BaseEstimator.__module__)
+    where = (
+        "mercer._estimators.estimator",
+        "mercer._estimators.least_squares.resumable",
+        BaseEstimator.__module__,
+    )
     assert not hasattr(cls, "__setstate__") or cls.__setstate__.__module__ in where
 
 

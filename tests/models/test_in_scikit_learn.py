@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._fitting.memory import Rung
 from mercer.kernels import RBF, as_kernel
-from mercer.tuning.memory import Rung
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 
@@ -144,7 +144,7 @@ def test_variates_can_be_pandas_columns(three_classes):
 @pytest.fixture
 def small_search(monkeypatch):
     """Kernels are compared on 25 points with 12 centers, the best on 40 with 20."""
-    monkeypatch.setattr("mercer.tuning.memory.RUNGS", (Rung(25, 12), Rung(40, 20)))
+    monkeypatch.setattr("mercer._fitting.memory.RUNGS", (Rung(25, 12), Rung(40, 20)))
 
 
 @pytest.mark.slow

@@ -21,12 +21,12 @@ import sys, threading, time
 import numpy as np
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
 from mercer.kernels import RBF
-from mercer.linalg import lapack
-from mercer.rows.base import LocalRows
-from mercer.solvers import exact_fits
-from mercer.solvers.moments.leave_one_out import MomentFit
-from mercer.solvers.orthogonal import path
-from mercer.tuning.compare import Setting
+from mercer._linalg import lapack
+from mercer.rows._base import LocalRows
+from mercer._solvers import exact_fits
+from mercer._solvers.moments.leave_one_out import MomentFit
+from mercer._solvers.orthogonal import path
+from mercer._fitting.selection.comparison import Setting
 
 def announce(owner, name, when=lambda *args, **kwargs: True):
     original = getattr(owner, name)

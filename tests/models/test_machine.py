@@ -8,13 +8,13 @@ from sklearn.metrics import d2_pinball_score, log_loss
 from sklearn.svm import SVC, SVR
 
 from mercer import KernelFisherClassifier, KernelMachineClassifier, KernelMachineRegressor, KernelRidgeRegressor
+from mercer._fitting.spec import LossChoice
+from mercer._scores.criteria import classification_criterion
+from mercer._solvers.programs import Program, solve
 from mercer.centers import Uniform
 from mercer.datasets import make_banana, make_sinc, make_twonorm, make_waveform
 from mercer.errors import NumericalWarning, WeightWarning
 from mercer.kernels import RBF, FromCallable, Sigmoid
-from mercer.scores.criteria import classification_criterion
-from mercer.solvers.programs import Program, solve
-from mercer.tuning.spec import LossChoice
 
 GAMMA = 0.5
 CLASS_LOSSES = ["logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge"]

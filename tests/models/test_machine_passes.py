@@ -28,7 +28,7 @@ def rows():
 @pytest.fixture
 def in_passes(monkeypatch):
     """Passes over all rows, with a sample that is smaller."""
-    monkeypatch.setattr("mercer.models.machine.LOO_ROWS", 600)
+    monkeypatch.setattr("mercer._estimators.programs.machine.LOO_ROWS", 600)
 
 
 def outputs(model, X):
@@ -52,11 +52,11 @@ def test_passes_find_the_fit_in_memory(rows, monkeypatch, kind, loss, target, pe
     X, y, weight = rows[0], rows[target], rows[4]
     model = kind(KERNEL, loss=loss, penalty=penalty, alpha=0.5, centers=X[:80], delta=0.5, weights="counts")
     with monkeypatch.context() as patch:
-        patch.setattr("mercer.tuning.run.MOST_IN_PROGRAM", len(X))
+        patch.setattr("mercer._fitting.run.MOST_IN_PROGRAM", len(X))
         memory = model.fit(X, y, weight)
     expected, status = outputs(memory, X), memory.report_.status
     assert "passes" not in status
-    monkeypatch.setattr("mercer.models.machine.LOO_ROWS", 600)
+    monkeypatch.setattr("mercer._estimators.programs.machine.LOO_ROWS", 600)
     model.fit(X, y, weight)
     assert "passes for moments" in model.report_.status
     assert model.report_.n_rows == 2500
@@ -192,8 +192,8 @@ def test_rows_in_single_precision_are_solved():
 
 @pytest.mark.slow
 def test_a_machine_that_is_not_solved_warns(rows, in_passes, monkeypatch):
-    monkeypatch.setattr("mercer.tuning.machine_passes.MOST_STEPS", 1)
-    monkeypatch.setattr("mercer.tuning.machine_passes.ENOUGH", 1e-30)
+    monkeypatch.setattr("mercer._fitting.programs.in_passes.MOST_STEPS", 1)
+    monkeypatch.setattr("mercer._fitting.programs.in_passes.LAST_STEP_GAIN", 1e-30)
     with pytest.warns(NumericalWarning, match="another one would still lower the loss"):
         KernelMachineClassifier(KERNEL, alpha=0.5, centers=20).fit(rows[0], rows[1])
 

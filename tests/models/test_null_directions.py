@@ -10,8 +10,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, SparseFisherClassifier
+from mercer._scores import CALIBRATIONS
 from mercer.kernels import RBF
-from mercer.scores import CALIBRATIONS
 
 KERNELS = ["linear", "poly", RBF(gamma=0.1)]
 

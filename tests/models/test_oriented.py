@@ -11,7 +11,7 @@ from mercer import KernelPCA, OrientedKernelPCA
 from mercer.datasets import make_banana, make_ringnorm
 from mercer.errors import MercerError
 from mercer.kernels import RBF, Linear
-from mercer.kernels.precomputed import FromCallable
+from mercer.kernels._precomputed import FromCallable
 from mercer.rows import MemoryRows, StreamRows
 
 KERNEL = RBF(gamma=0.05)

@@ -12,9 +12,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from mercer import KernelFisherClassifier, OnlineFisherClassifier, PairwiseClassifier
+from mercer._estimators import pairwise as pairwise_module
+from mercer._scores.probabilities.coupling import couple_odds
 from mercer.kernels import RBF, FromCallable, pairwise
-from mercer.models import pairwise as pairwise_module
-from mercer.scores.probabilities.coupling import couple_odds
 
 FIXED = KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)
 

@@ -20,7 +20,7 @@ from mercer import (
 )
 from mercer.datasets import make_waveform
 from mercer.kernels import RBF, FromCallable
-from mercer.rows.distinct import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 GAMMA = 0.05
 NAMES = [f"x{j}" for j in range(21)]

@@ -12,7 +12,7 @@ from mercer.kernels import RBF
 @pytest.fixture
 def every_phase(monkeypatch):
     """Phases are shown however short they are."""
-    monkeypatch.setattr("mercer.rows.progress.SHOWN_AFTER", 0.0)
+    monkeypatch.setattr("mercer.rows._progress.SHOWN_AFTER", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
 from mercer import KernelRidgeRegressor
+from mercer._estimators.fitted import published
+from mercer._estimators.nested_score import NestedScore
+from mercer._scores import jackknife_plus
 from mercer.datasets import make_sinc
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.models.fitted import published
-from mercer.models.nested import NestedScore
-from mercer.scores import jackknife_plus
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 0.3}
 

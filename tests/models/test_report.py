@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-import mercer.tuning.memory as memory
-import mercer.tuning.run as run
+import mercer._fitting.memory as memory
+import mercer._fitting.run as run
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
+from mercer._fitting.memory import Rung
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Laplacian, Polynomial
-from mercer.tuning.memory import Rung
 
 
 @pytest.fixture

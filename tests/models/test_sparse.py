@@ -7,14 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
+from mercer._fitting.memory import Rung
+from mercer._fitting.selection.search import neighbors
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
 from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, Linear, Precomputed
-from mercer.kernels.base import grid_shape
+from mercer.kernels._base import grid_shape
 from mercer.rows import distinct_rows
-from mercer.tuning.memory import Rung
-from mercer.tuning.search import neighbors
 
 NARROW = RBF(gamma=2.0)
 
@@ -137,9 +137,9 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
 @pytest.fixture
 def small_comparison(monkeypatch):
     """Kernels are compared with 30 random centers on 60 points, the best by sparse fits of 60 candidates to 90."""
-    monkeypatch.setattr("mercer.tuning.memory.RUNGS", (Rung(60, 30), Rung(120, 60), Rung(240, 120)))
+    monkeypatch.setattr("mercer._fitting.memory.RUNGS", (Rung(60, 30), Rung(120, 60), Rung(240, 120)))
     for module in ("sparse", "sparse_kernels", "sparse_problem"):
-        monkeypatch.setattr(f"mercer.tuning.{module}.COMPARED", (90, 60))
+        monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED", (90, 60))
 
 
 @pytest.mark.sampled(1)

@@ -22,10 +22,10 @@ from mercer import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer.gram import Budget
+from mercer._fitting.moments import PassState
+from mercer._fitting.spec import FitSpec
+from mercer._gram import Budget
 from mercer.kernels import RBF, FromCallable
-from mercer.tuning.passes import PassState
-from mercer.tuning.spec import FitSpec
 
 KERNEL = RBF(gamma=0.3)
 STREAMED = [

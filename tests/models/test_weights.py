@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer.kernels import RBF
-from mercer.scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
 TWICE = np.r_[np.arange(60), 3, 8, 8, 21]

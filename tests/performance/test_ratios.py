@@ -17,21 +17,21 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from mercer import KernelFisherClassifier
+from mercer._expansion import Expansion
+from mercer._fitting import ALPHAS
+from mercer._gram import combine
+from mercer._gram.moments import MomentsOf
+from mercer._linalg import eigen_psd, limit_threads
+from mercer._scores.class_outputs import class_targets
+from mercer._scores.criteria import classification_criterion
+from mercer._solvers import Observations, decompose, loo_outputs
+from mercer._solvers.exact_fits import RootFit
+from mercer._solvers.inverse_root import Projected
+from mercer._solvers.moments.leave_one_out import LooOutputsOf
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.datasets import make_ringnorm
-from mercer.expansion import Expansion
-from mercer.gram import combine
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
-from mercer.linalg import eigen_psd, limit_threads
 from mercer.rows import MemoryRows, every_row
-from mercer.scores.class_outputs import class_targets
-from mercer.scores.criteria import classification_criterion
-from mercer.solvers import Observations, decompose, loo_outputs
-from mercer.solvers.exact_fits import RootFit
-from mercer.solvers.inverse_root import Projected
-from mercer.solvers.moments.leave_one_out import LooOutputsOf
-from mercer.solvers.moments.ridge import decompose_moments
-from mercer.tuning import ALPHAS
 
 pytestmark = pytest.mark.ratio
 

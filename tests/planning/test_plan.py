@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
+from mercer._gram.moments import MomentsOf
 from mercer.errors import MemoryBudgetError
-from mercer.gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.planning import Rates, plan
 from mercer.rows import MemoryRows

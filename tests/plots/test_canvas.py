@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelPCA, PairwiseClassifier
 from mercer.plots import DiscriminantDisplay, LeaveOneOutDisplay, LooPathDisplay, RelevanceDisplay
-from mercer.plots.canvas import color, curve, density, marker, span_of
+from mercer.plots._canvas import color, curve, density, marker, span_of
 
 
 def test_without_matplotlib_the_error_names_the_extra(two, monkeypatch):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import KernelFisherClassifier
 from mercer.kernels import RBF, Laplacian, Linear
 from mercer.plots import LooPathDisplay
-from mercer.plots.path import _corners
+from mercer.plots._path import _corners
 
 
 def star(ax):

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from mercer.rows import Block, MemoryRows, StreamRows
-from mercer.rows.sources.checksum import checksums
-from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows, RowChecksums
+from mercer.rows._sources.checksum import checksums
+from mercer.rows._sources.repeated import FoldWithChecksums, RepeatedRows, RowChecksums
 
 N = 40
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.rows import distinct_rows
-from mercer.rows.columns import NamedColumns, read_columns
-from mercer.rows.sources.checksum import checksums
-from mercer.rows.table import join, n_rows, take
+from mercer.rows._columns import NamedColumns, read_columns
+from mercer.rows._sources.checksum import checksums
+from mercer.rows._table import join, n_rows, take
 
 FRAME = pd.DataFrame(
     {

@@ -12,8 +12,8 @@ import pytest
 from mercer import KernelFisherClassifier
 from mercer.kernels import RBF
 from mercer.rows import ParquetRows
-from mercer.rows.engines.spark import spark_rows
-from mercer.rows.sources.repeated import FoldWithChecksums, RepeatedRows
+from mercer.rows._engines.spark import spark_rows
+from mercer.rows._sources.repeated import FoldWithChecksums, RepeatedRows
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet files here")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: no Parquet files here")

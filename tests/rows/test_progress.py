@@ -9,7 +9,7 @@ import pytest
 
 from mercer.rows import MemoryRows
 from mercer.rows import progress as module
-from mercer.rows.progress import progress, say, sentence, stage
+from mercer.rows._progress import progress, say, sentence, stage
 
 
 class Screen(io.StringIO):

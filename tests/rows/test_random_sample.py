@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from mercer.rows import Block, MemoryRows, Sampler, survey
-from mercer.rows.sampling.random_sample import row_keys
+from mercer.rows._sampling.random_sample import row_keys
 
 SEEDS = range(300)
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from mercer.linalg.threads import blas_threads
+from mercer._linalg.threads import blas_threads
 from mercer.rows import MemoryRows, StreamRows, sample
 
 WORKERS = 2

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from mercer.gram.moments import MomentsOf
+from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows, StreamRows, first_block, sample
 

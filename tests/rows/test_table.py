@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mercer.rows.table import (
+from mercer.rows._table import (
     as_table,
     column_names,
     holds_numbers,

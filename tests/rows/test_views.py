@@ -5,15 +5,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mercer.gram import combine
-from mercer.gram.moments import MomentsOf
+from mercer._gram import combine
+from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF, FromCallable, Linear, pairwise
-from mercer.kernels.base import Wrapped
+from mercer.kernels._base import Wrapped
 from mercer.rows import Block, MemoryRows, StreamRows, as_rows, distinct_rows, is_out_of_core, sample
-from mercer.rows.base import join_blocks, regroup
-from mercer.rows.sources.checksum import checksums
-from mercer.rows.sources.repeated import RepeatedRows
-from mercer.rows.table import take
+from mercer.rows._base import join_blocks, regroup
+from mercer.rows._sources.checksum import checksums
+from mercer.rows._sources.repeated import RepeatedRows
+from mercer.rows._table import take
 
 N = 40
 

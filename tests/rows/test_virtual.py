@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from mercer.rows import Block
-from mercer.rows.virtual import Copies, as_copies, transformed
+from mercer.rows._virtual import Copies, as_copies, transformed
 
 
 def double(X):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.rows import MemoryRows, Reading, Tally, reading_of, survey
-from mercer.rows.sampling.random_sample import Sampler
+from mercer.rows._sampling.random_sample import Sampler
 
 
 def tally(*weights):

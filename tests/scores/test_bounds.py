@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
-from mercer.errors import KernelError
-from mercer.scores.bounds import (
+from mercer._solvers.programs.adatron import adatron
+from mercer.bounds import (
     boosting_bound,
     eigenvalue_deviation,
     function_norm,
@@ -23,7 +23,7 @@ from mercer.scores.bounds import (
     rademacher_finite,
     support_vector_bound,
 )
-from mercer.solvers.programs.adatron import adatron
+from mercer.errors import KernelError
 
 
 def gaussian(X, Z):

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from mercer.scores.probabilities.coupling import couple_least_squares, couple_odds
+from mercer._scores.probabilities.coupling import couple_least_squares, couple_odds
 
 
 def rule_odds(S):

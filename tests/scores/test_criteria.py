@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
-from mercer.scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
-from mercer.scores.class_outputs import class_targets, relative
-from mercer.scores.probabilities.logits import fit_logits, softmax
+from mercer._scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
+from mercer._scores.class_outputs import class_targets, relative
+from mercer._scores.probabilities.logits import fit_logits, softmax
 
 
 @pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from mercer.scores.probabilities import logit_maps
-from mercer.scores.probabilities.calibration import calibrate
-from mercer.scores.probabilities.logit_maps import (
+from mercer._scores.probabilities import logit_maps
+from mercer._scores.probabilities.calibration import calibrate
+from mercer._scores.probabilities.logit_maps import (
     MAP_FOLDS,
     Map,
     bent,
@@ -19,7 +19,7 @@ from mercer.scores.probabilities.logit_maps import (
     summing_to_one,
     with_matrix,
 )
-from mercer.scores.probabilities.logits import fit_logits, smoothed_targets
+from mercer._scores.probabilities.logits import fit_logits, smoothed_targets
 
 
 def noisy(rng, n, k, noise=0.4):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from mercer.scores.probabilities.logits import LEAST_SLOPE, LOGIT_DECREMENT, fit_logits, smoothed_targets
+from mercer._scores.probabilities.logits import LEAST_SLOPE, LOGIT_DECREMENT, fit_logits, smoothed_targets
 
 
 def scored(rng, n, k, *, signal=1.0):

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.isotonic import IsotonicRegression
 
-from mercer.scores import CALIBRATIONS, calibrate
+from mercer._scores import CALIBRATIONS, calibrate
 
 
 def scored(rng, n, k):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.scores.uncertainty.residual_scale import LocalScale, choose_scale
+from mercer._scores.uncertainty.residual_scale import LocalScale, choose_scale
 
 
 def squared_distances(A, B):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
-from mercer.scores import THRESHOLDS, threshold_at
+from mercer._scores import THRESHOLDS, threshold_at
 
 LAW = settings(max_examples=60, deadline=None, derandomize=True)
 SCORES = st.lists(

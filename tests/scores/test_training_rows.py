@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._scores.training_rows import Training
 from mercer.datasets import make_banana
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF
 from mercer.rows import Tally, reading_of
-from mercer.scores.training_rows import Training
 
 
 def training(Y, *, group=None, fold=None, weight=None, meaning="importance"):

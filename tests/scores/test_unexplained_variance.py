@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from mercer import KernelFisherClassifier
+from mercer._scores.training_rows import Training
+from mercer._scores.uncertainty.unexplained_variance import _kept, _without_rows, learn
 from mercer.datasets import make_banana, make_ringnorm, make_twonorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
 from mercer.rows import Tally, reading_of
-from mercer.scores.training_rows import Training
-from mercer.scores.uncertainty.unexplained_variance import _kept, _without_rows, learn
 
 
 def training_of(X, weight=None):
@@ -207,7 +207,7 @@ def test_left_out_folds_are_refitted(rng, n):
 def test_many_coordinates_are_computed_anew_instead_of_kept(rng, monkeypatch):
     training = replace(training_of(rng.normal(size=(700, 2))), fold=np.arange(700) % 7)
     kept, trust = learn(RBF(gamma=0.5), training, 0.5)
-    monkeypatch.setattr("mercer.scores.uncertainty.unexplained_variance.MOST_KEPT", 1)
+    monkeypatch.setattr("mercer._scores.uncertainty.unexplained_variance.MOST_KEPT", 1)
     anew, again = learn(RBF(gamma=0.5), training, 0.5)
     assert_array_equal(trust, again)
     assert kept.usual == anew.usual

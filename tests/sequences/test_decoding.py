@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from mercer.scores.probabilities.coupling import scaled_likelihoods
+from mercer._scores.probabilities.coupling import scaled_likelihoods
 from mercer.sequences import bigrams, word_errors
-from mercer.sequences.chains import Chain, counted, divided, hasty, left_right
-from mercer.sequences.decoding import follow, network, words_along
-from mercer.sequences.hmm import best_path, log_likelihood
+from mercer.sequences._paths.chains import Chain, counted, divided, hasty, left_right
+from mercer.sequences._paths.decoding import follow, network, words_along
+from mercer.sequences._paths.hmm import best_path, log_likelihood
 
 
 @pytest.fixture

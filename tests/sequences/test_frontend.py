@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.fft import dct
 
 from mercer.sequences import differences, mel_cepstra, mel_powers, speech_frames, standardize
-from mercer.sequences.frontend import PREEMPHASIS, mel_filters, windows
+from mercer.sequences._frontend import PREEMPHASIS, mel_filters, windows
 
 RATE = 8000
 

@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from mercer.datasets import make_words
-from mercer.rows.sources import parquet
+from mercer.rows._sources import parquet
 from mercer.sequences import HiddenMarkovClassifier, read_sequences, reading
-from mercer.sequences.given import checked_sequences, frame_names, one_sequence
+from mercer.sequences._given import checked_sequences, frame_names, one_sequence
 
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -34,9 +34,9 @@ from mercer.sequences import (
     read_sequences,
     recognizer,
 )
-from mercer.sequences.emissions import BATCH, Mixtures, batches, folds
-from mercer.sequences.frames import stacked
-from mercer.sequences.training import best_slope, drawn
+from mercer.sequences._emissions import BATCH, Mixtures, batches, folds
+from mercer.sequences._frames import stacked
+from mercer.sequences._training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()
 
@@ -163,7 +163,7 @@ def test_the_default_chooses_its_kernel_once(words, monkeypatch):
             return super().fit(X, y, **choices)
 
     monkeypatch.setattr(recognizer, "KernelFisherClassifier", Spy)
-    monkeypatch.setattr(recognizer, "CENTERS", 20)
+    monkeypatch.setattr(recognizer, "CENTERS_OF_STATES", 20)
     model = model_of(None, n_rounds=1).fit(words[0][:30], words[1][:30])
     assert len(asked) == 3
     assert isinstance(asked[0], str)
@@ -617,7 +617,7 @@ def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups
     choices = {"context": context, "held_out": 0, "n_rounds": 0}
     expected = model_of(KERNEL, **choices).fit(*words, groups)
     with monkeypatch.context() as patch:
-        patch.setattr(emissions, "MANY", 10)
+        patch.setattr(emissions, "MANY_FRAMES", 10)
         patch.setattr(emissions, "stacked", None)
         patch.setattr(emissions, "FrameRows", partial(frames.FrameRows, block_rows=100))
         found = model_of(KERNEL, **choices).fit(*words, groups)
@@ -627,7 +627,7 @@ def test_many_frames_are_read_block_by_block(words, monkeypatch, context, groups
 @pytest.mark.slow
 @pytest.mark.parametrize("choices", [{"cv": GroupKFold(3)}, {"centers": "all"}])
 def test_a_classifier_that_needs_all_frames_gets_them(words, monkeypatch, choices):
-    monkeypatch.setattr(emissions, "MANY", 10)
+    monkeypatch.setattr(emissions, "MANY_FRAMES", 10)
     model = model_of(clone(KERNEL).set_params(**choices), n_rounds=0).fit(words[0][:30], words[1][:30])
     assert model.score(*words) > 0.8
 

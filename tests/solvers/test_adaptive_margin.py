@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.solvers.programs.adaptive_margin import adaptive_margin
+from mercer._solvers.programs.adaptive_margin import adaptive_margin
 
 
 def gaussian(X, Z):

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.svm import LinearSVC
 
+from mercer._solvers.programs import Program, solve
+from mercer._solvers.programs.adatron import adatron
+from mercer._solvers.programs.losses import Hinge
 from mercer.errors import KernelError
-from mercer.solvers.programs import Program, solve
-from mercer.solvers.programs.adatron import adatron
-from mercer.solvers.programs.losses import Hinge
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from mercer.gram.moments import Moments
-from mercer.kernels import RBF, Linear, Polynomial
-from mercer.linalg.eigen import centered
-from mercer.solvers.directions.canonical import (
+from mercer._gram.moments import Moments
+from mercer._linalg.eigen import centered
+from mercer._solvers.directions.canonical import (
     axes_of_grams,
     axes_of_moments,
     canonical_directions,
@@ -18,6 +17,7 @@ from mercer.solvers.directions.canonical import (
     rematched,
     scores_along,
 )
+from mercer.kernels import RBF, Linear, Polynomial
 
 N = 60
 KERNELS = RBF(gamma=0.2), Polynomial(degree=2, gamma=0.5), Linear()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer._linalg import limit_threads
+from mercer._solvers import Observations, decompose
+from mercer._solvers.exact_fits import RootFit, SpectrumFit
+from mercer._solvers.inverse_root import Projected
 from mercer.errors import NumericalError
-from mercer.linalg import limit_threads
 from mercer.rows import distinct_rows, every_row
-from mercer.solvers import Observations, decompose
-from mercer.solvers.exact_fits import RootFit, SpectrumFit
-from mercer.solvers.inverse_root import Projected
 
 SHARES = np.array([1.0, 1e3, 1e6, 1e9])
 EPS = np.finfo(np.float64).eps

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer._gram.moments import MomentsOf
+from mercer._gram.products import Parts
+from mercer._solvers.moments.leave_one_out import LooOutputsOf
+from mercer._solvers.moments.ridge import MOST_NOISE, decompose_moments
 from mercer.errors import KernelError
-from mercer.gram.moments import MomentsOf
-from mercer.gram.products import Parts
 from mercer.kernels import RBF, Linear
 from mercer.rows import MemoryRows
-from mercer.rows.base import Block
-from mercer.rows.sources.memory import HeldRows
-from mercer.solvers.moments.leave_one_out import LooOutputsOf
-from mercer.solvers.moments.ridge import MOST_NOISE, decompose_moments
+from mercer.rows._base import Block
+from mercer.rows._sources.memory import HeldRows
 
 KERNEL = RBF(gamma=0.4)
 ALPHAS = np.array([1e-6, 1e-2, 1.0, 1e2])

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram.moments import MomentsOf
+from mercer._gram.moments import MomentsOf
+from mercer._linalg import factor_spd
+from mercer._solvers import Observations, decompose, leave_one_out, loo_outputs
+from mercer._solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF
-from mercer.linalg import factor_spd
 from mercer.rows import distinct_rows, every_row
-from mercer.rows.base import Block
-from mercer.solvers import Observations, decompose, leave_one_out, loo_outputs
-from mercer.solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
-from mercer.solvers.moments.ridge import decompose_moments
+from mercer.rows._base import Block
 
 # Narrow enough for a condition of K_zz below 1e3, far from the shift.
 KERNEL = RBF(gamma=1.0)

@@ -7,12 +7,9 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.datasets import make_ringnorm
-from mercer.kernels import RBF, Precomputed
-from mercer.linalg import supervised_pivots
-from mercer.rows import distinct_rows, every_row
-from mercer.solvers import Observations
-from mercer.solvers.orthogonal import (
+from mercer._linalg import supervised_pivots
+from mercer._solvers import Observations
+from mercer._solvers.orthogonal import (
     CandidateColumns,
     OrthogonalBasis,
     Points,
@@ -24,8 +21,8 @@ from mercer.solvers.orthogonal import (
     prune,
     solution_at,
 )
-from mercer.solvers.orthogonal.folds import folds_of, held_out
-from mercer.solvers.orthogonal.path import (
+from mercer._solvers.orthogonal.folds import folds_of, held_out
+from mercer._solvers.orthogonal.path import (
     along,
     fitted_at,
     follow_orthogonal,
@@ -34,10 +31,13 @@ from mercer.solvers.orthogonal.path import (
     state_at,
     states,
 )
-from mercer.solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
-from mercer.solvers.orthogonal.ridges import marginal_deviance
-from mercer.solvers.orthogonal.roots import independent
-from mercer.solvers.orthogonal.stop import Judgement, paired_errors
+from mercer._solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
+from mercer._solvers.orthogonal.ridges import marginal_deviance
+from mercer._solvers.orthogonal.roots import independent
+from mercer._solvers.orthogonal.stop import Judgement, paired_errors
+from mercer.datasets import make_ringnorm
+from mercer.kernels import RBF, Precomputed
+from mercer.rows import distinct_rows, every_row
 
 ALPHA = 0.3
 PENALTIES = ["rkhs", "coef", "diagonal", "orthogonal"]

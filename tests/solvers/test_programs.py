@@ -9,11 +9,10 @@ from scipy.optimize import linprog
 from sklearn.linear_model import Lasso, QuantileRegressor
 from sklearn.svm import SVC, SVR
 
-from mercer.kernels import RBF
-from mercer.solvers.programs import Program, solve, solve_all
-from mercer.solvers.programs.leave_one_out import newton_steps, refits, removal_path
-from mercer.solvers.programs.leave_one_out.newton_steps import loo_of_program
-from mercer.solvers.programs.losses import (
+from mercer._solvers.programs import Program, solve, solve_all
+from mercer._solvers.programs.leave_one_out import newton_steps, refits, removal_path
+from mercer._solvers.programs.leave_one_out.newton_steps import loo_of_program
+from mercer._solvers.programs.losses import (
     EpsilonInsensitive,
     Hinge,
     Huber,
@@ -25,10 +24,11 @@ from mercer.solvers.programs.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.solvers.programs.nonsmooth.intercepts import to_middle
-from mercer.solvers.programs.nonsmooth.interior_point import interior_point
-from mercer.solvers.programs.smooth.lasso_descent import minimize_lasso
-from mercer.solvers.programs.smooth.newton import in_memory
+from mercer._solvers.programs.nonsmooth.intercepts import to_middle
+from mercer._solvers.programs.nonsmooth.interior_point import interior_point
+from mercer._solvers.programs.smooth.lasso_descent import minimize_lasso
+from mercer._solvers.programs.smooth.newton import in_memory
+from mercer.kernels import RBF
 
 VALUES = {
     "squared": Squared(),

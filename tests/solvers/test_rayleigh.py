@@ -6,9 +6,9 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 from mercer import KernelFisherClassifier, KernelPCA
+from mercer._solvers.directions.rayleigh import rayleigh
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Linear
-from mercer.solvers.directions.rayleigh import rayleigh
 
 
 def semidefinite(r, rank, rng):

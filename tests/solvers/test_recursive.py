@@ -10,10 +10,8 @@ import scipy.linalg
 import scipy.sparse
 from numpy.testing import assert_allclose
 
-from mercer.kernels import RBF, Linear, Polynomial
-from mercer.kernels.precomputed import FromCallable, pairwise
-from mercer.solvers import recursive
-from mercer.solvers.recursive import (
+from mercer._solvers import recursive
+from mercer._solvers.recursive import (
     ROWS_AT_ONCE,
     Recursion,
     costs_of_removal,
@@ -23,6 +21,8 @@ from mercer.solvers.recursive import (
     remove,
     start,
 )
+from mercer.kernels import RBF, Linear, Polynomial
+from mercer.kernels._precomputed import FromCallable, pairwise
 
 
 def problem(rng, n, *, d=2, q=1):

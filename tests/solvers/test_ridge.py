@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram.moments import MomentsOf
+from mercer._gram.moments import MomentsOf
+from mercer._linalg.rank import RankFactor
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF
-from mercer.linalg.rank import RankFactor
-from mercer.rows.base import Block
-from mercer.solvers.moments.ridge import decompose_moments
+from mercer.rows._base import Block
 
 ALPHAS = [1e-8, 1e-4, 1e-2, 1.0, 1e3]
 KERNEL = RBF(gamma=0.4)

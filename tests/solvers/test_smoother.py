@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
+from mercer._solvers import Observations, decompose, make_smoother, solve
 from mercer.rows import every_row
-from mercer.solvers import Observations, decompose, make_smoother, solve
 
 
 def rbf(X, Z):

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-import mercer.tuning.memory as memory
+import mercer._fitting.memory as memory
+from mercer._fitting import compare as comparing
+from mercer._fitting.memory import Rung
+from mercer._fitting.selection.comparison import Setting, Step, _more_rows, compare
+from mercer._fitting.selection.path import Trial
+from mercer._fitting.selection.problem import ExactProblem
+from mercer._gram import Budget
+from mercer._linalg import limit_threads
+from mercer._scores import squared_criterion
+from mercer._solvers import Observations, decompose, loo_outputs
 from mercer.errors import KernelError
-from mercer.gram import Budget
 from mercer.kernels import RBF, Kernel, Laplacian, Linear
-from mercer.linalg import limit_threads
 from mercer.rows import every_row
-from mercer.scores import squared_criterion
-from mercer.solvers import Observations, decompose, loo_outputs
-from mercer.tuning import compare as comparing
-from mercer.tuning.compare import Setting, Step, _more_rows, compare
-from mercer.tuning.memory import Rung
-from mercer.tuning.path import Trial
-from mercer.tuning.problem import ExactProblem
 
 WORDS = RBF(gamma="loo")
 RUNGS = Rung(150, 40), Rung(300, 80), Rung(600, 160)
@@ -117,7 +117,7 @@ def naive_enough(setting, trial):
     """The least number in steps of sqrt(2) from all downwards, each with losses like those of all centers."""
     m = len(setting.centers)
     numbers, fine = [m], m
-    while numbers[-1] / 2**0.5 >= comparing.FEWEST:
+    while numbers[-1] / 2**0.5 >= comparing.FEWEST_CENTERS:
         numbers.append(round(numbers[-1] / 2**0.5))
     for fewer in numbers[1:]:
         few = replace(setting, centers=setting.centers[:fewer])

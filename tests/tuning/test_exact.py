@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import mercer.tuning.exact as exact
+import mercer._fitting.exact as exact
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer._fitting.selection.alpha import STEP, choose_near
+from mercer._solvers.exact_fits import RootFit, SpectrumFit
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
-from mercer.solvers.exact_fits import RootFit, SpectrumFit
-from mercer.tuning.alpha import STEP, choose_near
 
 N = 150
 
@@ -173,7 +173,7 @@ def test_a_kernel_and_alpha_given_are_not_compared(monkeypatch, used, rows):
     def fail(*args):
         raise AssertionError("kernels were compared")
 
-    monkeypatch.setattr("mercer.tuning.compare.Setting.trials", fail)
+    monkeypatch.setattr("mercer._fitting.selection.comparison.Setting.trials", fail)
     KernelRidgeRegressor(Linear(), alpha=0.1).fit(*rows)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import Budget
-from mercer.gram.tangent_covariance import Transformation
+from mercer._fitting.subspaces.components import begin_subspace, sample_rows
+from mercer._fitting.subspaces.oriented import NoiseRows, begin_oriented
+from mercer._gram import Budget
+from mercer._gram.tangent_covariance import Transformation
+from mercer._linalg.rank import whiten
 from mercer.kernels import RBF
-from mercer.linalg.rank import whiten
 from mercer.rows import MemoryRows
-from mercer.tuning.components import begin_subspace, sample_rows
-from mercer.tuning.oriented import NoiseRows, begin_oriented
 
 BUDGET = Budget.from_parameter(1.0)
 

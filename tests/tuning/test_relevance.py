@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer.gram import Budget
+from mercer._fitting.kernel_learning.evidence import Evidence
+from mercer._fitting.kernel_learning.relevance import _reliability, learn_relevance
+from mercer._gram import Budget
 from mercer.kernels import RBF, Laplacian, Matern, Polynomial
-from mercer.tuning.evidence import Evidence
-from mercer.tuning.relevance import _reliability, learn_relevance
 
 BUDGET = Budget(2.0**31)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import Budget
+from mercer._fitting.kernel_learning.evidence import Evidence, squared_problem
+from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, fit_roughly
+from mercer._gram import Budget
 from mercer.kernels import RBF
-from mercer.tuning.evidence import Evidence, squared_problem
-from mercer.tuning.rough import CENTERS, MORE_CENTERS, fit_roughly
 
 BUDGET = Budget(2.0**30)
 
@@ -25,7 +25,7 @@ def problem_of(evidence):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [120, 2 * CENTERS])
+@pytest.mark.parametrize("n", [120, 2 * PRELIMINARY_CENTERS])
 def test_left_out_outputs_are_those_of_fits_without_the_row(n):
     evidence = drawn(n)
     order = np.random.default_rng(1).permutation(n)
@@ -59,10 +59,10 @@ def test_the_width_is_found_from_anywhere():
 
 @pytest.mark.slow
 def test_few_centers_are_not_all_rows():
-    evidence = drawn(2 * CENTERS)
+    evidence = drawn(2 * PRELIMINARY_CENTERS)
     problem = problem_of(evidence)
-    fit = fit_roughly(RBF().candidates(evidence.X), problem, np.arange(2 * CENTERS))
-    assert_allclose(fit.expansion.centers, problem.X[:CENTERS])
+    fit = fit_roughly(RBF().candidates(evidence.X), problem, np.arange(2 * PRELIMINARY_CENTERS))
+    assert_allclose(fit.expansion.centers, problem.X[:PRELIMINARY_CENTERS])
     new = drawn(1000, seed=1)
     assert new.losses(fit.expansion).mean() < 0.1 * np.var(new.Y)
 
@@ -75,4 +75,4 @@ def test_there_are_more_centers_where_they_matter():
     smooth = Evidence(X, X[:, :1] + 0.1 * rng.normal(size=(700, 1)), np.ones(700))
     order = rng.permutation(700)
     found = [fit_roughly(RBF().candidates(X), problem_of(each), order).most for each in (rough, smooth)]
-    assert found == [MORE_CENTERS, CENTERS]
+    assert found == [MORE_CENTERS, PRELIMINARY_CENTERS]

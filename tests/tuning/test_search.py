@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mercer._fitting.selection.path import Trial, TuningPath, joined, path_of
+from mercer._fitting.selection.search import along_axes, best_of, climb, neighbors
 from mercer.kernels import RBF, Laplacian, Linear, Normalized
-from mercer.kernels.base import grid_shape
-from mercer.tuning.path import Trial, TuningPath, joined, path_of
-from mercer.tuning.search import along_axes, best_of, climb, neighbors
+from mercer.kernels._base import grid_shape
 
 ALPHAS = np.array([1.0, 2.0])
 LINE = [RBF(gamma=2.0**k) for k in range(9)]

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram.moments import MomentsOf
+from mercer._fitting.selection.alpha import alpha_path, choose_alpha
+from mercer._gram.moments import MomentsOf
+from mercer._scores import squared_criterion
+from mercer._solvers import Coefficients, Observations, decompose
+from mercer._solvers.exact_fits import SpectrumFit
+from mercer._solvers.moments.leave_one_out import MomentFit
+from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF, Linear
 from mercer.rows import every_row
-from mercer.rows.base import Block
-from mercer.rows.sources.memory import HeldRows
-from mercer.scores import squared_criterion
-from mercer.solvers import Coefficients, Observations, decompose
-from mercer.solvers.exact_fits import SpectrumFit
-from mercer.solvers.moments.leave_one_out import MomentFit
-from mercer.solvers.moments.ridge import decompose_moments
-from mercer.tuning.alpha import alpha_path, choose_alpha
+from mercer.rows._base import Block
+from mercer.rows._sources.memory import HeldRows
 
 KERNEL = RBF(gamma=0.3)
 ALPHAS = np.array([1e-3, 0.1, 10.0])

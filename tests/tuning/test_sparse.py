@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer._fitting.selection.path import TuningPath, joined
+from mercer._fitting.sparse.kernels import KernelTrial, favorite
+from mercer._fitting.sparse.paths import tune_sparse
+from mercer._fitting.sparse.problem import SparseProblem, SparseSettings
+from mercer._gram import Budget
+from mercer._scores import squared_criterion
+from mercer._solvers import Observations
+from mercer._solvers.orthogonal import SelectionRule
+from mercer._solvers.orthogonal.candidates import CandidateColumns
+from mercer._solvers.orthogonal.folds import COMPARED_FOLDS, folds_of, held_out
+from mercer._solvers.orthogonal.path import along
 from mercer.datasets import make_ringnorm
 from mercer.errors import MemoryBudgetError, NumericalError
-from mercer.gram import Budget
 from mercer.kernels import RBF
 from mercer.rows import distinct_rows
-from mercer.scores import squared_criterion
-from mercer.solvers import Observations
-from mercer.solvers.orthogonal import SelectionRule
-from mercer.solvers.orthogonal.candidates import CandidateColumns
-from mercer.solvers.orthogonal.folds import COMPARED_FOLDS, folds_of, held_out
-from mercer.solvers.orthogonal.path import along
-from mercer.tuning.path import TuningPath, joined
-from mercer.tuning.sparse import tune_sparse
-from mercer.tuning.sparse_kernels import KernelTrial, favorite
-from mercer.tuning.sparse_problem import SparseProblem, SparseSettings
 
 KERNELS = [RBF(gamma=0.01), RBF(gamma=0.05), RBF(gamma=5.0)]
 SETTINGS = SparseSettings(
@@ -170,7 +170,9 @@ def test_random_centers_have_the_same_penalty_unless_it_depends_on_the_order(pro
 
 
 def test_a_comparison_of_kernels_is_refused_before_it_begins(problem, rng, monkeypatch):
-    monkeypatch.setattr("mercer.tuning.sparse_kernels.compare", lambda *args, **options: pytest.fail("work began"))
+    monkeypatch.setattr(
+        "mercer._fitting.sparse.kernels.compare", lambda *args, **options: pytest.fail("work began")
+    )
     # A path of 30 centers takes 202 kB, and a comparison with all 60 points as centers 458 kB.
     problem = replace(problem, budget=Budget(210_000.0))
     with pytest.raises(MemoryBudgetError, match="a comparison of kernels on 60 rows"):
@@ -178,6 +180,6 @@ def test_a_comparison_of_kernels_is_refused_before_it_begins(problem, rng, monke
 
 
 def test_memory_is_asked_for_before_kernels_are_compared(problem, rng, monkeypatch):
-    monkeypatch.setattr("mercer.tuning.sparse.compare_kernels", lambda *args: pytest.fail("work began"))
+    monkeypatch.setattr("mercer._fitting.sparse.paths.compare_kernels", lambda *args: pytest.fail("work began"))
     with pytest.raises(MemoryBudgetError, match="a path of 30 centers on 60 rows"):
         tune_sparse(RBF(gamma="loo"), replace(problem, budget=Budget(1000.0)), rng)

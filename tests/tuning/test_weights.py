@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelPCA, KernelRidgeRegressor
+from mercer._fitting.kernel_learning.evidence import Evidence
+from mercer._fitting.kernel_learning.weights import _by_alignment, _by_norm, _Kernels, _press_and_slope
+from mercer._gram import Budget
 from mercer.errors import KernelError
-from mercer.gram import Budget
 from mercer.kernels import RBF, Constant, FromCallable, Laplacian, Linear, Sigmoid, WeightedSum, pairwise
-from mercer.tuning.evidence import Evidence
-from mercer.tuning.weights import _by_alignment, _by_norm, _Kernels, _press_and_slope
 
 BUDGET = Budget(2.0**31)
 D = 8

@@ -1,6 +1,6 @@
 """Data sets: seeded generators with known distributions, and readers of benchmark archives."""
 
-from mercer.datasets.generators import (
+from mercer.datasets._generators import (
     make_banana,
     make_clusters,
     make_fisher_worst_case,
@@ -11,7 +11,7 @@ from mercer.datasets.generators import (
     make_waveform,
     make_words,
 )
-from mercer.datasets.readers import DIGITS_NAMES, IDA_NAMES, Partitions, read_digits, read_ida
+from mercer.datasets._readers import DIGITS_NAMES, IDA_NAMES, Partitions, read_digits, read_ida
 
 __all__ = [
     "DIGITS_NAMES",

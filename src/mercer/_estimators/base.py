@@ -1,0 +1,220 @@
+"""Base of all kernel models: reading rows from any source in the form their kernel accepts, and evaluating f."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer import _validation
+from mercer._estimators.estimator import MercerEstimator
+from mercer._estimators.fitted import fitted, unfitted
+from mercer._estimators.parameters import read_rows
+from mercer._expansion import Expansion
+from mercer._fitting.data import RowSchema, TrainingData, check_names
+from mercer._scores.targets import Targets
+from mercer._types import Floats
+from mercer.kernels import Kernel, as_kernel
+from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, is_out_of_core
+from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._columns import NamedColumns, has_columns, read_columns
+from mercer.rows._resolve import parquet_rows
+from mercer.rows._table import as_table, holds_numbers
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Validation of rows in blocks: finite numbers in ``n_features`` columns, None: any number of them.
+
+    ``name`` is for errors.
+    """
+
+    n_features: int | None
+    dtypes: tuple[Any, ...] = (np.float64, np.float32)
+    name: str = "X"
+
+    def __call__(self, X: Any) -> Any:
+        _validation.not_dates(self.name, X)
+        with _validation.naming_text(self.name, X):
+            X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
+        if self.n_features not in (None, X.shape[1]):
+            raise ValueError(
+                f"{self.name} has {X.shape[1]} features, but the first rows had {self.n_features}; pass the same "
+                "columns"
+            )
+        return X
+
+
+def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
+    """Rows outside memory; of Parquet files, the columns that the model was fitted on, if it was.
+
+    Other columns than those raise an error before anything is read.
+    """
+    return blocks_and_schema(model, X, y, weight)[0]
+
+
+def blocks_and_schema(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Rows, RowSchema]:
+    """Rows outside memory, and the names of their columns, if they are known before a pass."""
+    if isinstance(X, str | Path):
+        X, y, weight = _files(model, X, y, weight), None, None
+    names = feature_names(X, y, weight)
+    check_names(schema_of(model).names, names)
+    return as_rows(X, y, weight), RowSchema().named(names)
+
+
+def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
+    """Rows of Parquet files as the kernel takes them; columns by name if it has names for them."""
+    kernel = getattr(getattr(model, "estimator", model), "kernel", None)
+    known = getattr(model, "feature_names_in_", None)
+    form, columns = "array", None if y is not None or known is None else list(known)
+    if kernel is not None:
+        kernel = as_kernel(kernel)
+        # Words such as "names" stand for columns that have names.
+        named = kernel.input_kind == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
+        form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
+        columns = list(kernel.reads) if named and kernel.reads is not None else columns
+    return parquet_rows(path, y, weight, columns=columns, form=form)
+
+
+def _is_word(name: Any) -> bool:
+    return isinstance(name, str)
+
+
+def schema_of(model: Any) -> RowSchema:
+    """The columns that a model has read, if it has read any."""
+    names = getattr(model, "feature_names_in_", None)
+    return RowSchema(getattr(model, "n_features_in_", None), names)
+
+
+class KernelModel(MercerEstimator):
+    """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
+
+    kernel: str | Kernel | Any
+    kernel_ = fitted[Kernel]()
+    gamma_ = fitted[float | None]()
+    X_fit_ = fitted[Any]()
+    dual_coef_ = fitted[Any]()
+    intercept_ = fitted[Any]()
+
+    @abstractmethod
+    def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> Targets:
+        """The targets of rows with these y, or of a sample of them, and these labels; validated."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._row_kernel.takes_values
+        tags.input_tags.sparse = not self._row_kernel.takes_values
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__gamma`` and the like also work for a kernel given by name."""
+        kernel = params.get("kernel", self.kernel)
+        if isinstance(kernel, str) and any(key.startswith("kernel__") for key in params):
+            params["kernel"] = as_kernel(kernel)
+        super().set_params(**params)
+        return self
+
+    @property
+    def _row_kernel(self) -> Kernel:
+        """The kernel that compares the rows X."""
+        return as_kernel(self.kernel)
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
+        kernel = self._row_kernel
+        kind = kernel.input_kind
+        X = _validation.unmasked("X", X)
+        X = as_table(X) if kind == "columns" else X
+        if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
+            return self._read_columns(X, reset=reset)
+        if kind == "objects" and not holds_numbers(X):
+            return read_objects(kernel, X)
+        _validation.not_dates("X", X)
+        remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
+        with _validation.naming_text("X", X), _validation.naming_missing("X", remedy if kind == "vectors" else ""):
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr" if kind != "values" else False,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if kind == "columns" else True,
+            )
+        if kind == "values" and reset:
+            check_square(X)
+        return X
+
+    def _read_columns(self, X: Any, *, reset: bool) -> NamedColumns:
+        """The columns that the kernel needs, found by name; None: those of the first rows."""
+        kernel = self._row_kernel
+        needed = kernel.reads
+        if reset:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        elif needed is None:
+            centers = getattr(self, "X_fit_", None)
+            needed = tuple(centers.columns) if isinstance(centers, NamedColumns) else None
+        columns = read_columns(X, needed)
+        kernel.check_rows(columns)
+        return columns
+
+    def _check_blocks(self) -> Callable[[int], Columns] | None:
+        """From a number of features to the validation of blocks: by position, not by name. None for objects."""
+        return Columns if as_kernel(self.kernel).takes_vectors else None
+
+    def _read_first(
+        self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
+    ) -> TrainingData:
+        """The rows of a first call, whatever the model was fitted on before: they decide on the columns."""
+        model: Any = unfitted(self)
+        rows: Rows
+        if is_out_of_core(X):
+            rows, schema = blocks_and_schema(model, X, y, sample_weight)
+        else:
+            X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
+            rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
+            schema = schema_of(model)
+        check = self._check_blocks()
+        return TrainingData(rows, schema, model._targets_of, is_classifier(self), check, declared=declared)
+
+    def _outputs(self, X: Any) -> Floats:
+        """f (n, q) at new rows from any source."""
+        check_is_fitted(self)
+        return self._evaluated(X, self._expansion())
+
+    def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
+        """A function of rows in memory, applied to rows from any source."""
+        if not is_out_of_core(X):
+            return f(self._read(X, reset=False))
+        rows, check = read_blocks(self, X), self._check_blocks()
+        check = None if check is None else check(self.n_features_in_)
+        outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
+        check_names(schema_of(self).names, getattr(rows, "feature_names", None))
+        return outputs
+
+    def _expansion(self) -> Callable[[Any], Floats]:
+        """The fitted function."""
+        intercept = np.atleast_1d(self.intercept_)
+        coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
+        return Expansion(self.kernel_, self.X_fit_, coef, intercept)
+
+
+def read_objects(kernel: Kernel, X: Any) -> Any:
+    """Rows in memory that are any objects, if the kernel can compare them."""
+    objects = X.to_numpy() if hasattr(X, "to_numpy") else X
+    kernel.check_rows(objects)
+    return objects
+
+
+def check_square(K: Any) -> None:
+    """Kernel values of a fit are those of all pairs of its rows."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "Precomputed metric requires shape (n_queries, n_indexed): kernel='precomputed' is fitted on the "
+            f"square matrix K(train, train), but this one has shape {K.shape}"
+        )

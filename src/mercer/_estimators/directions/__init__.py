@@ -1,0 +1,1 @@
+"""Estimators of directions in feature space."""

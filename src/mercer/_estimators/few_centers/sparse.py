@@ -1,0 +1,460 @@
+"""Sparse kernel models: a Fisher classifier and a regressor with few centers, selected by the targets."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _validation
+from mercer._estimators.attributes import attributes_of
+from mercer._estimators.base import read_blocks
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
+from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
+from mercer._estimators.parameters import (
+    check_parameters,
+    generator,
+    meaning_of,
+    memory_or_none,
+    positive_or_word,
+    refuse_blocks,
+)
+from mercer._estimators.predictions import ClassAnswers, HeldOutProbabilities, HeldOutValues, ValueAnswers
+from mercer._expansion import expansion_of
+from mercer._fitting.result import FitResult
+from mercer._fitting.run import run
+from mercer._fitting.selection.path import TuningPath
+from mercer._fitting.sparse.problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
+from mercer._fitting.spec import FitSpec
+from mercer._solvers.orthogonal import STOPS, SelectionRule
+from mercer._solvers.orthogonal.stages import SparseStage, staged
+from mercer._types import Floats, Indices
+from mercer.kernels import Kernel, as_kernel
+from mercer.rows import is_out_of_core
+
+SELECTIONS = ("gain", "residual", "orthogonal")
+SPARSE_PENALTIES = ("auto", "rkhs", "coef", "diagonal", "orthogonal")
+ALPHA_WORDS = ("auto", "loo", "gcv", "evidence")
+
+
+class SparseModel(LeaveOneOutModel):
+    """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
+
+    alpha: float | str
+    penalty: str
+    weights: str
+    selection: str
+    n_candidates: int | None
+    stop: str | None
+    tol: float
+    max_centers: int | None
+    prune: bool
+    shared: bool
+    widths: Any
+    max_memory: float | None
+    random_state: Any
+
+    kernels_ = fitted[tuple[Kernel, ...]]()
+    center_kernel_ = fitted[Indices]()
+    stages_ = fitted[tuple[SparseStage, ...]]()
+    path_ = fitted[Any]()
+    trials_ = fitted[tuple[TuningPath, ...]]()
+
+    @atomic_update
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose kernel, penalty and centers by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows
+        y : array of shape (n,), for a regressor also (n, q)
+            Class labels of one type (numbers, strings, Booleans or dates), or real targets.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; ``weights`` sets their meaning.
+        """
+        check_parameters(self, words=ALPHA_WORDS)
+        spec = FitSpec(
+            kernel=as_kernel(self.kernel).copy(),
+            # How alpha is chosen depends on the number of rows.
+            alpha=None,
+            penalty="rkhs",
+            weights=meaning_of(self.weights),
+            centers=None,
+            max_memory=memory_or_none("max_memory", self.max_memory),
+            sparse=unfitted(self)._settings,
+        )
+        refuse_blocks(self, X)
+        data = self._read_first(X, y, sample_weight)
+        result = run(spec, data, generator(self.random_state))
+        given = None if sample_weight is None else np.asarray(data.block.weight)
+        nested = nested_score_of(unfitted(self), spec.kernel, result.training, data.block.y, given)
+        return self._publish(Fitted(_attributes(result), nested=nested))
+
+    def _settings(self, n_points: int) -> SparseSettings:
+        """The parameters, validated, for this many distinct rows of positive weight."""
+        _validation.check_choice("selection", self.selection, SELECTIONS)
+        if self.stop is not None:
+            _validation.check_choice("stop", self.stop, STOPS)
+        penalty = self._penalty()
+        alpha, chosen_by = self._alpha(penalty, n_points)
+        rule = SelectionRule(
+            "residual" if self.selection == "residual" else "gain",
+            self.n_candidates,
+            cast(Any, penalty),
+            "evidence" if chosen_by == "evidence" else "gcv",
+        )
+        return SparseSettings(
+            rule=rule,
+            stop=cast(Any, self.stop),
+            tolerance=self.tol,
+            # Squared errors of a regression have long tails, and one standard error is large: a tenth on Boston.
+            # Selected by residuals, later centers are no worse than the first.
+            standard_errors=1.0 if is_classifier(self) and penalty in ("rkhs", "coef") else 0.0,
+            max_centers=self.max_centers,
+            alpha=alpha,
+            chosen_by=chosen_by,
+            prune=bool(self.prune),
+            shared=bool(self.shared),
+            widen=_widen(self.widths),
+        )
+
+    def _penalty(self) -> str:
+        """The penalty; selections and widths that support only one raise an error for others."""
+        given = _validation.check_choice("penalty", self.penalty, SPARSE_PENALTIES)
+        if self.selection == "orthogonal":
+            if given not in ("auto", "orthogonal"):
+                raise ValueError(
+                    f'selection="orthogonal" penalizes the orthogonal coefficients, but penalty={given!r} is '
+                    'another penalty; use "auto"'
+                )
+            return "orthogonal"
+        if given == "orthogonal":
+            return given
+        if self.widths is not None:
+            if given not in ("auto", "coef"):
+                raise ValueError(
+                    f'kernels of several widths have no common norm for penalty={given!r}; use "coef" or "auto"'
+                )
+            return "coef"
+        return "rkhs" if given == "auto" else given
+
+    def _alpha(self, penalty: str, n_points: int) -> tuple[float | None, ChosenBy]:
+        """A number, or None and the method that chooses it."""
+        number = positive_or_word("alpha", self.alpha, ALPHA_WORDS)
+        if number is not None:
+            return number, "loo"
+        few = n_points <= MOST_FOR_EVIDENCE
+        if penalty == "orthogonal":
+            return None, "loo" if self.alpha == "auto" else cast(ChosenBy, self.alpha)
+        if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
+            of = "a classifier" if is_classifier(self) else f"penalty={penalty!r} and {n_points} distinct rows"
+            raise ValueError(
+                f'alpha="evidence" is for penalty="orthogonal", and for regressors with penalty="rkhs" and at '
+                f'most {MOST_FOR_EVIDENCE} distinct rows, not for {of}; use "loo", "gcv" or "auto"'
+            )
+        if self.alpha == "auto":
+            return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
+        return None, cast(ChosenBy, self.alpha)
+
+    def _expansion(self) -> Callable[[Any], Floats]:
+        intercept = np.atleast_1d(self.intercept_)
+        coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
+        return expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)
+
+    def _staged_outputs(self, X: Any) -> Iterator[Floats]:
+        """f (n, q) with 1, 2, … centers of each selection."""
+        check_is_fitted(self)
+        # An iterator is read by the first stage, and refused by the second.
+        X = read_blocks(self, X) if is_out_of_core(X) else X
+        shape = len(self.dual_coef_), len(np.atleast_1d(self.intercept_))
+        for s in range(1, max(len(stage.position) for stage in self.stages_) + 1):
+            coef, intercept = staged(self.stages_, s, *shape)
+            yield self._evaluated(
+                X, expansion_of(self.kernels_, self.center_kernel_, self.X_fit_, coef, intercept)
+            )
+
+
+class SparseFisherClassifier(ClassAnswers, HeldOutProbabilities, SparseModel):
+    r"""Kernel Fisher discriminant with few centers, selected one after another by the classes.
+
+    Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseFisherClassifier()``
+    needs no parameters; the width is a parameter of the kernel, as in ``SparseFisherClassifier(RBF(gamma=0.1))``.
+
+    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b for the class targets Y (two classes: -1 and +1, more: one
+    indicator each) that minimizes
+
+        sum_i w_i |Y_i - f(x_i)|² + alpha c'K_SS c
+
+    over few rows S, which are added one after another (Mika 2002, section 3.5.2; Andelić 2007, section 3.4). One
+    triangular factor gives the fits for all numbers of centers. A row is held out, exactly, with centers that were
+    selected *without it and its fold*: a row that took part in the selection has left its class in it. These
+    outputs determine gamma, alpha, the number of centers, threshold and probabilities.
+
+    Costs O(u c² + c m² + u m²) for u distinct rows, c <= 6000 candidates and a path of m centers, with all rows
+    and without each of five folds (three if u > 2000); each of the few kernels between which sparse fits
+    decide costs the same with three folds, u <= 6000 and c <= 1500. Predicting costs O(m d) per row.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, callable or a list of these, default="rbf"
+        As in :class:`KernelFisherClassifier`; "rbf" is ``RBF(gamma="loo")``.
+    selection : {"gain", "residual", "orthogonal"}, default="gain"
+        The next center is the one that lowers the objective most (sparse greedy KFD), the row with the largest
+        residual (the nonlinear pseudodiscriminant), or the one that lowers the objective of orthogonal least
+        squares most: "gain" with penalty="orthogonal".
+    n_candidates : int, default=None
+        Number of random rows compared at each step; None: all. 59 include one of the best twentieth with
+        probability 0.95.
+    stop : {"loo", "gcv", "bic", "residual", "improvement"} or None, default="loo"
+        How the number of centers is chosen: the smallest number whose criterion (leave-one-out, generalized
+        cross-validation, Bayesian information criterion) is within ``tol`` of the minimum, and for "loo" with the
+        penalties "rkhs" and "coef" also the smallest number whose criterion exceeds the minimum by at most the
+        standard error of the paired difference;
+        the first without a residual above ``tol``; the first at which the mean relative decrease of the objective
+        over five steps is below ``tol``. None: the whole path.
+    tol : float, default=0.01
+        The tolerance of ``stop``.
+    max_centers : int, default=None
+        Length of the path; None: half of the distinct rows, at most 3000.
+    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
+        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", by held-out rows; "gcv" by
+        generalized cross-validation. For penalty="orthogonal" "gcv" and "evidence" re-estimate it after each
+        center, as in the thesis; no other penalty of a classifier has "evidence".
+    penalty : {"auto", "rkhs", "coef", "diagonal", "orthogonal"}, default="auto"
+        c'K_SS c, c'c, none with alpha added to the value of each center at its own row (Andelić's ε), or the sum
+        of squares of the orthogonal coefficients (OROLS; in the thesis with selection="residual"). "auto" is
+        "rkhs", or "coef" with ``widths``.
+    weights : {"auto", "counts", "importance"}, default="auto"
+        What ``sample_weight`` means for leave-one-out: numbers of equal rows, of which one is held out at a time,
+        or importance; see :class:`KernelFisherClassifier`.
+    prune : bool, default=False
+        Whether backward elimination of centers follows, by the same rule.
+    shared : bool, default=True
+        Whether all classes share the centers; otherwise each class against the rest has its own.
+    widths : array of factors, default=None
+        Multiples of gamma from which each center gets the best one, with the penalty "coef".
+    criterion : {"brier", "log_loss", "error", "squared"}, default="brier"
+        What leave-one-out minimizes.
+    priors, class_weight, threshold, calibration
+        As in :class:`KernelFisherClassifier`.
+    max_memory : float, default=None
+        GiB that may be allocated; None: four fifths of the free memory.
+    random_state : int, RandomState or None, default=None
+        For random candidates, and the random rows and centers with which kernels are compared.
+        None is seed 0: equal rows give equal models, to the bit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
+        Centers in the order of their selection, coefficients, intercept.
+    support_ : ndarray of shape (m,)
+        Which training row each center is.
+    path_ : SparsePath
+        Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers,
+        the center of the row removed as well; one for each class if ``shared`` is False.
+    trials_ : tuple of TuningPath
+        Kernels and alphas that were compared.
+    kernel_, gamma_, alpha_ : Kernel, float or None, float
+        The chosen values.
+    kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
+        Kernels of ``widths``, and the kernel of each center.
+    loo_decision_, loo_proba_, loo_outputs_, loo_score_
+        Leave-one-out results with centers selected without the fold of the row, as in
+        :class:`KernelFisherClassifier`.
+    rule_, threshold_, priors_, scalings_, eigenvalues_, explained_variance_ratio_
+        As in :class:`KernelFisherClassifier`.
+    degrees_of_freedom_ : float
+        Trace of the smoother, intercept included; the largest one if ``shared`` is False.
+    report_ : Report
+        What the fit did, as text.
+
+    References
+    ----------
+    S. Mika (2002), Kernel Fisher Discriminants, TU Berlin. E. Andelić (2007), Sparse Nonlinear Discriminants,
+    Otto von Guericke University Magdeburg.
+
+    Examples
+    --------
+    >>> from mercer import SparseFisherClassifier
+    >>> from mercer.datasets import make_banana
+    >>> X, y = make_banana(400, random_state=0)
+    >>> model = SparseFisherClassifier().fit(X, y)
+    >>> len(model.support_) < 60
+    True
+    """
+
+    moderates = True
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        selection: str = "gain",
+        n_candidates: int | None = None,
+        stop: str | None = "loo",
+        tol: float = 0.01,
+        max_centers: int | None = None,
+        alpha: float | str = "auto",
+        penalty: str = "auto",
+        weights: str = "auto",
+        prune: bool = False,
+        shared: bool = True,
+        widths: ArrayLike | None = None,
+        criterion: str = "brier",
+        priors: ArrayLike | dict[Any, float] | None = None,
+        class_weight: Any = None,
+        threshold: str = "bayes",
+        calibration: str = "logistic",
+        max_memory: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.stop = stop
+        self.tol = tol
+        self.max_centers = max_centers
+        self.alpha = alpha
+        self.penalty = penalty
+        self.weights = weights
+        self.prune = prune
+        self.shared = shared
+        self.widths = widths
+        self.criterion = criterion
+        self.priors = priors
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.calibration = calibration
+        self.max_memory = max_memory
+        self.random_state = random_state
+
+    @reads_one_state
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels (n,) with 1, 2, … centers, under the rule of the whole model."""
+        for F in self._staged_outputs(X):
+            yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
+
+
+class SparseKernelRegressor(ValueAnswers, HeldOutValues, SparseModel):
+    r"""Kernel regression with few centers, selected one after another by the targets.
+
+    Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseKernelRegressor()``
+    needs no parameters; the width is a parameter of the kernel, as in ``SparseKernelRegressor(RBF(gamma=0.1))``.
+
+    Finds f(x) = sum_(j in S) c_j k(x, z_j) + b that minimizes sum_i w_i |y_i - f(x_i)|² + alpha c'K_SS c over few
+    rows S, as :class:`SparseFisherClassifier` does for classes; targets of several columns share the centers.
+
+    Parameters
+    ----------
+    kernel, selection, n_candidates, stop, max_centers, penalty, weights, prune, widths
+        As in :class:`SparseFisherClassifier`.
+    tol : float, default=0.003
+        As in :class:`SparseFisherClassifier`, but for squared errors, and without the rule of one standard error.
+    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
+        As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence (marginal
+        likelihood) of the model on all rows, among those whose leave-one-out error is within one standard error of
+        the minimum; it requires at most 600 distinct rows and the penalty "rkhs", or "orthogonal". "auto" is
+        "evidence" for at most 600 distinct rows and "rkhs", and otherwise "loo".
+    max_memory, random_state
+        As in :class:`SparseFisherClassifier`.
+    shared : bool, default=True
+        Whether all targets share the centers.
+
+    Attributes
+    ----------
+    X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
+        Centers in the order of their selection, coefficients, intercept.
+    support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, degrees_of_freedom_, report_
+        As in :class:`SparseFisherClassifier`.
+    noise_std_, left_out_
+        As in :class:`KernelRidgeRegressor`; in ``left_out_`` centers were selected without the fold of the row.
+    loo_prediction_ : ndarray of shape (n,) or (n, q)
+        Prediction for every training row by the model fitted without it, with centers selected without its fold.
+    loo_score_ : float
+        Its R²: a little too high where rows are few, since kernel, alpha and centers are the best of many;
+        :meth:`nested_score` is not.
+
+    Examples
+    --------
+    >>> from mercer import SparseKernelRegressor
+    >>> from mercer.datasets import make_sinc
+    >>> X, y = make_sinc(100, random_state=0)
+    >>> model = SparseKernelRegressor().fit(X, y)
+    >>> len(model.support_) < 25
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Any = "rbf",
+        *,
+        selection: str = "gain",
+        n_candidates: int | None = None,
+        stop: str | None = "loo",
+        tol: float = 0.003,
+        max_centers: int | None = None,
+        alpha: float | str = "auto",
+        penalty: str = "auto",
+        weights: str = "auto",
+        prune: bool = False,
+        shared: bool = True,
+        widths: ArrayLike | None = None,
+        max_memory: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.stop = stop
+        self.tol = tol
+        self.max_centers = max_centers
+        self.alpha = alpha
+        self.penalty = penalty
+        self.weights = weights
+        self.prune = prune
+        self.shared = shared
+        self.widths = widths
+        self.max_memory = max_memory
+        self.random_state = random_state
+
+    @reads_one_state
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Predictions with 1, 2, … centers."""
+        for F in self._staged_outputs(X):
+            yield self._shaped(F)
+
+
+def _attributes(result: FitResult) -> dict[str, Any]:
+    """The fitted attributes by name."""
+    details = result.sparse
+    assert details is not None
+    return attributes_of(result) | {
+        "kernels_": details.kernels,
+        "center_kernel_": details.number,
+        "stages_": details.stages,
+        "path_": details.paths[0] if len(details.paths) == 1 else details.paths,
+        "trials_": result.solution.paths,
+    }
+
+
+def _widen(widths: Any) -> Callable[[Kernel], tuple[Kernel, ...]]:
+    """From a kernel to those that a center may have: multiples of gamma."""
+
+    def widened(kernel: Kernel) -> tuple[Kernel, ...]:
+        if widths is None:
+            return (kernel,)
+        factors = np.atleast_1d(_validation.real("widths", widths))
+        if (
+            kernel.gamma is None
+            or factors.ndim != 1
+            or not (factors.size and ((factors > 0) & (factors < np.inf)).all())
+        ):
+            raise ValueError(
+                f"widths={widths!r} multiplies gamma of {kernel!r}; pass positive numbers, and a kernel with gamma"
+            )
+        return tuple(kernel.narrowed(float(factor)) for factor in factors)
+
+    return widened

@@ -1,0 +1,1 @@
+"""The kernel Fisher discriminant and kernel ridge regression."""

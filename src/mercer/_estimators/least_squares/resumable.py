@@ -1,0 +1,432 @@
+"""Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _validation
+from mercer._estimators.attributes import attributes_of
+from mercer._estimators.base import read_blocks, schema_of
+from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, published, reads_one_state, unfitted
+from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, known_score, nested_score_of
+from mercer._estimators.parameters import (
+    check_parameters,
+    folds_of_rows,
+    generator,
+    loo_size,
+    meaning_of,
+    memory_or_none,
+    parameters_of,
+    penalty_of,
+    positive_or_loo,
+    read_rows,
+    refuse_changes,
+    refuse_outside,
+    refuse_to_go_on,
+    under_parameters,
+)
+from mercer._estimators.report import logs_fit_time
+from mercer._fitting.data import RowSchema, TrainingData
+from mercer._fitting.kernel_learning.relevance import Features, kinds_of
+from mercer._fitting.moments import PassState, sample_rows, start_state
+from mercer._fitting.result import FitResult
+from mercer._fitting.run import run
+from mercer._fitting.selection.path import TuningPath
+from mercer._fitting.spec import FitSpec
+from mercer._fitting.training import check_enough_rows
+from mercer._gram.moments import Moments
+from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn
+from mercer._solvers.spectrum import Penalty
+from mercer._types import Array, Indices
+from mercer.centers import CenterSelector
+from mercer.kernels import WeightedSum, as_kernel
+from mercer.kernels._vectors.stationary import Stationary
+from mercer.rows import MemoryRows, Rows, is_out_of_core
+from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._table import take
+from mercer.rows._virtual import as_copies, rows_for_each
+
+# The sums depend on these parameters: they must not change between batches.
+FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
+# One number or more for each training row, with which nothing is predicted.
+OF_ROWS = ("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_", "loo_index_", "support_")
+# Weights of the change of outputs under transformations, compared by leave-one-out.
+MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows of a fit with every distinct row as a center: the center of each (n,), targets, weights or None."""
+
+    point: Indices
+    y: NDArray[Any]
+    weight: Array | None
+
+    def rows(self, centers: Any) -> MemoryRows:
+        """The rows, from the centers of the fit."""
+        return MemoryRows(take(centers, self.point), self.y, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
+    parameters on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,),
+    if known.
+    """
+
+    begun_with: dict[str, Any]
+    penalized: tuple[Penalty, bool]
+    sums: PassState | None = None
+    kept: Kept | None = None
+    price: Array | None = None
+
+
+@dataclass(eq=False)
+class WaitingSolution(Waiting):
+    """The attributes that follow from sums to which rows were added, or from which they were removed."""
+
+    sums: PassState
+    found: dict[str, Any] | None = None
+
+    def solve(self) -> dict[str, Any]:
+        return _attributes(self.sums.solved(), self.sums.spec)
+
+
+class ResumableModel(LeaveOneOutModel):
+    """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
+
+    alpha: float | str
+    centers: Any
+    penalty: str
+    weights: str
+    cv: Any
+    loo_rows: int | None
+    max_memory: float | None
+    random_state: Any
+    verbose: int
+    fit_intercept = True
+    invariances: Any = None
+    mu: float | str | None = None
+    relevance: Any = None
+
+    mu_ = fitted[float | None]()
+    relevance_ = fitted[Array | None]()
+    kernel_weights_ = fitted[dict[str, float] | None]()
+    loo_index_ = fitted[Indices]()
+    loo_path_ = fitted[TuningPath]()
+
+    @logs_fit_time
+    @atomic_update
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: ArrayLike | None = None) -> Self:
+        """Choose kernel and penalty by leave-one-out, and fit.
+
+        Parameters
+        ----------
+        X : array, memory map, CSR matrix, data frame, list of objects or kernel matrix, n rows
+            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
+            list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
+            collection of Dask, Ray or Spark.
+        y : array of shape (n,), for a regressor also (n, q)
+            Class labels of one type (numbers, strings, Booleans or dates), or real targets. For a path, the name
+            of the column, or a list of names; tuples contain it.
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; a weight of two is equivalent to repeating the row, in leave-one-out only if
+            ``weights`` are counts. For a path, the name of the column.
+        groups : array of shape (n,), default=None
+            Rows that are held out together; they are in memory, or Rows of which some can be read without the
+            others, such as :class:`mercer.rows.MemoryRows`.
+        """
+        spec, rng = spec_of(self), generator(self.random_state)
+        data = self._read_training(X, y, sample_weight, groups, spec)
+        result = run(spec, data, rng)
+        begun_with = {} if result.state is None else _fixed(self)
+        details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
+        nested, chooses = _nested(self, spec, data, result), _chooses(spec)
+        return self._publish(Fitted(_attributes(result, spec), details, nested=nested, chooses=chooses))
+
+    @atomic_update
+    def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Remove rows that were passed to ``fit`` or ``partial_fit``, O(b m²): the model is that of the others.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``
+            The rows, with their current weight, after ``decay``. Rows that are not in the model raise an error if
+            this can be detected.
+        """
+        check_is_fitted(
+            self,
+            "_moments",
+            msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
+            "has every row as a center; fit it with centers=..., or refit it without these rows",
+        )
+        refuse_changes(self._continuation.begun_with, _fixed(self))
+        spec = spec_of(self)
+        sums, rows = self._current_sums(spec), self._batch(X, y, sample_weight, spec)
+        try:
+            return self._publish(self._waiting(sums.removed(rows), schema_of(self).of_rows(rows)))
+        finally:
+            # A stream has names after a pass: other columns explain why its rows are not in the model.
+            schema_of(self).of_rows(rows)
+
+    @reads_one_state
+    def lean(self) -> Self:
+        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
+        rows from which the fit could be continued.
+        """
+        check_is_fitted(self)
+        lean: Self = published(self, self._lean_state())
+        return lean
+
+    def _lean_state(self) -> Fitted:
+        state = self._fitted
+        assert state is not None
+        attributes = {name: value for name, value in state.every.items() if name not in OF_ROWS}
+        details = replace(self._continuation, begun_with={}, sums=None, kept=None)
+        return Fitted(attributes, details, nested=known_score(state.nested), chooses=state.chooses, is_lean=True)
+
+    @property
+    def moments_(self) -> Moments:
+        """Sums over all rows that determine the model, if it was fitted with centers."""
+        return self._moments.of_kernel_values()
+
+    @property
+    def _moments(self) -> Moments:
+        """The sums, in the coordinates in which they were computed."""
+        sums = None if self._fitted is None else self._continuation.sums
+        if sums is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no moments_: it was not fitted with centers, or is lean"
+            )
+        return sums.moments
+
+    @property
+    def _continuation(self) -> Continuation:
+        """What the fit can go on from."""
+        found: Continuation = self._details
+        return found
+
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None, spec: FitSpec
+    ) -> TrainingData:
+        """All rows of a fit, and which are held out together."""
+        if is_out_of_core(X):
+            refuse_outside(self, X, groups)
+            data = self._read_first(X, y, sample_weight)
+            folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
+        else:
+            data = self._read_first(X, y, sample_weight, block_rows=_block_rows(spec))
+            check_enough_rows(int(np.count_nonzero(np.asarray(data.block.weight))))
+            folds = folds_of_rows(self.cv, data.block.y, groups, classifier=is_classifier(self))
+        return replace(data, folds=folds)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec) -> Rows:
+        """Rows to add or remove, with the columns of those before; those in memory are validated."""
+        if is_out_of_core(X):
+            return read_blocks(self, X, y, sample_weight)
+        X, y, weight = read_rows(self, X, y, sample_weight, reset=False)
+        return MemoryRows(X, y, None if sample_weight is None else weight, block_rows=_block_rows(spec))
+
+    def _add(self, X: Any, y: Any, sample_weight: Any, decay: float, declared: ArrayLike | None = None) -> Self:
+        """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
+        spec, rng = spec_of(self), generator(self.random_state)
+        refuse_to_go_on(self, decay)
+        begun = self._begun(spec, rng, declared)
+        if begun is None:
+            data = self._read_first(X, y, sample_weight, declared, block_rows=_block_rows(spec))
+            return self._publish(self._started(spec, data, rng))
+        model = published(self, begun)
+        rows = model._batch(X, y, sample_weight, spec)
+        sums = model._current_sums(spec).added(rows, decay)
+        return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
+
+    def _begun(self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None) -> Fitted | None:
+        """The sums so far, after a fit that made every row a center those of its rows; None: there are no rows."""
+        state = self._fitted
+        if state is None:
+            return None
+        if self._continuation.sums is not None:
+            refuse_changes(self._continuation.begun_with, _fixed(self))
+            return state
+        kept = self._continuation.kept
+        if kept is None:
+            raise ValueError(
+                f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
+                f"forget the {len(self.loo_index_)} rows of fit; pass the kernel, or start with a clone"
+            )
+        check, classes = self._check_blocks(), is_classifier(self)
+        data = TrainingData(
+            kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
+        )
+        return self._started(spec, data, rng)
+
+    def _started(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
+        """Kernel and centers from a sample of the rows, and the sums of all of them."""
+        sampled = sample_rows(spec, data, rng)
+        return self._waiting(start_state(spec, sampled, rng), sampled.schema)
+
+    def _current_sums(self, spec: FitSpec) -> PassState:
+        """The sums under the current parameters, except those on which they depend."""
+        sums = self._known_sums()
+        return sums.under(spec, under_parameters(self, sums.targets))
+
+    def _known_sums(self) -> PassState:
+        """The sums of the fit so far."""
+        sums = self._continuation.sums
+        assert sums is not None
+        return sums
+
+    def _waiting(self, sums: PassState, schema: RowSchema) -> Fitted:
+        """What was chosen; the rest is solved when it is needed."""
+        spec = sums.spec
+        chosen = {"kernel_": sums.kernel, "X_fit_": sums.centers, "support_": sums.support}
+        details = Continuation(_fixed(self), (spec.norm, spec.intercept), sums)
+        attributes = schema.attributes | sums.targets.known | chosen
+        return Fitted(attributes, details, WaitingSolution(sums), chooses=_chooses(spec))
+
+
+def _block_rows(spec: FitSpec) -> int:
+    """Rows of blocks that have the usual size with their copies, so that threads share them."""
+    return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
+
+
+def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> Kept | None:
+    """The rows of a fit with every row a center; kernel values are not kept."""
+    if spec.kernel.takes_values or result.observations is None:
+        return None
+    rows, used = data.rows, np.asarray(data.block.weight) > 0
+    assert isinstance(rows, MemoryRows)
+    weight = None if rows.weight is None else np.asarray(rows.weight)[used]
+    return Kept(result.observations.rows.point, np.asarray(rows.y)[used], weight)
+
+
+def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
+    """How a fit to all of these rows is scored, if something was chosen."""
+    rows = data.in_memory
+    if rows is None or not _chooses(spec) or len(result.index) < len(rows.y):
+        return None
+    given = None if rows.weight is None else rows.weight[result.index]
+    centers = None if result.observations is None else (result.centers, result.observations.rows.point)
+    y = rows.y[result.index]
+    return nested_score_of(unfitted(model), spec.kernel, result.training, y, given, centers)
+
+
+def _chooses(spec: FitSpec) -> bool:
+    """Whether kernel, alpha or centers are chosen by the rows."""
+    selects = isinstance(spec.centers, Integral | CenterSelector)
+    return spec.alpha is None or not spec.kernel.resolved or selects or len(spec.mus) > 1
+
+
+def spec_of(model: ResumableModel) -> FitSpec:
+    """The parameters of a model, validated."""
+    check_parameters(model)
+    _check_learned(model)
+    return FitSpec(
+        kernel=as_kernel(model.kernel).copy(),
+        alpha=positive_or_loo("alpha", model.alpha),
+        penalty=penalty_of(model.penalty),
+        intercept=model.fit_intercept,
+        weights=meaning_of(model.weights),
+        centers=model.centers,
+        loo_rows=loo_size(model.loo_rows),
+        max_memory=memory_or_none("max_memory", model.max_memory),
+        verbose=model.verbose,
+        relevance=_relevance_of(model),
+        **_invariance_of(model),
+    )
+
+
+def _check_learned(model: ResumableModel) -> None:
+    """What is learned before a fit is learned with the norm of the function as penalty."""
+    what = "relevance is" if model.relevance is not None else "weights of kernels are learned"
+    learned = model.relevance is not None or isinstance(as_kernel(model.kernel), WeightedSum)
+    if learned and model.penalty != "rkhs":
+        raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
+
+
+def _relevance_of(model: ResumableModel) -> Features | None:
+    """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
+    if model.relevance is None:
+        return None
+    features = _features_of(model.relevance)
+    kernel = as_kernel(model.kernel)
+    if not all(isinstance(one, Stationary) and isinstance(one.gamma, str) for one in kinds_of(kernel)):
+        raise ValueError(
+            f"relevance chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, "
+            'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'
+        )
+    return features
+
+
+def _features_of(relevance: Any) -> Features:
+    """Each feature by itself, or in the group that is named for it."""
+    if isinstance(relevance, str):
+        _validation.check_choice("relevance", relevance, allowed=("diagonal",))
+        return Features()
+    names = _validation.labels("relevance", relevance)
+    if names.ndim != 1:
+        raise ValueError(
+            f'relevance is {_validation.format_value(relevance)}; pass "diagonal", or one label for each feature: '
+            "its group"
+        )
+    return Features(np.unique(names, return_inverse=True)[1])
+
+
+def _invariance_of(model: ResumableModel) -> dict[str, Any]:
+    """Settings of the copies that join the rows, or of changes that are penalized."""
+    copies = as_copies(model.invariances)
+    mu = None if model.mu is None or model.mu == "loo" else _mu(model.mu)
+    if copies is None:
+        if model.mu is not None:
+            raise ValueError(
+                f"mu={model.mu!r} is the weight of invariances, and there are none; pass some, or None"
+            )
+        return {}
+    if as_kernel(model.kernel).takes_values:
+        raise ValueError("invariances transform rows, and a kernel matrix has none; pass a kernel and the rows")
+    if isinstance(model.centers, str) and model.centers == "all":
+        raise ValueError(
+            'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
+        )
+    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": MUS if mu is None else (mu,)}
+
+
+def _mu(value: Any) -> float:
+    return _validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+
+
+def _fixed(model: ResumableModel) -> dict[str, Any]:
+    """Parameters that must not change between batches, and whether copies are rows."""
+    fixed = parameters_of(model, FIXED) | {"mu": None if model.mu is None else "a weight"}
+    given = fixed["invariances"]
+    return fixed | {"invariances": list(given) if isinstance(given, list) else given}
+
+
+def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
+    """The fitted attributes of a model, by name."""
+    learned = _learned(result, spec) if result.targets.has_classes else None
+    what = {"relevance_": None, "kernel_weights_": None}
+    return (
+        attributes_of(result, learned)
+        | what
+        | ({} if result.learned is None else result.learned.attributes)
+        | {"mu_": result.mu, "loo_index_": result.index, "loo_path_": result.solution.paths[0]}
+    )
+
+
+def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
+    """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
+    solution, training, copies = fit.solution, fit.training, spec.copies
+    if not solution.definite:
+        return None
+    weight = training.weight.sum()
+    total = weight if fit.moments is None else fit.moments.n
+    alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
+    every = training if copies is None else training.with_copies(copies)
+    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None)
+    return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -1,0 +1,1 @@
+"""Estimators that solve a convex program."""

@@ -1,0 +1,378 @@
+"""The fit with every row as a center: kernel and penalty by exact leave-one-out.
+
+Kernels are compared with few centers; the best is fitted to all rows. Few points: one eigendecomposition for all
+alphas. More: a Cholesky factor for each of a few alphas around the best one of the comparison.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer._expansion import Expansion
+from mercer._fitting.kernel_learning.evidence import Evidence, Learned
+from mercer._fitting.kernel_learning.learn import learn
+from mercer._fitting.kernel_learning.relevance import Features
+from mercer._fitting.memory import (
+    BLAS_BUFFER,
+    SINGULAR_HELD,
+    Exact,
+    FewCenters,
+    Load,
+    alphas_at_once,
+    check_exact,
+    exact_threads,
+    matrices_held,
+    root_workers,
+)
+from mercer._fitting.notices import (
+    warn_of_indefinite,
+    warn_of_scales,
+)
+from mercer._fitting.result import ChosenSolution, FitResult, held_out
+from mercer._fitting.selection.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
+from mercer._fitting.selection.comparison import Compared, compare
+from mercer._fitting.selection.path import ALPHAS, Trial, path_of
+from mercer._fitting.selection.problem import ExactProblem, at_points
+from mercer._fitting.selection.search import best_of, climb
+from mercer._fitting.spec import FitSpec
+from mercer._fitting.training import load_before, training_of, warn_of_fit
+from mercer._gram import gram
+from mercer._gram.blocks import MATRICES_HELD
+from mercer._linalg import blas_threads, limit_threads
+from mercer._linalg.threads import INTERRUPTIBLE_ROWS, at_most
+from mercer._scores.targets import Targets
+from mercer._scores.training_rows import Folds, Training
+from mercer._solvers import decompose
+from mercer._solvers.exact_fits import AlphaFit, RootFit, SpectrumFit
+from mercer._solvers.inverse_root import Projected
+from mercer._types import Array, Indices
+from mercer.errors import NumericalError
+from mercer.kernels._base import Kernel, grid_shape
+from mercer.rows import Block, MemoryRows
+from mercer.rows._progress import progress, stage
+from mercer.rows._table import in_single, n_rows, take
+
+# Fits with all points as centers, by alpha.
+Found = dict[float, AlphaFit]
+# Up to so many points two Cholesky factors of all cost less than a decomposition with a third of them as centers.
+MOST_TO_CLIMB = 2000
+
+
+@dataclass(frozen=True)
+class ExactFit:
+    """A fit with every distinct row as a center; rows of a fold are held out together.
+
+    Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
+    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``learned`` is
+    what the kernel had to learn, None: nothing.
+    """
+
+    kernel: Kernel
+    targets: Targets
+    training: Training
+    part: Training
+    used: Indices
+    problem: ExactProblem
+    few: FewCenters
+    names: Sequence[str] | None = None
+    learned: Learned | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spec: FitSpec,
+        targets: Targets,
+        block: Block,
+        folds: Folds | None,
+        names: Sequence[str] | None = None,
+    ) -> "ExactFit":
+        """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
+        training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
+        unused = training.weight == 0
+        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+        criterion = targets.criterion(training)
+        problem = ExactProblem(
+            X=points,
+            observations=observations,
+            criterion=lambda rows: criterion(used[rows]),
+            alpha=spec.alpha,
+            penalty=spec.norm,
+            intercept=spec.intercept,
+            budget=spec.budget,
+            fold=part.fold,
+            apart=() if folds is None else tuple(np.unique(folds.fold[unused]).tolist()),
+            classes=targets.has_classes,
+            verbose=spec.verbose,
+        )
+        few = _few(spec, training.Y.shape[1], block, targets.has_classes)
+        return cls(spec.kernel, targets, training, part, used, problem, few, names)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fit stays within the budget."""
+        return fits_exact(self.kernel, self.problem)
+
+    @cached_property
+    def _prepared(self) -> ExactProblem:
+        """The problem with rows that the kernel prepares once for the whole fit, if there is memory for them."""
+        if not self.fits:
+            return self.problem
+        problem = replace(self.problem, X=self.kernel.prepared(self.problem.X))
+        return problem if fits_exact(self.kernel, problem) else self.problem
+
+    def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
+        """With what the kernel learns from the rows with weight."""
+        part, problem = self.part, self.problem
+        learned = learn(
+            self.kernel,
+            features,
+            Evidence(part.X, part.Y, part.weight, part.fold),
+            rng,
+            problem.budget,
+            classes=problem.classes,
+            most=len(part.Y),
+            verbose=problem.verbose,
+        )
+        return replace(self, kernel=learned.applied, learned=learned)
+
+    def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
+        """The best kernel, and how many centers are enough (``count``)."""
+        warn_of_scales(self.kernel, self.part.X, self.names)
+        return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
+
+    def fit(self, compared: Compared) -> FitResult:
+        """Choose alpha for the best kernel, and solve."""
+        training, used, observations = self.training, self.used, self.problem.observations
+        solution = fit_compared(compared, self._prepared)
+        if self.learned is not None:
+            solution = replace(solution, loo=self._without_own_part(solution, self.learned))
+        warn_of_indefinite(solution.kernel, solution.negative or 0.0)
+        warn_of_fit(self.part.X, solution)
+        support = used[observations.rows.first]
+        centers = self.kernel.centers(training.X, support)
+        if len(used) < len(training.Y):
+            solution = _at_all_rows(solution, training, used, centers)
+        n = len(training.Y)
+        return FitResult(
+            solution,
+            training,
+            index=np.arange(n),
+            targets=self.targets,
+            centers=centers,
+            support=support,
+            n_rows=n,
+            criterion_value=solution.least,
+            held_out=held_out(training.fold, n, n),
+            selected="the distinct rows",
+            observations=observations,
+            learned=self.learned,
+        )
+
+    def _without_own_part(self, solution: ChosenSolution, learned: Learned) -> Array:
+        """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""
+        loo = solution.loo.copy()
+        for f, kernel in enumerate(learned.kernels_without(solution.kernel, self.problem.X)):
+            rows = learned.part == f
+            alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=solution.alpha))
+            loo[rows] = alone.loo[rows]
+        return loo
+
+
+def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> FewCenters:
+    """From a value of ``centers`` to the load of a fit to these rows in memory, with q targets."""
+    rows = MemoryRows(block.X)
+
+    def few(centers: int | str) -> Load:
+        written = replace(spec, centers=centers)
+        return load_before(written, block.X, q, block.n_rows, classes, rows).with_labels
+
+    return few
+
+
+def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, centers: Any) -> ChosenSolution:
+    """Outputs of all rows, also of those without weight, at which f is evaluated, by folds without their fold."""
+    fitted = Expansion(solution.kernel, centers, solution.coef, solution.intercept)(training.X).astype(np.float64)
+    loo = fitted.copy()
+    for f, model in solution.without.items():
+        rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
+        loo[rows] = Expansion(solution.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
+    otherwise = None if solution.otherwise is None else loo.copy()
+    if otherwise is not None:
+        otherwise[used] = solution.otherwise
+    fitted[used], loo[used] = solution.fitted, solution.loo
+    return replace(solution, fitted=fitted, loo=loo, otherwise=otherwise)
+
+
+def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
+    """Whether the fit to all points, O(u³), stays within the budget."""
+    return _extent(kernel, problem).n_bytes(1) <= problem.budget.n_bytes
+
+
+def compare_exact(
+    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: FewCenters, *, count: bool = False
+) -> Compared:
+    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget.
+
+    ``few`` gives the memory of fits that an error may suggest instead.
+    """
+    check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
+    alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
+    with _within(kernel, problem) as within:
+        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        return compare(kernel, within, rng, alone=alone, count=count, once=once)
+
+
+def fit_compared(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+    """The fit with every point as a center, when kernels were compared."""
+    with _within(compared.kernel, problem) as within:
+        return _fit(compared, within)
+
+
+@contextmanager
+def _within(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
+    """The problem with the memory that the threads of BLAS leave, on as many threads as there is memory for."""
+    threads = exact_threads(_extent(kernel, problem), problem.budget.n_bytes, blas_threads())
+    with at_most(threads):
+        yield replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER))
+
+
+def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
+    """What the memory of the fit depends on, with the solver that is tried first."""
+    folds, singular = problem.fold is not None, problem.penalty == "coef"
+    # Of rows in float32 the spectrum may be needed, too.
+    roots = _definite(kernel, problem) and not in_single(problem.X)
+    held = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
+    return replace(problem.extent, held=held, folds=folds)
+
+
+def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
+    """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
+    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
+
+
+def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+    """Choose alpha for the kernel on all points, and solve."""
+    known = compared.alpha is not None or problem.alpha is not None
+    if not known or not _definite(compared.kernel, problem):
+        return _by_spectrum(compared, problem)
+    climbed, found = _climbed(compared, problem)
+    solution = None
+    # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
+    with suppress(NumericalError):
+        solution = _by_roots(climbed, problem, found)
+    return _by_spectrum(climbed, problem) if solution is None else solution
+
+
+def _climbed(compared: Compared, problem: ExactProblem) -> tuple[Compared, Found]:
+    """Kernels compared with all points as centers, if so many matter and are not too many.
+
+    Also returns the fits of the best kernel, for alphas around that of the result.
+    """
+    if len(compared.candidates) == 1 or not compared.again or n_rows(problem.X) > MOST_TO_CLIMB:
+        return compared, {}
+    alphas = {g: trial.alpha for g, trial in compared.again.items()}
+    tried: dict[int, Trial] = {}
+    found: dict[int, Found] = {}
+
+    def trials_of(some: list[int]) -> list[Trial]:
+        # The penalty of the best kernel so far is a good one for its neighbors.
+        alphas.update({g: tried[best_of(tried)].alpha for g in some if g not in alphas})
+        words = f"comparison of kernels on {n_rows(problem.X):,} rows"
+        with progress(words, len(some), verbose=problem.verbose, unit="kernels") as advance:
+            for g in some:
+                tried[g], found[g] = _trial(compared.candidates[g], alphas[g], problem)
+                advance(1)
+        return [tried[g] for g in some]
+
+    climb(set(alphas), grid_shape(compared.candidates), trials_of)
+    best = best_of(tried)
+    path = path_of((tried[g] for g in sorted(tried)), n_rows(problem.X), None)
+    return replace(compared, best=best, alpha=alphas[best], paths=(*compared.paths, path)), found[best]
+
+
+def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, Found]:
+    """A kernel with all points as centers, for alphas near one, or for the given one; values in float64.
+
+    Also returns the fits, which are not those of kernel values in float32.
+    """
+    single = in_single(problem.X)
+    if single:
+        problem = replace(problem, X=problem.X.astype(np.float64))
+    fits, judge = _root_fit(kernel, problem), problem.judge
+    alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    losses = np.full((len(alphas), len(judge.share)), np.inf)
+    with suppress(NumericalError):
+        losses = judge.losses(fits.loo_outputs(alphas))
+    return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
+
+
+def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None) -> RootFit:
+    extent = _extent(kernel, problem)
+    K = gram(kernel, problem.X, budget=problem.budget, held=extent.held)
+    matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
+    workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
+    return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
+
+
+def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> ChosenSolution:
+    """Few alphas, one Cholesky factor each unless their fits were found before."""
+    fits = _root_fit(compared.kernel, problem, found)
+    matrix = fits.projected
+    start = compared.alpha if problem.alpha is None else problem.alpha
+    assert start is not None
+    most = ALPHAS[-1] * matrix.trace if problem.alpha is None else problem.alpha
+    if most <= matrix.least_alpha:
+        raise _too_small(most)
+    words = f"Cholesky factors and leave-one-out of {n_rows(problem.X):,} rows"
+    with progress(words, None, verbose=problem.verbose, unit="alphas") as advance:
+        solution = choose_near(
+            compared.kernel,
+            replace(fits, advance=advance),
+            max(start, matrix.least_alpha),
+            problem.judge,
+            given=problem.alpha is not None,
+            bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), most),
+            n_points=n_rows(problem.X),
+            paths=compared.paths,
+        )
+    if problem.alpha is None and solution.alpha <= matrix.least_alpha:
+        # Kernel values in float32: the best alpha may be smaller.
+        raise _too_small(solution.alpha)
+    problem.budget.release()
+    return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))
+
+
+def _too_small(alpha: float) -> NumericalError:
+    return NumericalError(
+        f"alpha={alpha:.1e} is too close to rounding errors of kernel values for a Cholesky factor; raise it"
+    )
+
+
+def _by_spectrum(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+    """All alphas from one eigendecomposition."""
+    with limit_threads(1):
+        held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
+        K = gram(compared.kernel, problem.X, budget=problem.budget, held=held)
+        weight = problem.observations.point_weight
+        with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
+            spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)
+        del K
+        fits = SpectrumFit(spectrum, problem.observations, problem.fold)
+        at_once = alphas_at_once(problem.extent, problem.budget.n_bytes)
+        with stage(f"leave-one-out of {n_rows(problem.X):,} rows", verbose=problem.verbose):
+            solution = choose_alpha(
+                compared.kernel,
+                fits,
+                alphas_to_try(problem.alpha, spectrum.trace),
+                problem.judge,
+                at_once=at_once,
+                n_points=n_rows(problem.X),
+                again=True,
+                paths=compared.paths,
+                release=problem.budget.release,
+            )
+        return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))

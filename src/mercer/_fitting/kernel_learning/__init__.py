@@ -1,0 +1,1 @@
+"""Kernels that learn from rows with targets before they are compared."""

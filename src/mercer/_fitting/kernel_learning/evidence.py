@@ -1,0 +1,148 @@
+"""Rows from which a kernel is learned, parts of them that are predicted without them, and what was learned."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer._expansion import Expansion
+from mercer._fitting.selection.problem import ExactProblem, at_points
+from mercer._gram import Budget
+from mercer._scores.criteria import Criterion
+from mercer._types import Array, Indices
+from mercer.kernels._base import Kernel
+from mercer.rows._table import n_rows, take
+
+# Parts of the rows that are predicted without them.
+PARTS_OF_LEARNING = 3
+# Fewer rows, or groups of rows, say nothing about features or kernels.
+LEAST_ROWS_TO_LEARN = 10
+
+
+@dataclass(frozen=True)
+class Learned(ABC):
+    """A kernel learned from rows with targets; ``part`` (n,) is the part of each row, -1: it had no influence."""
+
+    part: Indices
+
+    @property
+    @abstractmethod
+    def is_new(self) -> bool:
+        """Whether targets had an influence on the kernel."""
+
+    @property
+    @abstractmethod
+    def applied(self) -> Kernel:
+        """The kernel that was learned, perhaps with parameters still to be chosen."""
+
+    @abstractmethod
+    def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
+        """The chosen kernel as learned without each part, with the same width on X; none if it is not new."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What was learned, as text."""
+
+    @property
+    @abstractmethod
+    def attributes(self) -> dict[str, Any]:
+        """What a model shows of it, by name."""
+
+    def of_rows(self, part: Indices) -> "Learned":
+        """The same with parts of more rows."""
+        return replace(self, part=part)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rows X with targets Y (n, q), weights (n,), and folds (n,) held out together, or None.
+
+    Features of one ``group`` (d,) have one relevance; None: each has its own.
+    """
+
+    X: Any
+    Y: Array
+    weight: Array
+    fold: Indices | None = None
+    group: Indices | None = None
+
+    def some(self, rows: Indices) -> "Evidence":
+        fold = None if self.fold is None else self.fold[rows]
+        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
+
+    def losses(self, f: Expansion) -> Array:
+        """Squared errors (n,), summed over targets."""
+        losses: Array = ((self.Y - f(self.X)) ** 2).sum(axis=1)
+        return losses
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are fewer than ten rows, or folds."""
+        n = len(self.Y) if self.fold is None else len(np.unique(self.fold))
+        return n < LEAST_ROWS_TO_LEARN
+
+    def parts(self, rng: np.random.Generator) -> Indices:
+        """Parts (n,) of equal size, which do not split folds."""
+        if self.fold is None:
+            return np.asarray(rng.permutation(n_rows(self.X)) % PARTS_OF_LEARNING)
+        _, fold = np.unique(self.fold, return_inverse=True)
+        return np.asarray((rng.permutation(fold.max() + 1) % PARTS_OF_LEARNING)[fold])
+
+
+def squared_problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
+    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
+    weight, q = evidence.weight, evidence.Y.shape[1]
+    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+
+    def criterion(rows: Indices) -> Criterion:
+        own = Y[rows, :q]
+        share = weight[rows] / weight[rows].sum()
+        return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
+
+    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
+
+
+def in_units(Y: Array, weight: Array) -> Array:
+    """Targets (n, q) in units of their spread, so that their squared errors can be added."""
+    mean = np.average(Y, axis=0, weights=weight)
+    spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))
+    scaled: Array = Y / np.where(spread > 0.0, spread, 1.0)
+    return scaled
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What was learned against what was there before, by squared errors of rows that had no part in it.
+
+    ``before`` is their mean without, ``mean`` by how much it falls, ``error`` the standard error of that.
+    """
+
+    before: float
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, before: Array, after: Array, evidence: Evidence) -> "Gain":
+        """From losses (n,) of the rows without and with what was learned; rows of a fold are not independent."""
+        share = evidence.weight / evidence.weight.sum()
+        gain = share * (before - after)
+        mean = float(gain.sum())
+        around = gain - share * mean
+        if evidence.fold is not None:
+            around = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], around)
+        return cls(float(before @ share), mean, float(np.sqrt(around @ around)))
+
+    @property
+    def ratio(self) -> float:
+        """Errors with what was learned, in units of those without."""
+        return 1.0 - self.mean / self._unit
+
+    @property
+    def words(self) -> str:
+        return f"errors of other rows {self.ratio:.3g} ± {self.error / self._unit:.2g} times"
+
+    @property
+    def _unit(self) -> float:
+        return self.before if self.before > 0.0 else 1.0

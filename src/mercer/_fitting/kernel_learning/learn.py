@@ -1,0 +1,37 @@
+"""Kernels that are learned from rows with targets before they are compared: relevances of features, or weights."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer._fitting.kernel_learning.evidence import Evidence, Learned, in_units
+from mercer._fitting.kernel_learning.relevance import Features, evidence_for, learn_relevance
+from mercer._fitting.kernel_learning.weights import learn_weights
+from mercer._gram import Budget
+from mercer.kernels._algebra.weighted_sum import WeightedSum
+from mercer.kernels._base import Kernel
+
+
+def learns(kernel: Kernel, features: Features | None) -> bool:
+    """Whether there is something to learn before kernels are compared."""
+    return features is not None or isinstance(kernel, WeightedSum)
+
+
+def learn(
+    kernel: Kernel,
+    features: Features | None,
+    evidence: Evidence,
+    rng: np.random.Generator,
+    budget: Budget,
+    *,
+    classes: bool,
+    most: int,
+    verbose: int,
+) -> Learned:
+    """What is learned from at most ``most`` rows, whose targets are those of ``classes`` or real ones."""
+    if not classes:
+        evidence = replace(evidence, Y=in_units(evidence.Y, evidence.weight))
+    if isinstance(kernel, WeightedSum):
+        return learn_weights(kernel, evidence, rng, budget, most=most, verbose=verbose)
+    assert features is not None
+    return learn_relevance(kernel, evidence_for(features, evidence), rng, budget, most=most, verbose=verbose)

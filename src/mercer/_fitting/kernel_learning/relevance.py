@@ -1,0 +1,330 @@
+"""Which features matter: one gamma for each, from the derivatives of the fit itself.
+
+A fit f with the gammas so far shows how much its output changes with each feature, the mean of (df/dx_l)² over the
+rows: the next gammas are proportional to it (the diagonal of the average gradient outer product, Radhakrishnan et
+al. 2024, Science 383). Three things keep noise from being learned:
+
+* The fit is linear in the targets, so that of targets that are noise is known: random signs, of the size of
+  leave-one-out residuals, have derivatives as well, and their mean square is subtracted.
+* The variance of what remains, over such draws, tells how much of the differences between features is noise:
+  differences are multiplied by the remaining share, their reliability (shrinkage toward equal features).
+* Each of three parts of the rows is predicted by fits whose relevances were learned without it. The round with the
+  least squared error there is taken if it is better than none by two and a half standard errors of paired losses.
+  The relevances are the means of those of its three fits, which saves fits to all rows.
+
+Fits have a few hundred random centers: which features matter can be told from a rough model. Where there is a
+choice of kernels, relevances are those of the first one. The others are tried with them and without, and the parts
+decide again: the first one stays unless another is better by a standard error.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer._expansion import Expansion
+from mercer._fitting.kernel_learning.evidence import PARTS_OF_LEARNING, Evidence, Gain, Learned, squared_problem
+from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, RoughFit, fit_roughly
+from mercer._gram import Budget
+from mercer._gram.gradients import GradientsOf
+from mercer._types import Array, Indices
+from mercer.kernels._algebra.choice import OneOf
+from mercer.kernels._base import Kernel
+from mercer.kernels._vectors.stationary import Stationary
+from mercer.rows._base import Block
+from mercer.rows._progress import progress
+from mercer.rows._table import in_double, is_sparse, n_rows
+
+# At most so many rounds, fewer if so many have not improved the predictions of other rows.
+RELEVANCE_ROUNDS = 6
+ROUNDS_WITHOUT_GAIN = 2
+# Targets of random signs.
+DRAWS = 8
+# Standard errors by which relevances must be better than none.
+SURE_OF_RELEVANCE = 2.5
+# Smaller shares of the largest relevance are zero.
+LEAST_RELEVANCE = 1e-9
+TINY = float(np.finfo(np.float64).tiny)
+# Smaller gains, relative to the mean square of targets, are rounding errors.
+GAIN_ROUNDING = float((1e3 * np.finfo(np.float64).eps) ** 2)
+# Rows from which relevances are learned.
+MOST_ROWS_FOR_RELEVANCE = 5000
+# Fits hold so many matrices of kernel values of all their rows against the centers.
+MATRICES_OF_RELEVANCE = 8
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which features have one relevance: those of one ``group`` (d,), counted from zero; None: each its own."""
+
+    group: Indices | None = None
+
+
+@dataclass(frozen=True)
+class Relevance(Learned):
+    """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
+
+    ``without`` are the shares learned without each part, ``gain`` what they gain, None: there were too few rows to
+    tell.
+    """
+
+    kernel: Kernel
+    shares: Array
+    without: tuple[Array, ...]
+    rounds: int
+    gain: Gain | None
+
+    @property
+    def is_new(self) -> bool:
+        return self.rounds > 0
+
+    @property
+    def applied(self) -> Kernel:
+        """The kernel with gammas in these ratios; itself, perhaps still a choice, if all features are alike."""
+        return self.kernel if not self.is_new else self.kernel.weighted(self.shares)
+
+    def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
+        """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
+        if not self.is_new:
+            return []
+        total = float(np.sum(chosen.gamma))
+        one = clone(chosen).set_params(gamma="median")
+        here = np.sum(one.weighted(self.shares).candidates(X)[0].gamma)
+        there = [one.weighted(shares).candidates(X)[0] for shares in self.without]
+        return [kernel.narrowed(total / here) for kernel in there]
+
+    @property
+    def words(self) -> str:
+        if self.gain is None:
+            return f"all {len(self.shares)} features alike: there are too few rows to tell"
+        change = f"{self.gain.words} those of equal features"
+        if not self.is_new:
+            return f"all {len(self.shares)} features alike: at best, {change}"
+        most = np.cumsum(np.sort(self.shares)[::-1])
+        count = int(np.searchsorted(most, 0.9)) + 1
+        return f"90 % of relevance in {count} of {len(self.shares)} features, after {self.rounds} rounds; {change}"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {"relevance_": self.shares}
+
+
+def evidence_for(features: Features, evidence: Evidence) -> Evidence:
+    """Dense rows, with groups of features."""
+    X, group = evidence.X, features.group
+    if is_sparse(X):
+        raise ValueError("relevance needs dense rows; pass X.toarray(), or relevance=None")
+    if group is not None and len(group) != X.shape[1]:
+        raise ValueError(f"relevance names the groups of {len(group)} features, but X has {X.shape[1]}")
+    return replace(evidence, X=in_double(X), group=group)
+
+
+def learn_relevance(
+    kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+) -> Relevance:
+    """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
+
+    O(rounds n m²) for n rows and m = 300 or 600 centers: three fits to two thirds of the rows in each of three to
+    seven rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
+    """
+    most = min(most, MOST_ROWS_FOR_RELEVANCE, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
+    n = n_rows(evidence.X)
+    used = np.sort(rng.permutation(n)[:most])
+    some = evidence.some(used)
+    if some.too_few:
+        return Relevance(np.full(n, -1), kernel, _alike(evidence), (), 0, None)
+    part = some.parts(rng)
+    first, *others = kinds_of(kernel)
+    learner = _Learner(first, rng, budget)
+    with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
+        paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(PARTS_OF_LEARNING)]
+        held = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
+        losses: list[Array] = []
+        while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, some.weight):
+            found = np.empty(len(part))
+            for f, (path, other) in enumerate(zip(paths, held)):
+                found[part == f] = other.losses(learner.extend(path))
+                advance(1)
+            losses.append(found)
+        best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
+        tried = [_Tried.of(first, losses[0], losses[best], some)]
+        for other in others:
+            alike, learned = (learner.crossed(other, paths, held, part, r) for r in (0, best))
+            tried.append(_Tried.of(other, alike, learned, some))
+            advance(2 * PARTS_OF_LEARNING)
+        taken = _best(tried, some)
+    every = np.full(n, -1)
+    every[used] = part
+    rounds = best if taken.surely else 0
+    without = tuple(path.shares[rounds] for path in paths)
+    chosen = taken.kernel if taken.surely else kernel
+    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain)
+
+
+def _rows_within(budget: Budget) -> int:
+    """Rows for whose kernel values against the centers there is memory."""
+    values = budget.n_bytes / (8.0 * MATRICES_OF_RELEVANCE)
+    return int(max(values / MORE_CENTERS, min(values**0.5, MORE_CENTERS)))
+
+
+def kinds_of(kernel: Kernel) -> list[Any]:
+    """The kernels of a choice, or the kernel itself."""
+    return list(kernel.kernels) if isinstance(kernel, OneOf) else [kernel]
+
+
+def _alike(evidence: Evidence) -> Array:
+    d = evidence.X.shape[1]
+    return np.full(d, 1.0 / d)
+
+
+def _is_over(losses: list[Array], weight: Array) -> bool:
+    """Whether the last rounds were not better than those before."""
+    means = [loss @ weight for loss in losses]
+    return len(means) > ROUNDS_WITHOUT_GAIN and int(np.argmin(means)) < len(means) - ROUNDS_WITHOUT_GAIN
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain, and
+    how large that may be by rounding.
+    """
+
+    kernel: Stationary
+    alike: Array
+    learned: Array
+    gain: Gain
+    rounding: float
+
+    @classmethod
+    def of(cls, kernel: Stationary, alike: Array, learned: Array, evidence: Evidence) -> "_Tried":
+        rounding = GAIN_ROUNDING * float(np.mean(np.sum(evidence.Y**2, axis=1)))
+        return cls(kernel, alike, learned, Gain.of(alike, learned, evidence), rounding)
+
+    @property
+    def surely(self) -> bool:
+        """Whether relevances are certainly better than none."""
+        return self.gain.mean > max(SURE_OF_RELEVANCE * self.gain.error, self.rounding)
+
+    @property
+    def losses(self) -> Array:
+        """With relevances only if they are certainly better."""
+        return self.learned if self.surely else self.alike
+
+
+def _best(tried: list[_Tried], evidence: Evidence) -> _Tried:
+    """The kernel with the least loss of those better than the first by a standard error, or the first."""
+    first = tried[0]
+    gains = [Gain.of(first.losses, other.losses, evidence) for other in tried]
+    return max(zip(gains, tried), key=lambda each: each[0].mean if each[0].mean > each[0].error else 0.0)[1]
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Evidence, and the shares of its features and fits with them, round after round."""
+
+    evidence: Evidence
+    shares: list[Array]
+    fits: list[RoughFit] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "_Rounds":
+        """All features alike."""
+        return cls(evidence, [_alike(evidence)])
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """Fits with the shares so far, and what their derivatives make of them."""
+
+    kernel: Stationary
+    rng: np.random.Generator
+    budget: Budget
+
+    def extend(self, path: _Rounds) -> Expansion:
+        """The fit with the last shares of a path, to which the next ones are added."""
+        evidence = path.evidence
+        n, q = evidence.Y.shape
+        signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
+        # Relevances change the best width by little.
+        last = path.fits[-1] if path.fits else None
+        fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), last)
+        path.fits.append(fit)
+        f = fit.expansion
+        sums = GradientsOf(f.kernel, f.centers, np.asarray(f.coef, dtype=np.float64))(
+            Block(evidence.X, None, evidence.weight, 0)
+        )
+        size = evidence.weight @ (evidence.Y - fit.loo[:, :q]) ** 2 / evidence.weight.sum()
+        products = _shared(sums.products / sums.n, evidence.group)
+        path.shares.append(_next(products, np.sqrt(size)))
+        return Expansion(f.kernel, f.centers, f.coef[:, :q], f.intercept[:q])
+
+    def crossed(
+        self, kernel: Stationary, paths: list[_Rounds], held: list[Evidence], part: Indices, rounds: int
+    ) -> Array:
+        """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
+        losses = np.empty(len(part))
+        for f, (path, other) in enumerate(zip(paths, held)):
+            fit = self._fit(kernel, path.evidence, path.shares[rounds], path.evidence.Y)
+            losses[part == f] = other.losses(fit.expansion)
+        return losses
+
+    def _fit(
+        self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, like: RoughFit | None = None
+    ) -> RoughFit:
+        """Of targets Y, and perhaps random signs beside them, with other centers every time.
+
+        Where features hardly show, some centers show them when others do not.
+        """
+        problem = squared_problem(kernel, evidence, Y, self.budget)
+        order = self.rng.permutation(n_rows(problem.X))
+        few = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
+        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, like)
+
+
+def _shared(products: Array, group: Indices | None) -> Array:
+    """Products (d, c, c) with their means over groups in place of single features."""
+    if group is None:
+        return products
+    mean = np.array([products[group == g].mean(axis=0) for g in range(group.max() + 1)])
+    return mean[group]
+
+
+def _next(products: Array, size: Array) -> Array:
+    """Shares (d,) from products (d, q + s, q + s) of derivatives: q functions with noise of size (q,), s signs.
+
+    M_l is the sum over targets of the mean of (df/dx_l)² minus that of noise; draws of noise around f give its
+    variance. Differences between features are multiplied by the share of their variance that is not noise.
+    """
+    q = len(size)
+    squares = np.einsum("lcc->lc", products)
+    noise = squares[:, q:] @ np.full(DRAWS, 1.0 / DRAWS)
+    M = squares[:, :q].sum(axis=1) - noise * (size**2).sum()
+    # Different draws for different targets.
+    draws = sum(
+        2.0 * s * np.roll(products[:, c, q:], c, axis=1) + s**2 * np.roll(squares[:, q:], c, axis=1)
+        for c, s in enumerate(size)
+    )
+    positive = np.maximum(M, 0.0)
+    if not positive.any():
+        return np.full(len(M), 1.0 / len(M))
+    reliability = _reliability(M, np.var(draws, axis=1, ddof=1))
+    mixed = reliability * positive + (1.0 - reliability) * positive.mean()
+    # Gammas far below the others do nothing, but could underflow in float32.
+    mixed[mixed < LEAST_RELEVANCE * mixed.max()] = 0.0
+    shares: Array = mixed / mixed.sum()
+    return shares
+
+
+def _reliability(M: Array, variance: Array) -> Array:
+    """The share (d,) of each difference M_l - mean that is not noise of this variance (d,), by all or by itself.
+
+    All: what noise leaves of the variance between features. Itself: 1 - variance / difference², the factor of
+    James and Stein for a single feature, so that few features far above the others count however many these are.
+    """
+    difference = (M - M.mean()) ** 2
+    together = 1.0 - variance.mean() / max(float(difference.mean()), TINY)
+    # So few draws may miss the variance of a feature.
+    alone = 1.0 - np.maximum(variance, np.median(variance)) / np.maximum(difference, TINY)
+    reliability: Array = np.maximum(np.maximum(alone, together), 0.0)
+    return reliability

@@ -1,0 +1,517 @@
+"""Fits in passes over blocks of rows: a sample, kernel and centers chosen on it, moments of all rows.
+
+``sample_rows`` draws the sample, ``start_state`` chooses and sums; to the resulting state rows can be ``added``,
+they can be ``removed``, and it can be ``solved``; each returns a new state or a fit, and modifies nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer._fitting.data import RowSchema, TrainingData
+from mercer._fitting.kernel_learning.evidence import Evidence, Learned
+from mercer._fitting.kernel_learning.learn import learn
+from mercer._fitting.memory import Load, sizes_within, threads_within
+from mercer._fitting.notices import warn_of_memory, warn_of_scales
+from mercer._fitting.result import ChosenSolution, FitResult, held_out
+from mercer._fitting.selection.alpha_of_moments import PartOf, finish, moment_fit
+from mercer._fitting.selection.centers import Choice, Encoded, Task, choose, precision_of, select_again
+from mercer._fitting.selection.comparison import Compared
+from mercer._fitting.selection.path import TIE
+from mercer._fitting.spec import FitSpec
+from mercer._fitting.state import AdditiveState, Summed
+from mercer._fitting.training import load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer._gram.moments import Moments, MomentsOf
+from mercer._gram.precision import Precision
+from mercer._gram.tangent_covariance import DifferencesOf, Transformation
+from mercer._linalg import blas_threads
+from mercer._linalg.threads import at_most
+from mercer._scores.class_outputs import class_numbers
+from mercer._scores.targets import Targets
+from mercer._scores.training_rows import Folds, Training
+from mercer._solvers.moments.leave_one_out import MomentFit
+from mercer._types import Indices
+from mercer.centers import CenterSelector, ForwardSelection
+from mercer.centers._resolve import EVERY_ROW
+from mercer.errors import MemoryBudgetError
+from mercer.kernels import Kernel
+from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
+from mercer.rows._base import PartlyRead
+from mercer.rows._progress import stage
+from mercer.rows._sampling.random_sample import ROWS_OF_EACH_LABEL
+from mercer.rows._sampling.row_matching import weight_of
+from mercer.rows._sources.repeated import RepeatedRows
+from mercer.rows._table import n_columns, take
+from mercer.rows._virtual import Copies, name_of, rows_for_each
+
+# Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
+# where centers cannot be selected again without some of the others, since not all rows are in memory.
+LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
+# Parts of the rows that selected the centers, without each of which they are selected again.
+PARTS = 3
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The fold block -> block with validated rows, their copies, and encoded targets.
+
+    ``check`` None: no validation; ``copies`` None: rows only.
+    """
+
+    targets: Targets
+    check: Callable[[Any], Any] | None
+    copies: Copies | None = None
+
+    def __call__(self, block: Block) -> Block:
+        block = self.checked(block)
+        return self.targets.encode(block if self.copies is None else self.copies(block))
+
+    def checked(self, block: Block) -> Block:
+        """Rows alone, validated."""
+        return block if self.check is None else replace(block, X=self.check(block.X))
+
+
+@dataclass(frozen=True)
+class Gatherer:
+    """Moments of rows: how their targets are encoded, against which centers, in which precision."""
+
+    choice: Choice
+    encode: Encoder
+    precision: Precision
+    # Largest number of threads.
+    threads: int = 2**31
+
+    def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
+        """Moments of the rows, in one pass."""
+        where = self.precision.coordinates
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype, where)
+        with at_most(self.threads):
+            moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
+        return replace(moments, coordinates=where, n_rows=moments.n_rows // rows_for_each(self.encode.copies))
+
+    def changes(self, tangents: Copies | None, rows: Rows, *, verbose: int = 0) -> Moments | None:
+        """Moments of what transformations change, in one more pass; None: there are none."""
+        if tangents is None:
+            return None
+        where = self.precision.coordinates
+        where = None if where is None else replace(where, origin=np.zeros_like(where.origin))
+        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, np.float64, where)
+        share = 1.0 / len(tangents.transforms)
+        moved = [Transformation(f, share, name_of(i, f)) for i, f in enumerate(tangents.transforms)]
+        with at_most(self.threads):
+            found: Moments = rows.reduce(
+                DifferencesOf(tuple(moved), fold, self.encode), phase="differences", verbose=verbose
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Rows that must not change between passes, and what the first pass found: a sample, facts about all rows,
+    their columns, and how their targets are encoded.
+    """
+
+    rows: RepeatedRows
+    draw: Sampler
+    drawn: RunningSample
+    schema: RowSchema
+    encode: Encoder
+    folds: Folds | None
+
+
+@dataclass(frozen=True)
+class PassState:
+    """The state of a fit: what was asked, what was chosen, and sums over all rows so far with a sample of them.
+
+    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
+    targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
+    ``folds`` are rows held out together; ``reselects``: centers can be selected again without rows.
+    """
+
+    spec: FitSpec
+    gather: Gatherer
+    additive: AdditiveState
+    support: Indices | None
+    seen: Indices
+    folds: Folds | None = None
+    learned: Learned | None = None
+    reselects: bool = True
+    taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    @property
+    def targets(self) -> Targets:
+        return self.gather.encode.targets
+
+    @property
+    def moments(self) -> Moments:
+        """Moments of all rows so far."""
+        return self.additive.moments
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.gather.choice.kernel
+
+    @property
+    def centers(self) -> Any:
+        return self.gather.choice.centers.rows
+
+    def under(self, spec: FitSpec, targets: Targets) -> "PassState":
+        """With other choices and decisions, on which the sums do not depend."""
+        gather = replace(self.gather, encode=replace(self.gather.encode, targets=targets))
+        return replace(self, spec=spec, gather=gather)
+
+    def added(self, rows: Rows, decay: float) -> "PassState":
+        """With more rows; the weights of previous rows are multiplied by ``decay``."""
+        additive = self.additive.scaled(decay).added(rows, partial(self.sums, self.gather), self.spec.verbose)
+        # Weights that conflict with the parameter raise an error now, not when the model is solved.
+        reading_of(self.spec.weights, additive.drawn.tally)
+        return replace(self, additive=additive, folds=None)
+
+    def removed(self, rows: Rows) -> "PassState":
+        """Without some rows that were added before."""
+        return replace(self, additive=self.additive.removed(rows, partial(self.sums, self.gather)), folds=None)
+
+    def sums(self, gather: Gatherer, rows: Rows) -> Summed:
+        """Moments of rows, and of what transformations change in them."""
+        verbose = self.spec.verbose
+        return gather(rows, verbose=verbose), gather.changes(self.spec.tangents, rows, verbose=verbose)
+
+    def solved(self, rows: PartlyRead | None = None) -> FitResult:
+        """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
+        held = self.held_out()
+        with at_most(held.task.sizes.threads):
+            held = replace(held, others=_selected_again(self, held))
+            found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
+        best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
+        # The least weight of those that are equal up to rounding.
+        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
+        return replace(self.concluded(held, solution), mu=mu)
+
+    def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
+        """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
+        sums, task, choice = with_changes(self.moments, self.additive.changes, mu), held.task, self.gather.choice
+        if mu:
+            assert self.spec.tangents is not None
+            task = replace(task, copies=replace(self.spec.tangents, mu=mu))
+        again = partial(_fits_again, self, replace(held, task=task), mu, rows) if held.others else None
+        return finish(
+            choice, sums, task, judges=held.judges, part=self.part_of(self.gather, mu, rows), again=again
+        )
+
+    def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
+        """From a fold to the sums over its rows; None: rows are held out one by one."""
+        if self.folds is None or rows is None:
+            return None
+        fold = self.folds.fold
+
+        def part(f: int) -> Moments:
+            return with_changes(*self.sums(gather, rows.some(np.flatnonzero(fold == f))), mu)
+
+        return part
+
+    def held_out(self) -> "HeldSample":
+        """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
+        size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
+        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.choice
+        task, training = _task(self.spec, self.gather.encode, drawn, self.folds, known=known)
+        index = drawn.sample().index
+        return HeldSample(task, training, index, self._judges(index))
+
+    def _judges(self, index: Indices) -> Indices | None:
+        """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
+
+        Rows used to select the centers count if there are too few others, and centers can be selected without
+        them; those that taught the kernel never count.
+        """
+        untaught = ~np.isin(index, self.taught)
+        judges = np.flatnonzero(untaught & ~np.isin(index, self.seen))
+        every = self.reselects and self.moments.n_rows <= len(index)
+        least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
+        if len(judges) >= least:
+            return judges
+        return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
+
+    def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
+        """The fit with its evidence."""
+        training, index, judges = held.training, held.index, held.judges
+        warn_of_fit(training.X, solution)
+        if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
+            # Rows whose targets selected the centers are predicted too well.
+            solution, training, index = solution.of_rows(judges), training.some(self.kernel, judges), index[judges]
+        n = self.moments.n_rows
+        return FitResult(
+            solution,
+            training,
+            index,
+            targets=self.targets,
+            centers=self.centers,
+            support=self.support,
+            n_rows=n,
+            criterion_value=solution.least,
+            held_out=held_out(training.fold, len(solution.loo), n),
+            selected=self.gather.choice.words,
+            products=self.gather.precision.words,
+            moments=self.moments,
+            learned=self.learned,
+            state=self,
+        )
+
+    def rows_of(self, index: Indices) -> Any:
+        """Rows of the sample with these numbers, of those with weight."""
+        sample = self.additive.drawn.least().sample()
+        weight = np.ones(len(sample.index)) if sample.weight is None else sample.weight
+        return take(sample.X, np.flatnonzero(np.isin(sample.index, index) & (weight > 0)))
+
+
+@dataclass(frozen=True)
+class HeldSample:
+    """A task on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
+
+    ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
+    them.
+    """
+
+    task: Task
+    training: Training
+    index: Indices
+    judges: Indices | None
+    others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
+
+
+def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> SampledRows:
+    """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
+    rows, classes = data.rows, data.classes
+    if rows.n_rows is not None:
+        _check_before(spec, rows, rows.n_rows, classes)
+    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
+    with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
+        drawn = survey(repeated, draw, verbose=spec.verbose)
+    schema, check, sample = data.schema.of_rows(repeated), None, drawn.sample()
+    if data.check is not None:
+        schema = replace(schema, n_features=n_columns(sample.X))
+        check = data.check(n_columns(sample.X))
+    targets = data.targets_of(sample.y, drawn.labels, data.declared)
+    return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
+
+
+def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:
+    """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
+    X = rows.X if isinstance(rows, MemoryRows) else None
+    load, budget = partial(load_before, spec, X, n=n, classes=classes, rows=rows), spec.budget
+    try:
+        sizes_within(load(q=1), budget)
+    except MemoryBudgetError:
+        if isinstance(rows, MemoryRows):
+            sizes_within(load(q=_n_targets(rows, classes)), budget)
+        raise
+
+
+def _n_targets(rows: MemoryRows, classes: bool) -> int:
+    """The number of targets of rows in memory: one for two classes, otherwise one per class."""
+    y = np.asarray(rows.y)
+    if not classes:
+        return 1 if y.ndim == 1 else y.shape[1]
+    k = len(np.unique(y))
+    return k if k > 2 else 1
+
+
+def start_state(
+    spec: FitSpec,
+    sampled: SampledRows,
+    rng: np.random.Generator,
+    compared: Compared | None = None,
+    *,
+    every: bool = False,
+    reselects: bool = True,
+) -> PassState:
+    """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
+
+    ``every``: only the budget keeps every row from being a center; ``reselects``: centers can be selected again
+    without rows whose targets selected them.
+    """
+    kernel, encode, folds = spec.kernel, sampled.encode, sampled.folds
+    task, _ = _task(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
+    warn_of_memory(task.sizes, spec.budget)
+    if compared is None:
+        warn_of_scales(kernel, task.sample.X, sampled.schema.names)
+    index = sampled.drawn.sample().index
+    if sampled.drawn.n_rows > len(index) or not reselects:
+        task = replace(task, selector=_blind_to_half(task.selector, len(index)))
+    learned = _learned(spec, task, rng)
+    kernel = kernel if learned is None else learned.applied
+    with at_most(task.sizes.threads):
+        choice = choose(kernel, task, rng, compared)
+        gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
+    moments = gather(sampled.rows, verbose=spec.verbose)
+    changes = gather.changes(spec.tangents, sampled.rows, verbose=spec.verbose)
+    indices, unseen = choice.centers.indices, choice.centers.unseen
+    support = None if indices is None else index[indices]
+    seen = index[:0] if unseen is None else np.delete(index, unseen)
+    additive = AdditiveState(moments, changes, sampled.drawn, sampled.draw)
+    state = PassState(spec, gather, additive, support, seen, folds, learned, reselects)
+    if learned is None or not learned.is_new:
+        return state
+    return replace(state, taught=index[learned.part >= 0])
+
+
+def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
+    """A selector that uses the targets of at most half of n rows, so that the others can evaluate fits."""
+    if not isinstance(selector, ForwardSelection) or not 2 * LEAST_OF_SAMPLE <= n < 2 * selector.n_candidates:
+        return selector
+    blind: CenterSelector = clone(selector).set_params(n_candidates=n // 2)
+    return blind
+
+
+def thirds(kernel: Kernel, task: Task) -> Indices:
+    """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one.
+
+    Numeric rows are numbered in an order of their own, those without weight not at all: neither how rows are
+    ordered or repeated nor such rows matter.
+    """
+    unit = kernel.distinct(task.sample.X).point if task.fold is None else task.fold
+    weighted = np.unique(unit[task.weight > 0])
+    number = np.minimum(np.searchsorted(weighted, unit), len(weighted) - 1)
+    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS
+    return third
+
+
+def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+    """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
+
+    None if fits are evaluated on other rows, or if the model has more rows than the sample.
+    """
+    task, seen = held.task, np.isin(held.index, state.seen) & (held.task.weight > 0)
+    if held.judges is not None:
+        seen &= np.isin(np.arange(len(seen)), held.judges)
+    if not seen.any() or state.moments.n_rows > len(seen) or not state.reselects:
+        return []
+    third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.additive.draw.seed)
+    if len(np.unique(third[task.weight > 0])) == 1:
+        return []
+    quiet = replace(task, verbose=0)
+    with stage("selection of centers without thirds of the rows", verbose=task.verbose):
+        for t in np.unique(third[seen]):
+            choice = select_again(state.gather.choice, quiet, np.flatnonzero(third != t), rng)
+            gather = replace(state.gather, choice=choice, precision=precision_of(choice, quiet))
+            found.append((np.flatnonzero(seen & (third == t)), gather))
+    return found
+
+
+def _fits_again(
+    state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
+) -> Iterator[tuple[Indices, MomentFit]]:
+    """Positions of rows, and fits to all rows with centers that were selected without their targets."""
+    sample, quiet = state.additive.drawn.least().sample(), replace(held.task, verbose=0)
+    state = replace(state, spec=replace(state.spec, verbose=0))
+    every = MemoryRows(sample.X, sample.y, sample.weight)
+    for positions, gather in held.others:
+        sums = with_changes(*state.sums(gather, every), mu)
+        fits = moment_fit(gather.choice, sums, quiet, state.part_of(gather, mu, rows))
+        yield positions, fits.of_rows(positions)
+
+
+def _learned(spec: FitSpec, task: Task, rng: np.random.Generator) -> Learned | None:
+    """What the kernel learns from at most half of the sample: the others are evaluated."""
+    if not spec.learns:
+        return None
+    sample, weight = task.sample, task.weight
+    used = np.flatnonzero(weight > 0)
+    fold = None if task.fold is None else task.fold[used]
+    evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
+    with at_most(task.sizes.threads):
+        learned = learn(
+            spec.kernel,
+            spec.relevance,
+            evidence,
+            # Kernels are then compared with the same random centers as if nothing were learned.
+            deepcopy(rng),
+            task.budget,
+            classes=task.label is not None,
+            most=len(used) // 2,
+            verbose=spec.verbose,
+        )
+    part = np.full(len(weight), -1)
+    part[used] = learned.part
+    return learned.of_rows(part)
+
+
+def _task(
+    spec: FitSpec,
+    encode: Encoder,
+    drawn: RunningSample,
+    folds: Folds | None,
+    *,
+    rows: Rows | None = None,
+    known: Choice | None = None,
+    every: bool = False,
+) -> tuple[Task, Training]:
+    """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
+    ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
+    """
+    sample, classes = drawn.sample(), encode.targets.has_classes
+    raw = Block(sample.X, sample.y, sample.weight, 0)
+    block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
+    fades, held = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
+    training = Training(
+        block.X,
+        block.y,
+        weight_of(block),
+        weight_of(raw),
+        reading_of(spec.weights, drawn.tally),
+        None if held is None else held.fold,
+        drawn.represents() if fades or classes else None,
+        drawn.faded if fades else None,
+        group=None if held is None else held.group,
+    )
+    q = block.y.shape[1]
+    held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
+    load = load_of(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    if every and load.usual is not None:
+        load = replace(load, usual=drawn.n_rows)
+    sizes = sizes_within(load, spec.budget)
+    return Task(
+        sample=block if block.weight is None else replace(block, unit=training.unit),
+        label=class_numbers(block.y) if classes else None,
+        fold=training.fold,
+        criterion=encode.targets.criterion(training),
+        selector=sizes.selector,
+        n_centers=sizes.n_centers,
+        alpha=spec.alpha,
+        penalty=spec.norm,
+        intercept=spec.intercept,
+        budget=spec.budget,
+        sizes=sizes,
+        verbose=spec.verbose,
+        doubt=training.doubt,
+        few_enough=isinstance(spec.centers, str) and not _every_copy(spec, load),
+        copies=spec.copies,
+    ), training
+
+
+def _every_copy(spec: FitSpec, load: Load) -> bool:
+    """Whether all rows and copies are centers, however few would be enough."""
+    known = spec.copies is not None or spec.tangents is not None
+    return known and load.n is not None and load.n <= EVERY_ROW
+
+
+def with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:
+    """Moments of rows, and with the weight mu of differences, which have no mean and the targets zero."""
+    if not mu:
+        return moments
+    assert changes is not None
+    return replace(moments, G=moments.G + mu * changes.G)
+
+
+def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool:
+    """Whether every class, if there are classes, has some of these rows with weight; a rare one all its rows."""
+    if not targets.has_classes:
+        return True
+    used = np.flatnonzero(training.weight > 0)
+    every = np.bincount(class_numbers(training.Y[used]))
+    some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
+    return bool((some >= np.minimum(every, ROWS_OF_EACH_LABEL)).all())

@@ -1,0 +1,1 @@
+"""Fits of any loss with any penalty."""

@@ -1,0 +1,346 @@
+"""Kernels compared with few centers: exact leave-one-out of small fits, with more centers only if they matter.
+
+Which width is best can be told from a rough model. All kernels are fitted with a few hundred random centers, one
+small decomposition each for all alphas, and once more with the first half of them. Kernels that would become the
+best if twice as many centers lowered their criterion by the same factor again are compared with more centers on
+more rows; kernels whose paired losses differ by less than one standard error, on more rows. How many centers are
+enough for the final fit is found in the same way: the least number that is not worse than all by more than one
+paired standard error, or by so little that as many new rows would not show it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import chain
+
+import numpy as np
+
+from mercer._fitting.memory import (
+    MOST_COMPARED_ROWS,
+    Rung,
+    rows_within,
+    rung_sizes,
+    rungs_with_copies,
+    rungs_within,
+    settling_rows,
+)
+from mercer._fitting.selection.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
+from mercer._fitting.selection.problem import ExactProblem
+from mercer._fitting.selection.search import TrialsOf, along_axes, best_of, climb, least, promise
+from mercer._gram.blocks import check_finite, cuts
+from mercer._linalg import map_in_threads
+from mercer._scores.probabilities.logits import NUMBERS_IN_CACHE
+from mercer._solvers.leave_one_out import loo_outputs
+from mercer._solvers.moments.nested_centers import LowRank, NestedCenters
+from mercer._types import Array, Floats, Indices
+from mercer.kernels._base import Kernel, grid_shape, kind_of
+from mercer.rows._progress import progress
+from mercer.rows._table import in_double, n_rows
+
+# Numbers of centers are compared in steps of this factor, down to the second number.
+FEWER_BY = 2.0**0.5
+FEWEST_CENTERS = 25
+# Kernels are compared again with so many times the rows or centers, or not at all.
+GROWTH = 1.5
+# Kernels that are compared again because more centers may make them the best.
+MOST_HOPEFUL = 4
+# And as many that are compared with all points as centers, which is cheap where it is done.
+MOST_AGAIN = 6
+# Kernels that are compared again because they are hardly worse than the best.
+MOST_CLOSE = 4
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The candidates, the position of the best one, its alpha, the comparisons, and how many centers are enough.
+
+    ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or nobody asked;
+    ``again`` are the best kernel and those that may be better with all points as centers, empty if so many do not
+    matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish from it, and
+    of those that may be better with more centers, the most promising first.
+    """
+
+    candidates: Sequence[Kernel]
+    best: int = 0
+    alpha: float | None = None
+    paths: tuple[TuningPath, ...] = ()
+    enough: int | None = None
+    again: Mapping[int, Trial] = field(default_factory=dict)
+    close: tuple[int, ...] = (0,)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The best kernel."""
+        return self.candidates[self.best]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A problem, some of its points (m,) as centers, and the alphas to try; None: multiples of the trace.
+
+    ``halves``: kernels are tried with half of the centers, too.
+    """
+
+    problem: ExactProblem
+    centers: Indices
+    alphas: Array | None
+    halves: bool = True
+
+    @classmethod
+    def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, rung: Rung) -> "Setting":
+        """The first points of an order with their copies, and the first of all these as centers."""
+        points = problem.with_copies(order[: rung.n_rows])
+        part = problem.at(kernel, points)
+        centers = order if len(points) == rung.n_rows else order[np.isin(order, points)]
+        where = np.searchsorted(np.sort(points), centers[: rung.n_centers])
+        return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
+
+    def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
+        """Every kernel for every alpha, several in parallel."""
+        if not kernels:
+            return []
+        problem = self.problem
+        values = self.values(kernels)
+        words = f"comparison of kernels on {n_rows(problem.X):,} rows with {len(self.centers):,} centers"
+        with progress(words, len(kernels), verbose=problem.verbose, unit="kernels") as advance:
+
+            def some_trials(some: slice) -> list[Trial]:
+                found = self._trials(kernels[some], values)
+                advance(len(found))
+                return found
+
+            together = cuts(len(kernels), self._together)
+            found = map_in_threads(some_trials, together, most=self._sizes[0])
+        problem.budget.release()
+        return list(chain.from_iterable(found))
+
+    def trials_at(self, kernels: Sequence[Kernel], some: list[int]) -> list[Trial]:
+        """Those of the kernels at some positions."""
+        return self.trials([kernels[g] for g in some])
+
+    def values(self, kernels: Sequence[Kernel]) -> Callable[[Kernel], Floats]:
+        """kernel -> kernel values (u, m) of the points against the centers, in float64, for these kernels."""
+        X = in_double(self.problem.X)
+        kinds = {kind_of(kernel): kernel for kernel in kernels}
+        values = {kind: one.blocks_for_widths(X, one.centers(X, self.centers)) for kind, one in kinds.items()}
+        return lambda kernel: values[kind_of(kernel)](kernel)
+
+    def nested(self, kernel: Kernel, K: Floats) -> NestedCenters:
+        """The fits with the first centers, from kernel values K (u, m)."""
+        check_finite(kernel, K)
+        among = K[self.centers] if self.problem.penalty == "rkhs" else None
+        return NestedCenters.of(K, among, self.problem.observations.point_weight, intercept=self.problem.intercept)
+
+    def _trials(self, kernels: Sequence[Kernel], values: Callable[[Kernel], Floats]) -> list[Trial]:
+        """Some kernels for every alpha, and perhaps with half of the centers for alphas near the best one."""
+        nested = [self.nested(kernel, values(kernel)) for kernel in kernels]
+        fits = [each.first() for each in nested]
+        alphas = [self._shares * (fit.trace or 1.0) if self.alphas is None else self.alphas for fit in fits]
+        losses = self.losses(fits, alphas)
+        share = self.problem.judge.share
+        found = [Trial.of(*each, share) for each in zip(kernels, alphas, losses)]
+        if self.has_every or not self.halves:
+            return found
+        half = len(self.centers) // 2
+        return [replace(trial, before=self.fewer(trial, each, half).least) for trial, each in zip(found, nested)]
+
+    def fewer(self, trial: Trial, nested: NestedCenters, m: int) -> Trial:
+        """The same kernel with the first m centers, for alphas near the best one."""
+        alphas = trial.alpha * NEAR if self.alphas is None else self.alphas
+        return Trial.of(trial.kernel, alphas, self.losses([nested.first(m)], [alphas])[0], trial.share)
+
+    def enough(self, trial: Trial) -> int | None:
+        """The least number of the centers that is not worse than all of them; None if half of them is worse."""
+        nested = self.nested(trial.kernel, self.values([trial.kernel])(trial.kernel))
+        m = least = len(self.centers)
+        while least / FEWER_BY >= FEWEST_CENTERS:
+            fewer = round(least / FEWER_BY)
+            if trial.visibly_worse(self.fewer(trial, nested, fewer).losses):
+                break
+            least = fewer
+        return least if 2 * least <= m + 1 else None
+
+    @property
+    def has_every(self) -> bool:
+        """Whether all points are centers."""
+        return len(self.centers) == n_rows(self.problem.X)
+
+    @property
+    def _shares(self) -> Array:
+        """Alphas as shares of the trace: more of them if all points are centers, as this is then the final fit."""
+        return ALPHAS if self.has_every else COARSE
+
+    @property
+    def _together(self) -> int:
+        """Kernels whose few outputs are judged together: calls cost more than the work."""
+        a, (n, q) = len(self._shares), self.problem.observations.Y.shape
+        return max(1, NUMBERS_IN_CACHE // (a * n * q)) if self._sizes[1] >= a else 1
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """Kernels in parallel, and alphas of each at once."""
+        return rung_sizes(self.problem.extent, len(self.centers), self.problem.budget.n_bytes)
+
+    def losses(self, fits: Sequence[LowRank], alphas: Sequence[Array]) -> list[Array]:
+        """Leave-one-out losses (a, n) of the rows for the alphas of each fit."""
+        problem, step = self.problem, self._sizes[1]
+        judge, given, fold = problem.judge, problem.observations, problem.fold
+        if len(fits) == 1:
+            parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
+            return [np.concatenate([judge.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
+        outputs = [loo_outputs(fit, given, some, fold) for fit, some in zip(fits, alphas)]
+        ends = np.cumsum([len(some) for some in alphas])
+        return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
+
+
+def compare(
+    kernel: Kernel,
+    problem: ExactProblem,
+    rng: np.random.Generator,
+    *,
+    around: bool = True,
+    alone: bool = True,
+    count: bool = False,
+    once: bool = False,
+    most: int | None = None,
+) -> Compared:
+    """The best of the candidates of a kernel, by leave-one-out of fits with few centers.
+
+    ``around``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
+    ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
+    centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
+    240 centers up to 5000 and 1200, or 10,000 and 240.
+    """
+    if around and problem.intercept and problem.penalty == "rkhs":
+        # The coefficients sum to zero: the origin only affects accuracy.
+        kernel = kernel.centered_on(problem.X)
+    own, room = problem.own_points, problem.budget.n_bytes
+    order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
+    if problem.orbits is None:
+        rungs = rungs_within(problem.extent, room, most)[: 1 if once else None]
+    else:
+        rungs = rungs_with_copies(problem.extent, len(own), room, most)
+    few = problem.at(kernel, order[: settling_rows(len(own), room)])
+    kernels = kernel.candidates(few.X, few.observations.point_weight)
+    if len(kernels) == 1 and not alone:
+        return Compared(kernels)
+    return _climbed(kernels, problem, order, rungs, count=count, most=most)
+
+
+def _climbed(
+    kernels: Sequence[Kernel],
+    problem: ExactProblem,
+    order: Indices,
+    rungs: tuple[Rung, ...],
+    *,
+    count: bool,
+    most: int | None,
+) -> Compared:
+    """All kernels on the first rung, and then the promising ones as long as more centers or rows matter."""
+    shape = grid_shape(kernels)
+
+    def step(rung: Rung, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> Step:
+        setting = Setting.at(kernels[0], problem, order, rung)
+        tried = search(partial(setting.trials_at, kernels))
+        return Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count)
+
+    steps = [step(rungs[0], partial(along_axes, shape))]
+    for higher in rungs[1:]:
+        last = steps[-1]
+        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers)
+        if not last.worth(rung):
+            break
+        value = promise if last.needs_centers else least
+        steps.append(step(rung, partial(climb, last.wanted, shape, value=value)))
+    u = n_rows(problem.X)
+    return _concluded(kernels, steps, u, u if most is None else min(most, u))
+
+
+def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
+    """A rung with the centers that the last one needs and the most rows that there is memory for."""
+    m = last.rung.n_centers
+    if last.enough is not None:
+        m = min(m, max(fewest, 2 * last.enough))
+    n = rows_within(problem.extent, Rung(MOST_COMPARED_ROWS, m), problem.budget.n_bytes)
+    return Rung(n * len(problem.own_points) // n_rows(problem.X), m)
+
+
+def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int, final: int) -> Compared:
+    """The best kernel of the last step, and what is to be compared again with all u points as centers.
+
+    ``final`` is the largest number of centers of the final fit.
+    """
+    last = steps[-1]
+    every = last.rung.n_centers == u
+    doublings = float(np.log2(final / last.rung.n_centers))
+    # Where the final fit has more centers, kernels are expected to gain by them.
+    many = doublings >= 1.0 and last.needs_centers
+    best = best_of(last.tried, lambda trial: trial.expected(doublings)) if many else last.best
+    again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
+    mattered = last.rung.n_centers > steps[0].rung.n_centers or len(again) > 1
+    paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()
+    return Compared(
+        kernels,
+        best,
+        last.tried[best].alpha,
+        paths,
+        None if last.hopeful else last.enough,
+        again if mattered and not every else {},
+        tuple(last.by_promise(last.wanted | {best})),
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Trials of kernels, by their positions, on a rung; how many centers are enough, if asked for (``count``)."""
+
+    rung: Rung
+    tried: dict[int, Trial]
+    enough: int | None
+    count: bool
+
+    @property
+    def best(self) -> int:
+        return best_of(self.tried)
+
+    @property
+    def close(self) -> set[int]:
+        """The best kernel, and the best of those not worse by more than one standard error."""
+        best = self.tried[self.best]
+        order = sorted(self.tried, key=lambda g: self.tried[g].least)
+        return {self.best} | {g for g in order[:MOST_CLOSE] if not best.worse(self.tried[g].losses)}
+
+    def promising(self, most: int, errors: float) -> dict[int, Trial]:
+        """Kernels that twice as many centers could make better than the best, by so many standard errors."""
+        best = self.tried[self.best]
+        some = {g: self.tried[g] for g in self.by_promise(self.tried)[:most] if g != self.best}
+        return {g: t for g, t in some.items() if t.promise + errors * best.error(t.losses) < best.least}
+
+    @property
+    def hopeful(self) -> dict[int, Trial]:
+        """Kernels worth a comparison with more centers."""
+        return self.promising(MOST_HOPEFUL, 1.0)
+
+    @property
+    def needs_centers(self) -> bool:
+        """Whether more centers could change the result."""
+        return bool(self.hopeful) or (self.count and self.enough is None)
+
+    def by_promise(self, some: Iterable[int]) -> list[int]:
+        """Positions, the most promising first."""
+        return sorted(some, key=lambda g: (self.tried[g].promise, g))
+
+    @property
+    def wanted(self) -> set[int]:
+        """Kernels to be compared with more centers or, if these are enough, on more rows."""
+        return {self.best} | self.hopeful.keys() if self.needs_centers else self.close
+
+    @property
+    def path(self) -> TuningPath:
+        return path_of((self.tried[g] for g in sorted(self.tried)), self.rung.n_rows, self.rung.n_centers)
+
+    def worth(self, rung: Rung) -> bool:
+        """Whether a comparison on this rung can tell more."""
+        if self.needs_centers:
+            return rung.n_centers >= GROWTH * self.rung.n_centers
+        return rung.n_rows >= GROWTH * self.rung.n_rows and len(self.close) > 1

@@ -1,0 +1,1 @@
+"""Fits with few centers, selected one after another."""

@@ -1,0 +1,119 @@
+"""What is asked of a fit: every choice that does not depend on the rows, checked and frozen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from mercer._fitting.kernel_learning.learn import learns
+from mercer._fitting.kernel_learning.relevance import Features
+from mercer._fitting.sparse.problem import SparseSettings
+from mercer._gram import Budget
+from mercer._solvers.programs.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    Pinball,
+    Squared,
+    SquaredHinge,
+)
+from mercer._solvers.spectrum import Penalty
+from mercer._types import Array
+from mercer.kernels import Kernel
+from mercer.rows import Meaning
+from mercer.rows._virtual import Copies
+
+AnyPenalty = Literal["rkhs", "coef", "l1", "elastic_net"]
+
+# Widths of losses in standard deviations of the noise: residuals beyond 1.345 of them are outliers (Huber 1964: of
+# normal noise 95 % of the efficiency is left); a tolerance of 0.612 has the least variance (Smola et al. 1998).
+WIDTHS: dict[str, tuple[type[Huber | EpsilonInsensitive], float]] = {
+    "huber": (Huber, 1.345),
+    "epsilon_insensitive": (EpsilonInsensitive, 0.612),
+}
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "absolute": EpsilonInsensitive(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
+}
+
+
+@dataclass(frozen=True)
+class LossChoice:
+    """A loss by name; ``width`` is delta or epsilon, None: it follows from the noise; ``quantiles`` of pinball."""
+
+    name: str
+    width: float | None = None
+    quantiles: tuple[float, ...] = ()
+
+    @property
+    def needs_scale(self) -> bool:
+        return self.name in WIDTHS and self.width is None
+
+    def losses(self, scale: Array) -> tuple[Loss, ...]:
+        """The loss of each output, for standard deviations (q,) of the noise."""
+        if self.name == "pinball":
+            levels = self.quantiles if len(self.quantiles) > 1 else self.quantiles * len(scale)
+            return tuple(Pinball(level) for level in levels)
+        if self.name not in WIDTHS:
+            return (LOSSES[self.name],) * len(scale)
+        kind, share = WIDTHS[self.name]
+        return tuple(kind(share * s if self.width is None else self.width) for s in scale.tolist())
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, the meaning of weights,
+    the centers as given by the user, memory in GiB (None: what is free), whether passes show their progress, rows
+    for leave-one-out of fits in passes (None: all), and whether there is an intercept.
+
+    ``copies`` join the rows; changes of f by ``tangents`` are penalized instead, with one of the weights ``mus``.
+    ``relevance``: features have gammas as far as they matter; None: all have the same. ``loss`` makes the fit a
+    program, with the part ``l1_share`` of sum_j |c_j| in the penalty "elastic_net"; None: least squares.
+    ``sparse``: centers are selected one after another, with settings for so many distinct rows; None: they are
+    not.
+    """
+
+    kernel: Kernel
+    alpha: float | None
+    penalty: AnyPenalty
+    weights: Meaning
+    centers: Any
+    max_memory: float | None
+    verbose: int = 0
+    loo_rows: int | None = None
+    intercept: bool = True
+    copies: Copies | None = None
+    tangents: Copies | None = None
+    mus: tuple[float, ...] = ()
+    relevance: Features | None = None
+    loss: LossChoice | None = None
+    l1_share: float = 0.0
+    sparse: Callable[[int], SparseSettings] | None = None
+
+    @property
+    def budget(self) -> Budget:
+        return Budget.from_parameter(self.max_memory)
+
+    @property
+    def norm(self) -> Penalty:
+        """The penalty of least squares."""
+        return cast(Penalty, self.penalty)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the kernel has something to learn before it is compared."""
+        return learns(self.kernel, self.relevance)
+
+    @property
+    def all_are_centers(self) -> bool:
+        """Whether the user wants every row to be a center."""
+        return isinstance(self.centers, str) and self.centers == "all"
+
+    @property
+    def centers_are_chosen(self) -> bool:
+        """Whether the rows decide how many of them are centers."""
+        return isinstance(self.centers, str) and self.centers == "auto"

@@ -1,0 +1,1 @@
+"""Directions in feature space."""

@@ -1,0 +1,325 @@
+"""A fitted model as a formula: affine steps, a sum of kernel values, and what becomes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._estimators import (
+    KernelCCA,
+    KernelFisherClassifier,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelNoveltyDetector,
+    KernelPCA,
+    KernelRidgeRegressor,
+    OnlineFisherClassifier,
+    OnlineKernelRegressor,
+    OrientedKernelPCA,
+    SparseFisherClassifier,
+    SparseKernelRegressor,
+)
+from mercer._estimators.fitted import published
+from mercer._estimators.parameters import quantiles_of
+from mercer._scores.decision_rule import scores_in
+from mercer._scores.probabilities.calibration import Posterior, StepCurve
+from mercer._scores.targets import ascending
+from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
+from mercer._types import Array, Indices
+from mercer.export._kernels import KernelFormula, kernel_formula
+from mercer.export._literals import Label, finite, plain_labels
+from mercer.export._steps import Scaling, Step, affine_steps
+from mercer.rows._table import dense
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Increasing curves of several classes, one after the other: class c has the knots ``start[c]`` to
+    ``start[c + 1] - 1`` and the values there. Smooth probabilities have the weight ``smooth``.
+    """
+
+    knots: Array
+    values: Array
+    start: Indices
+    smooth: float
+
+    @classmethod
+    def of(cls, curves: tuple[StepCurve, ...], smooth: float) -> "Curves":
+        kept = [_bends(curve) for curve in curves]
+        knots = [curve.knots[some] for curve, some in zip(curves, kept)]
+        values = [curve.values[some] for curve, some in zip(curves, kept)]
+        start = np.concatenate([[0], np.cumsum([len(some) for some in kept])])
+        return cls(np.concatenate(knots), np.concatenate(values), start, smooth)
+
+
+def _bends(curve: StepCurve) -> Indices:
+    """The knots between different values, and both ends: the others change nothing."""
+    v = curve.values
+    inner = (v[1:-1] != v[:-2]) | (v[1:-1] != v[2:])
+    return np.flatnonzero(np.concatenate([[True], inner, [True]])[: len(v)])
+
+
+@dataclass(frozen=True)
+class EvidenceMap:
+    """From scores (q,) of classes relative to the first one to evidence: bent scores r if ``bend`` is finite, r @
+    slope + offset, plus r' curvature_c r for each class c; mixed with ``curves``, from which the ``odds`` of the
+    classes are subtracted.
+    """
+
+    slope: Array
+    offset: Array
+    bend: float
+    curvature: Array | None
+    curves: Curves | None
+    odds: Array
+
+    @property
+    def linear(self) -> bool:
+        return self.bend == np.inf and self.curvature is None and self.curves is None
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Numbers by name."""
+        found: dict[str, NDArray[Any]] = {"slope": self.slope, "offset": self.offset}
+        if self.curvature is not None:
+            found["curvature"] = self.curvature
+        if self.curves is not None:
+            found |= {name: getattr(self.curves, name) for name in ("knots", "values", "start")}
+            found["odds"] = self.odds
+        return found
+
+
+@dataclass(frozen=True)
+class Moderation:
+    """From evidence (q,) to log-odds: base + share e. The share is ``counted``, less where the spread of e is
+    beyond the ``limit``, and less where little is known of a row.
+    """
+
+    base: Array
+    limit: float
+    counted: float
+
+
+@dataclass(frozen=True)
+class Variance:
+    """What is known of a row, `scores/uncertainty/unexplained_variance.py`, with the kernel of the model.
+
+    ``inverse`` and ``half`` are upper triangles (r (r + 1) / 2,), column by column; ``floor`` is the least
+    k(x, x) of which shares are taken.
+    """
+
+    centers: Array
+    inverse: Array
+    mean: Array
+    half: Array
+    alpha: float
+    constant: float
+    typical: float
+    floor: float
+    usual: float
+
+    @classmethod
+    def of(cls, unexplained: UnexplainedVariance, origin: Array | float) -> "Variance":
+        numbers = ("alpha", "constant", "typical", "usual", "floor")
+        return cls(
+            centers=dense(unexplained.centers).astype(np.float64) - origin,
+            inverse=_packed(unexplained.inverse),
+            mean=unexplained.mean,
+            half=_packed(unexplained.half),
+            **{name: finite(name, np.array(getattr(unexplained, name))).item() for name in numbers},
+        )
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Numbers by name."""
+        return {f"known_{name}": getattr(self, name) for name in ("centers", "inverse", "mean", "half")}
+
+
+def _packed(A: Array) -> Array:
+    """The upper triangle of A (r, r), column by column."""
+    packed: Array = A.T[np.tril_indices(len(A))]
+    return packed
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The outputs f (q,) of a model: sum_i coef_i k(u, z_i) + intercept, where u are the features after the steps.
+
+    Of classifiers (``classes``), f are scores that ``evidence`` and ``moderation`` turn into log-odds against the
+    first class, the latter by the novelty that follows from ``variance``. ``ranks`` (q,) are the places of
+    quantiles in ascending order. With ``minus_own``, k(u, u) is subtracted. ``detects``: rows with f < 0 are
+    novel.
+    """
+
+    steps: list[Step]
+    kernel: KernelFormula
+    width: Array
+    centers: Array
+    coef: Array
+    intercept: Array
+    classes: list[Label] | None = None
+    evidence: EvidenceMap | None = None
+    moderation: Moderation | None = None
+    variance: Variance | None = None
+    ranks: Indices | None = None
+    minus_own: bool = False
+    detects: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Length of x."""
+        return self.steps[0].n_in if self.steps else self.centers.shape[1]
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Every number by the name of its table, all of them finite."""
+        tables: dict[str, NDArray[Any]] = {}
+        for number, step in enumerate(self.steps, start=1):
+            tables |= {f"{name}_{number}": values for name, values in step.tables().items()}
+        tables["feature"] = np.broadcast_to(self.kernel.feature, self.centers.shape[1:])
+        tables |= {name: getattr(self, name) for name in ("width", "centers", "coef", "intercept")}
+        for part in (self.evidence, self.variance):
+            tables |= {} if part is None else part.tables()
+        if self.moderation is not None:
+            tables["base"] = self.moderation.base
+        if self.ranks is not None:
+            tables["ranks"] = self.ranks
+        return {name: finite(name, values) for name, values in tables.items()}
+
+
+def formula_of(model: Any, *, moderated: bool = True) -> Formula:
+    """The formula of a fitted model; ``moderated``: its probabilities depend on what is known of a row."""
+    if type(model) is Pipeline:
+        *before, (_, last) = model.steps
+        inner = formula_of(last, moderated=moderated)
+        return replace(inner, steps=affine_steps(before) + inner.steps)
+    kind: Any = type(model)
+    if kind not in _FORMULAS:
+        raise _not_exported(model)
+    check_is_fitted(model)
+    model = published(model, model._fitted)
+    formula = _FORMULAS[kind](model, _expansion(model))
+    return formula if moderated else replace(formula, variance=None)
+
+
+def _not_exported(model: Any) -> TypeError:
+    name = type(model).__name__
+    if isinstance(model, KernelCCA):
+        return TypeError(
+            f"{name} cannot be exported: it has functions of several views, and the source takes one row; use its "
+            "transform, or export a model of one table"
+        )
+    parents = [parent.__name__ for parent in _FORMULAS if isinstance(model, parent)]
+    if parents:
+        return TypeError(
+            f"{name} cannot be exported: a subclass of {parents[0]} may compute something else; fit "
+            f"{parents[0]} itself"
+        )
+    return TypeError(
+        f"{name} cannot be exported; pass a fitted kernel model of mercer, or a scikit-learn Pipeline that ends "
+        "with one (for a search, its best_estimator_; for a PairwiseClassifier, one of its estimators_)"
+    )
+
+
+def _expansion(model: Any) -> Formula:
+    """The outputs of the model before anything becomes of them."""
+    coef = np.asarray(model.dual_coef_, dtype=np.float64)
+    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    kernels = getattr(model, "kernels_", (model.kernel_,))
+    number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
+    kernel, origin = kernel_formula(kernels), _origin(kernels[0])
+    centers = dense(model.X_fit_).astype(np.float64) - origin
+    return Formula(
+        steps=[] if np.ndim(origin) == 0 else [Scaling.of(centers.shape[1], shift=origin)],
+        kernel=kernel,
+        width=_some(kernel.widths[number]),
+        centers=_some(centers),
+        coef=_some(coef.reshape(len(coef), len(intercept))),
+        intercept=intercept,
+    )
+
+
+def _origin(kernel: Any) -> Array | float:
+    """What a linear kernel subtracts from rows and centers."""
+    origin = getattr(kernel, "origin", None)
+    return 0.0 if origin is None else np.asarray(origin, dtype=np.float64)
+
+
+def _some(rows: Array) -> Array:
+    """A model without centers gets one with coefficient zero: C has no empty tables."""
+    return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
+
+
+def _classifier(model: Any, f: Formula) -> Formula:
+    """Scores become log-odds as :class:`mercer._scores.decision_rule.Rule` does it."""
+    posterior = model.rule_.posterior
+    known = getattr(model, "knowledge_", None)
+    f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))
+    if known is not None:
+        f = replace(f, variance=Variance.of(known, _origin(known.kernel)))
+    odds = np.broadcast_to(posterior.odds, posterior.offset.shape)
+    base = np.broadcast_to(odds + posterior.shift, posterior.offset.shape)
+    evidence = _evidence(posterior, odds)
+    f = replace(f, evidence=evidence, moderation=Moderation(base, posterior.limit, posterior.counted))
+    if not evidence.linear:
+        return f
+    slope, offset = evidence.slope, evidence.offset
+    return replace(f, coef=f.coef @ slope, intercept=f.intercept @ slope + offset, evidence=None)
+
+
+def _evidence(posterior: Posterior, odds: Array) -> EvidenceMap:
+    """The map of scores, from whose logits the odds are subtracted at its end."""
+    curves = Curves.of(posterior.curves, posterior.smooth) if posterior.curves else None
+    return EvidenceMap(
+        posterior.slope,
+        posterior.offset if curves is not None else posterior.offset - odds,
+        posterior.bend,
+        posterior.curvature,
+        curves,
+        odds,
+    )
+
+
+def _relative(f: Formula, rule: Any) -> Formula:
+    """The scores of classes relative to the first one, an affine function of the outputs."""
+    q = f.coef.shape[1]
+    R = scores_in(rule.reliable, np.vstack([np.zeros(q), np.eye(q)]))
+    A = R[1:] - R[0]
+    return replace(f, coef=f.coef @ A, intercept=f.intercept @ A + R[0])
+
+
+def _outputs(model: Any, f: Formula) -> Formula:
+    """Outputs are what the model answers."""
+    return f
+
+
+def _machine_regressor(model: Any, f: Formula) -> Formula:
+    """Several quantiles are sorted."""
+    levels = quantiles_of(model.quantile)
+    return replace(f, ranks=ascending(levels)) if model.loss == "pinball" and len(levels) > 1 else f
+
+
+def _detector(model: Any, f: Formula) -> Formula:
+    """``decision_function``: minus the squared distance to the center of a ball, or the distance from a plane."""
+    if model._form == "plane":
+        return replace(f, intercept=f.intercept - model.offset_, detects=True)
+    varies = f.kernel.varies
+    constant = model._square + model.offset_ + (0.0 if varies else 1.0)
+    return replace(f, coef=2.0 * f.coef, intercept=f.intercept - constant, minus_own=varies, detects=True)
+
+
+# Subclasses may do something else.
+_FORMULAS: dict[type, Callable[[Any, Formula], Formula]] = {
+    KernelFisherClassifier: _classifier,
+    KernelMachineClassifier: _classifier,
+    SparseFisherClassifier: _classifier,
+    OnlineFisherClassifier: _classifier,
+    KernelRidgeRegressor: _outputs,
+    SparseKernelRegressor: _outputs,
+    OnlineKernelRegressor: _outputs,
+    KernelMachineRegressor: _machine_regressor,
+    KernelPCA: _outputs,
+    OrientedKernelPCA: _outputs,
+    KernelNoveltyDetector: _detector,
+}

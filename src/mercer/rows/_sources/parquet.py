@@ -1,0 +1,421 @@
+"""Rows in Parquet files, read as they are needed."""
+
+import copy
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from os.path import isdir, isfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._types import Indices
+from mercer._validation import format_value
+from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
+from mercer.rows._columns import read_columns
+
+# Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
+BUFFER = 2**16
+# Nested column types.
+NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
+# What X of a block may be.
+PARQUET_FORMS = ("array", "columns", "list")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Metadata of the files: their paths and row counts, the columns of X and their common type.
+
+    ``kinds`` are the names of the types of all columns that are read.
+    """
+
+    files: tuple[Path, ...]
+    counts: tuple[int, ...]
+    features: tuple[str, ...]
+    dtype: type[np.floating[Any]]
+    kinds: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ParquetRows(LocalRows):
+    """Rows of a Parquet file, or of all files ``*.parquet`` in a folder in the order of their names.
+
+    Blocks are read with pyarrow as needed: memory does not depend on the number of rows, nor on the row groups,
+    and any split of the same rows into files gives the same sums. Only paths, options and sizes are stored and
+    pickled. X is float32 if all of its columns are, float64 otherwise. Page checksums are verified if the files
+    have them, and errors name a file that cannot be read or whose rows or columns have changed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file or a folder.
+    target : str or sequence of str, optional
+        The column that is y (b,), or the columns that are y (b, q).
+    weight : str, optional
+        The column of weights.
+    columns : sequence of str, optional
+        The columns of X, in this order; default: all but target and weight.
+    rows : (int, int), optional
+        The first row and the one after the last, numbered across all files; default: all rows. Row numbers of
+        blocks start at the first of them.
+    block_rows : int
+        Number of rows per block; the last block may be smaller.
+    form : {"array", "columns", "list"}
+        What X of a block is: an array of numbers (b, d); named columns of numbers and names, for kernels
+        :class:`~mercer.kernels.OnColumns`; or a list of the values of one column, such as strings.
+    """
+
+    path: str | Path
+    _: KW_ONLY
+    target: str | Sequence[str] | None = None
+    weight: str | None = None
+    columns: Sequence[str] | None = None
+    rows: tuple[int, int] | None = None
+    block_rows: int = BLOCK_ROWS
+    form: Literal["array", "columns", "list"] = "array"
+
+    def __post_init__(self) -> None:
+        check_block_rows(self.block_rows)
+        if self.form not in PARQUET_FORMS:
+            raise ValueError(f'form={self.form!r}; it must be "array", "columns" or "list"')
+        start, stop = self._range
+        if not 0 <= start <= stop <= sum(self._layout.counts):
+            raise ValueError(
+                f"rows={self.rows}; it must lie within rows 0 to {sum(self._layout.counts) - 1} of {self.path}"
+            )
+
+    @property
+    def n_rows(self) -> int:
+        start, stop = self._range
+        return stop - start
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The columns of X."""
+        return self._layout.features
+
+    def blocks(self) -> Iterator[Block]:
+        return regroup(self._read(), self.block_rows)
+
+    def between(self, start: int, stop: int) -> "ParquetRows":
+        """Rows start to stop - 1 of these, without reading the metadata again."""
+        low = self._range[0]
+        part = copy.copy(self)
+        # The copy reuses the layout, which `replace` would read from the files again.
+        object.__setattr__(part, "rows", (low + start, low + stop))
+        part.__post_init__()
+        return part
+
+    @cached_property
+    def _layout(self) -> _Layout:
+        files = _files(self.path, of_objects=self.form == "list")
+        columns, counts = zip(*map(_describe, files))
+        schemas = [dict(pairs) for pairs in columns]
+        features = self._features(schemas[0])
+        used = tuple(dict.fromkeys((*features, *self._labels)))
+        for file, pairs in zip(files, columns):
+            _check_single(used, pairs, file)
+        _check_present(used, schemas[0], files[0])
+        names = None if self.columns is None else set(used)
+        _check_alike(files, [_restricted(schema, names) for schema in schemas])
+        kinds = {name: schemas[0][name] for name in used}
+        _check_labels(self._targets, self.weight, kinds)
+        if self.form == "list":
+            _check_one(features)
+        dtype = _common_type(features, kinds) if self.form == "array" else np.float64
+        return _Layout(files, counts, features, dtype, kinds)
+
+    @property
+    def _targets(self) -> tuple[str, ...]:
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        """The columns that are not X."""
+        return self._targets if self.weight is None else (*self._targets, self.weight)
+
+    @property
+    def _range(self) -> tuple[int, int]:
+        return (0, sum(self._layout.counts)) if self.rows is None else self.rows
+
+    def _features(self, schema: dict[str, str]) -> tuple[str, ...]:
+        if self.columns is None:
+            return tuple(name for name in schema if name not in self._labels)
+        both = sorted(set(self.columns) & set(self._labels))
+        if both:
+            raise ValueError(
+                f"column {both[0]!r} is the target or weight and also in columns; remove it from columns"
+            )
+        return tuple(self.columns)
+
+    def _read(self) -> Iterator[Block]:
+        """Blocks of any size."""
+        start, stop = self._range
+        before, first = 0, 0
+        for file, n in zip(self._layout.files, self._layout.counts):
+            ends = max(start - before, 0), min(stop - before, n)
+            for batch in _batches(file, n, self._layout.kinds, *ends, self.block_rows):
+                yield self._block(batch, first)
+                first += batch.num_rows
+            before += n
+
+    def _block(self, batch: Any, first: int) -> Block:
+        """X, y and weight of a pyarrow table."""
+        y = [self._values(batch, name, first) for name in self._targets]
+        weight = None if self.weight is None else self._values(batch, self.weight, first).astype(np.float64)
+        return Block(self._features_of(batch, first), self._target_of(y), weight, first)
+
+    def _features_of(self, batch: Any, first: int) -> Any:
+        """X of a pyarrow table: an array, named columns, or a list."""
+        features = self._layout.features
+        if self.form == "columns":
+            return read_columns(batch, features)
+        if self.form == "list":
+            return _without_nulls(self.path, batch, features[0], first).to_pylist()
+        X = np.empty((batch.num_rows, len(features)), dtype=self._layout.dtype)
+        for j, name in enumerate(features):
+            X[:, j] = self._values(batch, name, first)
+        return X
+
+    def _target_of(self, y: list[NDArray[Any]]) -> NDArray[Any] | None:
+        if self.target is None:
+            return None
+        return y[0] if isinstance(self.target, str) else np.column_stack(y)
+
+    def _values(self, batch: Any, name: str, first: int) -> NDArray[Any]:
+        column = _without_nulls(self.path, batch, name, first)
+        with _naming(f"column {name!r} of {self.path}"):
+            array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return array
+
+
+def _without_nulls(path: str | Path, batch: Any, name: str, first: int) -> Any:
+    """A column of a pyarrow table, whose first row has the number ``first``."""
+    column = batch.column(name)
+    if column.null_count:
+        last = first + batch.num_rows - 1
+        raise ValueError(
+            f"column {name!r} of {path} has {column.null_count} nulls in rows {first} to {last}; fill "
+            "them or drop those rows"
+        )
+    return column
+
+
+def _parquet() -> Any:
+    """The module that reads Parquet."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files need pyarrow, which is not installed: pip install mercer[parquet]"
+        ) from error
+    return pyarrow.parquet
+
+
+def _open(file: Path) -> Any:
+    parquet = _parquet()
+    with _naming(repr(str(file))):
+        return parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Add to errors of pyarrow what could not be read; those that may vanish on a retry remain OSError."""
+    try:
+        yield
+    except MemoryError as error:
+        error.add_note(f"while reading {what}")
+        raise
+    except Exception as error:
+        kind = type(error) if isinstance(error, OSError) else ValueError
+        raise kind(
+            f"{what} cannot be read: {error}; the file is not a Parquet file, is damaged, or was changed or "
+            "removed while it was in use: write it again"
+        ) from error
+
+
+def _files(path: str | Path, *, of_objects: bool) -> tuple[Path, ...]:
+    """The file, or those in the folder; names that begin with a dot or an underscore are ignored."""
+    # Not Path.is_file, which raises an error for a text that is too long for a name.
+    if isfile(path):
+        return (Path(path),)
+    if not isdir(path):
+        text = format_value(str(path))
+        remedy = f"; a string is read as the path of a Parquet file: for one text, pass a list, [{text}]"
+        raise FileNotFoundError(
+            f"there is no file or folder {text}{remedy if of_objects and isinstance(path, str) else ''}"
+        )
+    files = tuple(sorted(file for file in Path(path).glob("*.parquet") if file.name[0] not in "._"))
+    if not files:
+        raise FileNotFoundError(f"there are no files *.parquet in the folder {str(path)!r}")
+    return files
+
+
+def _describe(file: Path) -> tuple[list[tuple[str, str]], int]:
+    """Names and types of the columns, and the number of rows, from the footer of the file."""
+    with _open(file) as opened:
+        schema, n = opened.schema_arrow, int(opened.metadata.num_rows)
+        with _naming(repr(str(file))):
+            _check_rows(int(_ends(opened.metadata)[-1]), n)
+            _check_types(opened)
+            return [(name, str(kind)) for name, kind in zip(schema.names, schema.types)], n
+
+
+def _check_rows(found: int, expected: int) -> None:
+    """The number of rows found equals the number in the footer of the file."""
+    if found != expected:
+        raise ValueError(f"expected {expected} rows, found {found}")
+
+
+def _check_types(opened: Any) -> None:
+    """Arrow stores its own schema in the files it writes, so that a wrong byte in either one is detected."""
+    import pyarrow
+
+    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return
+    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
+    there = {name: str(kind) for name, kind in zip(schema.names, schema.types)}
+    for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
+        if _family(there.get(name, "")) not in ("", _family(kind)):
+            raise ValueError(
+                f"column {name!r} is {kind} in the Parquet schema and {there[name]} in the Arrow schema"
+            )
+
+
+def _family(kind: str) -> str:
+    """What a type is read as, empty if that depends on the reader: integers may become wider ones."""
+    if kind.startswith(("int", "uint")):
+        return "int"
+    return kind if kind in ("bool", "halffloat", "float", "double", "string", "large_string") else ""
+
+
+def _check_single(names: Sequence[str], columns: list[tuple[str, str]], file: Path) -> None:
+    counts = Counter(name for name, _ in columns)
+    for name in names:
+        if counts[name] > 1:
+            raise ValueError(
+                f"{str(file)!r} has {counts[name]} columns named {name!r}; rename them, or exclude them with "
+                "columns=[...]"
+            )
+
+
+def _check_present(names: Sequence[str], schema: dict[str, str], file: Path) -> None:
+    for name in names:
+        if name not in schema:
+            raise ValueError(f"there is no column {name!r} in {str(file)!r}; its columns are {', '.join(schema)}")
+
+
+def _restricted(schema: dict[str, str], names: set[str] | None) -> dict[str, str]:
+    return {name: kind for name, kind in schema.items() if names is None or name in names}
+
+
+def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]]) -> None:
+    """All files have the same columns with the same types."""
+    for file, schema in zip(files, schemas):
+        for name in schemas[0] | schema:
+            here, there = schema.get(name, "missing"), schemas[0].get(name, "missing")
+            if here != there:
+                raise ValueError(
+                    f"column {name!r} is {here} in {str(file)!r} and {there} in {str(files[0])!r}; write the "
+                    "files with one schema, or select common columns with columns=[...]"
+                )
+
+
+def _check_labels(targets: Sequence[str], weight: str | None, schema: dict[str, str]) -> None:
+    """Targets have one value for each row, and weights are numbers."""
+    for name in targets:
+        if schema[name].startswith(NESTED):
+            raise ValueError(
+                f"column {name!r} is of type {schema[name]}, not one value for each row; for several targets, "
+                "pass the names of several columns"
+            )
+    if weight is not None and not (_is_number(schema[weight]) or schema[weight].startswith("decimal")):
+        raise ValueError(f"column {weight!r} is of type {schema[weight]}, which is not numeric; cast it")
+
+
+def _check_one(features: tuple[str, ...]) -> None:
+    """Rows that are objects are in one column."""
+    if len(features) != 1:
+        raise ValueError(
+            f"a row is one object, but X has {len(features)} columns, {', '.join(features)}; name one of them: "
+            'ParquetRows(path, columns=[...], target=..., form="list"), or use kernels OnColumns'
+        )
+
+
+def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.floating[Any]]:
+    """float32 if all columns are, float64 for all other numeric types."""
+    if not features:
+        raise ValueError("there are no columns for X; name at least one with columns=[...]")
+    for name in features:
+        if not _is_number(schema[name]):
+            raise ValueError(
+                f"column {name!r} is of type {schema[name]}, which is not numeric; cast it to float64, or exclude "
+                "it with columns=[...]; only kernels on strings and on named columns take it as it is"
+            )
+    return np.float32 if {schema[name] for name in features} == {"float"} else np.float64
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith(("int", "uint")) or kind in ("bool", "halffloat", "float", "double")
+
+
+def _batches(file: Path, n_rows: int, columns: dict[str, str], start: int, stop: int, size: int) -> Iterator[Any]:
+    """Tables of the rows start to stop - 1 of one file, read group by group, and only groups with such rows.
+
+    The file must have ``n_rows`` rows and these columns with these types.
+    """
+    if start >= stop:
+        return
+    with _open(file) as opened:
+        _check_unchanged(opened, file, n_rows, columns)
+        groups, position, end = _groups(opened.metadata, start, stop)
+        # Leave the cores to the threads that process the blocks.
+        batches = opened.iter_batches(size, row_groups=groups, columns=list(columns), use_threads=False)
+        while True:
+            with _naming(f"rows {position} to {min(position + size, end) - 1} of {str(file)!r}"):
+                batch = next(batches, None)
+                if batch is None:
+                    _check_rows(position, end)
+                    return
+            low, high = max(start - position, 0), min(stop - position, batch.num_rows)
+            position += batch.num_rows
+            if low < high:
+                yield batch.slice(low, high - low)
+
+
+def _check_unchanged(opened: Any, file: Path, n_rows: int, columns: dict[str, str]) -> None:
+    """The file has not changed since its metadata were read."""
+    if opened.metadata.num_rows != n_rows:
+        raise ValueError(
+            f"{str(file)!r} has {opened.metadata.num_rows} rows now and had {n_rows} before; do not change files "
+            "until the fit is done"
+        )
+    schema = dict(zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)))
+    for name, kind in columns.items():
+        if schema.get(name) != kind:
+            raise ValueError(
+                f"column {name!r} of {str(file)!r} is {schema.get(name, 'missing')} now and was {kind} before; do "
+                "not change files until the fit is done"
+            )
+
+
+def _groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int, int]:
+    """The row groups with rows start to stop - 1, their first row, and the one after their last."""
+    ends = _ends(metadata)
+    first = int(np.searchsorted(ends[1:], start, side="right"))
+    last = int(np.searchsorted(ends[1:], stop, side="left"))
+    return list(range(first, last + 1)), int(ends[first]), int(ends[last + 1])
+
+
+def _ends(metadata: Any) -> Indices:
+    """Zero, and the row after the last of every row group."""
+    counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return np.cumsum([0, *counts], dtype=np.intp)

@@ -1,0 +1,1 @@
+"""Paths through the states of words."""
