@@ -134,13 +134,13 @@ _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstanc
 _MATRICES = (csr_matrix, csr_array)
 # The parts beside this one, which must not be imported here.
 _SEQUENCES = (
-    "alignment.States",
-    "alignment.WordModels",
-    "chains.Chain",
-    "emissions.DiscriminantEmissions",
-    "emissions.MixtureEmissions",
-    "emissions.Mixtures",
-    "recognizer.HiddenMarkovClassifier",
+    "_alignment.States",
+    "_alignment.WordModels",
+    "_paths.chains.Chain",
+    "_emissions.DiscriminantEmissions",
+    "_emissions.MixtureEmissions",
+    "_emissions.Mixtures",
+    "_recognizer.HiddenMarkovClassifier",
 )
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``. Loading one of these stores attributes and runs nothing else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.rows import MemoryRows
-from mercer.rows import progress as module
+from mercer.rows import _progress as module
 from mercer.rows._progress import progress, say, sentence, stage
 
 

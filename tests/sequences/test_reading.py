@@ -12,7 +12,8 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from mercer.datasets import make_words
 from mercer.rows._sources import parquet
-from mercer.sequences import HiddenMarkovClassifier, read_sequences, reading
+from mercer.sequences import HiddenMarkovClassifier, read_sequences
+from mercer.sequences import _reading as reading
 from mercer.sequences._given import checked_sequences, frame_names, one_sequence
 
 pyarrow = pytest.importorskip("pyarrow")

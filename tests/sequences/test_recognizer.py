@@ -27,15 +27,23 @@ from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
 from mercer.sequences import (
     HiddenMarkovClassifier,
-    alignment,
-    emissions,
-    frames,
-    hmm,
     read_sequences,
-    recognizer,
+)
+from mercer.sequences import (
+    _alignment as alignment,
+)
+from mercer.sequences import (
+    _emissions as emissions,
+)
+from mercer.sequences import (
+    _frames as frames,
+)
+from mercer.sequences import (
+    _recognizer as recognizer,
 )
 from mercer.sequences._emissions import BATCH, Mixtures, batches, folds
 from mercer.sequences._frames import stacked
+from mercer.sequences._paths import hmm
 from mercer.sequences._training import best_slope, drawn
 
 SIMPLE = QuadraticDiscriminantAnalysis()

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import mercer._fitting.memory as memory
-from mercer._fitting import compare as comparing
 from mercer._fitting.memory import Rung
+from mercer._fitting.selection import comparison as comparing
 from mercer._fitting.selection.comparison import Setting, Step, _more_rows, compare
 from mercer._fitting.selection.path import Trial
 from mercer._fitting.selection.problem import ExactProblem

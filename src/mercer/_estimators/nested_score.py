@@ -136,8 +136,8 @@ class LeaveOneOutModel(KernelModel):
         if nested is None:
             raise ValueError(
                 f"{type(self).__name__} has no rows for a nested score: it needs up to {MOST_NESTED_ROWS:,} rows "
-                "that were passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and "
-                "a little too high where rows are few; a lean copy has only a score that was computed before"
+                "that were passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, "
+                "and a little too high where rows are few; a lean copy has only a score that was computed before"
             )
         return float(nested)
 
