@@ -17,7 +17,9 @@ pytestmark = [
 
 # A program that announces a function when it is called for the first time, and then calls it.
 PROGRAM = """
-import sys, threading, time
+import signal, sys, threading, time
+# A shell lets programs in the background ignore Ctrl-C, and these inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
 from mercer.kernels import RBF
@@ -53,7 +55,7 @@ PHASES = {
     ),
     "pass": (
         'announce(LocalRows, "reduce", lambda *args, phase="", **kwargs: phase == "moments");'
-        "KernelFisherClassifier(rbf, centers=1000).fit(*rows(100_000))"
+        "KernelFisherClassifier(rbf, centers=rows(1000)[0]).fit(*rows(100_000))"
     ),
     "its inverse": 'lapack_call("dtrtri"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))',
     "singular values": (
@@ -68,7 +70,7 @@ PHASES = {
         "SparseFisherClassifier(rbf, alpha=1, max_centers=2000).fit(*rows(5000))"
     ),
     "leave-one-out with centers": (
-        'announce(MomentFit, "loo_outputs"); KernelFisherClassifier(rbf, centers=2000).fit(*rows(20_000))'
+        'announce(MomentFit, "loo_outputs"); KernelFisherClassifier(rbf, centers=rows(2000)[0]).fit(*rows(20_000))'
     ),
 }
 
@@ -79,7 +81,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 threadpool_limits(2, user_api="blas")
 lapack_call("dsyevd")
 try:
-    KernelFisherClassifier(rbf, centers=2500).fit(*rows(5000))
+    KernelFisherClassifier(rbf, centers=rows(1800)[0]).fit(*rows(3600))
 except KeyboardInterrupt:
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}
     assert any(thread.daemon for thread in threading.enumerate())
