@@ -138,7 +138,7 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
 def small_comparison(monkeypatch):
     """Kernels are compared with 30 random centers on 60 points, the best by sparse fits of 60 candidates to 90."""
     monkeypatch.setattr("mercer._fitting.memory.RUNGS", (Rung(60, 30), Rung(120, 60), Rung(240, 120)))
-    for module in ("sparse", "sparse_kernels", "sparse_problem"):
+    for module in ("sparse.paths", "sparse.kernels", "sparse.problem"):
         monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED", (90, 60))
 
 
