@@ -69,7 +69,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": [], "changelog": [], "architecture": [], "security": []}
+html_sidebars = {"index": [], "start": [], "changelog": [], "architecture": [], "security": [], "stability": []}
 
 
 def escaped(line):
