@@ -97,8 +97,8 @@ plt.show()
 
 # %%
 # **Labels that are noise.** For few rows some kernel and penalty always seem to predict something. How much of the
-# evidence counts is decided by how much likelihood the left-out rows gain by it, and ``nested_score()`` is the score
-# of rows predicted by models chosen without them. Thirty draws of 60 rows whose labels are coin tosses:
+# evidence counts is decided by how much likelihood the left-out rows gain by it, and ``nested_score()`` is the
+# score of rows predicted by models chosen without them. Thirty draws of 60 rows whose labels are coin tosses:
 
 rng = np.random.default_rng(0)
 best, nested, surest = [], [], []
