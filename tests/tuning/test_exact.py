@@ -173,7 +173,7 @@ def test_a_kernel_and_alpha_given_are_not_compared(monkeypatch, used, rows):
     def fail(*args):
         raise AssertionError("kernels were compared")
 
-    monkeypatch.setattr("mercer._fitting.selection.comparison.Setting.trials", fail)
+    monkeypatch.setattr("mercer._fitting.selection.comparison.ComparisonProblem.trials", fail)
     KernelRidgeRegressor(Linear(), alpha=0.1).fit(*rows)
 
 
@@ -260,8 +260,10 @@ def test_kernels_are_chosen_alike_in_single_and_double_precision():
 @pytest.mark.parametrize(("penalty", "once"), [("rkhs", True), ("coef", False)])
 def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_follow(monkeypatch, penalty, once):
     asked = []
-    compare = exact.compare
-    monkeypatch.setattr(exact, "compare", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how))
+    compare = exact.compare_kernels
+    monkeypatch.setattr(
+        exact, "compare_kernels", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how)
+    )
     X = np.random.default_rng(0).uniform(size=(620, 2))
     KernelRidgeRegressor(penalty=penalty, random_state=0).fit(X, X[:, 0])
     assert asked == [once]

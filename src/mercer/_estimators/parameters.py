@@ -360,8 +360,8 @@ def _decision_of(model: Any, classes: NDArray[Any]) -> Decision:
         model.threshold,
         component_count(getattr(model, "n_components", None), len(classes)),
         class_priors(model.priors, classes),
-        model.moderates,
-        model.directed,
+        model._moderates,
+        model._has_directions,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer._fitting.data import RowSchema
-from mercer._fitting.kernel_learning.evidence import Learned
+from mercer._fitting.kernel_learning.evidence import LearnedKernel
 from mercer._fitting.selection.path import TuningPath
 from mercer._gram.moments import Moments
 from mercer._scores.targets import Targets
@@ -123,7 +123,7 @@ class FitResult:
     moments: Moments | None = None
     observations: Observations | None = None
     mu: float | None = None
-    learned: Learned | None = None
+    learned: LearnedKernel | None = None
     sparse: SparseDetails | None = None
     program: ProgramDetails | None = None
     state: Any = None

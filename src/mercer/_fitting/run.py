@@ -14,7 +14,7 @@ from mercer._fitting.moments import sample_rows, start_state
 from mercer._fitting.programs.in_memory import fit_machine
 from mercer._fitting.programs.in_passes import fit_machine_in_passes
 from mercer._fitting.result import FitDecision, FitResult
-from mercer._fitting.selection.comparison import Compared
+from mercer._fitting.selection.comparison import KernelComparison
 from mercer._fitting.sparse.fit import fit_sparse
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows, check_folds
@@ -57,7 +57,7 @@ class Situation:
         return self.exact.with_learned(self.spec.relevance, deepcopy(self.rng))
 
     @cached_property
-    def compared(self) -> Compared:
+    def compared(self) -> KernelComparison:
         """The best kernel with every row a center, and how many centers would be enough."""
         exact = self.learned
         return exact.compare(self.rng, count=self.may_be_fewer(exact.problem.X))
@@ -195,7 +195,7 @@ def _exact(s: Situation) -> FitResult:
     return s.learned.fit(s.compared)
 
 
-def _moments(s: Situation, compared: Compared | None = None, *, limited: bool = False) -> FitResult:
+def _moments(s: Situation, compared: KernelComparison | None = None, *, limited: bool = False) -> FitResult:
     """Passes over the rows; what was compared to decide on them is not compared again."""
     rows, folds = s.data.rows, s.data.folds
     check_folds(folds, getattr(rows, "weight", None))

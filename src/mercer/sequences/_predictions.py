@@ -20,7 +20,7 @@ from mercer.sequences._paths.decoding import Grammar, follow, network, words_alo
 from mercer.sequences._paths.hmm import best_path
 
 
-class WordAnswers(ClassifierMixin):
+class WordPredictions(ClassifierMixin):
     """Answers of hidden Markov models of words; abstract."""
 
     n_features_in_: int

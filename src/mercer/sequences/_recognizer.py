@@ -16,14 +16,14 @@ from mercer._fitting.data import RowSchema
 from mercer.sequences._alignment import States, mixture_models
 from mercer.sequences._given import checked_sequences, frame_names, read_groups
 from mercer.sequences._paths.chains import TOPOLOGIES
-from mercer.sequences._predictions import WordAnswers, number_of
+from mercer.sequences._predictions import WordPredictions, number_of
 from mercer.sequences._training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
 
 # Centers of the discriminant of all states, and states of words, if none are given.
 CENTERS_OF_STATES, STATES = 300, 5
 
 
-class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
+class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimator):
     r"""Hidden Markov models of words whose emissions come from one discriminant of all their states.
 
     Each class ("word") is a chain of states. A first alignment says which state each frame belongs to: Gaussian

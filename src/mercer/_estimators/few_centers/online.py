@@ -22,7 +22,7 @@ from mercer._estimators.parameters import (
     real_targets,
     under_parameters,
 )
-from mercer._estimators.predictions import ClassAnswers, ValueAnswers
+from mercer._estimators.predictions import DiscriminantPredictions, RegressorPredictions
 from mercer._fitting.data import RowSchema
 from mercer._fitting.notices import warn_of_constant
 from mercer._fitting.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
@@ -246,7 +246,7 @@ class OnlineModel(KernelModel):
         return replace(state, prequential=state.prequential.extended(loss, weight, self.window))
 
 
-class OnlineFisherClassifier(ClassAnswers, OnlineModel):
+class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
     r"""Kernel Fisher discriminant that learns from a stream, with constant time per row and memory.
 
     Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,
@@ -450,7 +450,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         return found
 
 
-class OnlineKernelRegressor(ValueAnswers, OnlineModel):
+class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
     r"""Kernel ridge regression that learns from a stream, with constant time per row and memory.
 
     Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,

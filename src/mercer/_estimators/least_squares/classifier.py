@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 from mercer._estimators.fitted import atomic_update
 from mercer._estimators.least_squares.resumable import ResumableModel
 from mercer._estimators.parameters import check_declared
-from mercer._estimators.predictions import ClassAnswers, HeldOutProbabilities, NoveltyAnswers
+from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities, ResumableModel):
+class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ResumableModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -161,7 +161,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
     knowledge_ : UnexplainedVariance or None
-        What is known of rows, which moderates probabilities far from the training rows; None for indefinite
+        What is known of rows, which _moderates probabilities far from the training rows; None for indefinite
         kernels.
     rule_ : Rule
         The rule that turns outputs into decisions.
@@ -191,7 +191,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     0.1
     """
 
-    moderates = True
+    _moderates = True
 
     def __init__(
         self,

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _validation
-from mercer._estimators.dask_methods import lazily_whole
+from mercer._estimators.dask_methods import supports_dask_whole
 from mercer._estimators.fitted import Fitted, atomic_update, reads_one_state
 from mercer._estimators.least_squares.resumable import ResumableModel
 from mercer._estimators.nested_score import NestedScore
-from mercer._estimators.predictions import HeldOutValues, ValueAnswers
+from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
 from mercer._gram import Budget
 from mercer._gram.moments import Moments
@@ -25,7 +25,7 @@ from mercer.rows._virtual import Copies
 PRICED_ROWS = 300
 
 
-class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
+class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -220,7 +220,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         attributes = {name: value for name, value in lean.attributes.items() if name != "left_out_"}
         return replace(lean, attributes=attributes)
 
-    @lazily_whole
+    @supports_dask_whole
     @reads_one_state
     def predict_std(self, X: Any) -> Floats:
         """Standard deviation (n,) or (n, q) of a new observation at each row.
@@ -233,7 +233,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
         return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
-    @lazily_whole
+    @supports_dask_whole
     @reads_one_state
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.

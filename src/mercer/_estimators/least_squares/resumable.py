@@ -60,7 +60,7 @@ MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRows:
     """Rows of a fit with every distinct row as a center: the center of each (n,), targets, weights or None."""
 
     point: Indices
@@ -82,7 +82,7 @@ class Continuation:
     begun_with: dict[str, Any]
     penalized: tuple[Penalty, bool]
     sums: PassState | None = None
-    kept: Kept | None = None
+    kept: KeptRows | None = None
     price: Array | None = None
 
 
@@ -295,14 +295,14 @@ def _block_rows(spec: FitSpec) -> int:
     return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
 
 
-def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> Kept | None:
+def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
     """The rows of a fit with every row a center; kernel values are not kept."""
     if spec.kernel.takes_values or result.observations is None:
         return None
     rows, used = data.rows, np.asarray(data.block.weight) > 0
     assert isinstance(rows, MemoryRows)
     weight = None if rows.weight is None else np.asarray(rows.weight)[used]
-    return Kept(result.observations.rows.point, np.asarray(rows.y)[used], weight)
+    return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
 def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:

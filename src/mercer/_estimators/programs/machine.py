@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
-from mercer._estimators.dask_methods import lazily
+from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
 from mercer._estimators.parameters import (
@@ -22,7 +22,7 @@ from mercer._estimators.parameters import (
     row_weight,
     share,
 )
-from mercer._estimators.predictions import HeldOutProbabilities, NoveltyAnswers, ValueAnswers
+from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
 from mercer._estimators.report import loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
@@ -130,7 +130,7 @@ class MachineModel(LeaveOneOutModel):
         }
 
 
-class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel):
+class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineModel):
     r"""Classifier with any loss and penalty: support vector machine, logistic regression, robust and sparse KFD.
 
     ``KernelMachineClassifier()`` needs no parameters; the width is a parameter of the kernel, as in
@@ -243,8 +243,8 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
     True
     """
 
-    moderates = True
-    directed = False
+    _moderates = True
+    _has_directions = False
 
     def __init__(
         self,
@@ -286,7 +286,7 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
         self.verbose = verbose
 
 
-class KernelMachineRegressor(ValueAnswers, MachineModel):
+class KernelMachineRegressor(RegressorPredictions, MachineModel):
     r"""Regression with any loss and penalty: robust, sparse and quantile regression, support vector regression.
 
     ``KernelMachineRegressor()`` needs no parameters; the width is a parameter of the kernel, as in
@@ -377,7 +377,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q); quantiles in ascending order do not cross."""

@@ -21,7 +21,7 @@ LEAST_ROWS_TO_LEARN = 10
 
 
 @dataclass(frozen=True)
-class Learned(ABC):
+class LearnedKernel(ABC):
     """A kernel learned from rows with targets; ``part`` (n,) is the part of each row, -1: it had no influence."""
 
     part: Indices
@@ -50,7 +50,7 @@ class Learned(ABC):
     def attributes(self) -> dict[str, Any]:
         """What a model shows of it, by name."""
 
-    def of_rows(self, part: Indices) -> "Learned":
+    def of_rows(self, part: Indices) -> "LearnedKernel":
         """The same with parts of more rows."""
         return replace(self, part=part)
 

@@ -24,7 +24,13 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._expansion import Expansion
-from mercer._fitting.kernel_learning.evidence import PARTS_OF_LEARNING, Evidence, Gain, Learned, squared_problem
+from mercer._fitting.kernel_learning.evidence import (
+    PARTS_OF_LEARNING,
+    Evidence,
+    Gain,
+    LearnedKernel,
+    squared_problem,
+)
 from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, RoughFit, fit_roughly
 from mercer._gram import Budget
 from mercer._gram.gradients import GradientsOf
@@ -62,7 +68,7 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Relevance(Learned):
+class Relevance(LearnedKernel):
     """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
 
     ``without`` are the shares learned without each part, ``gain`` what they gain, None: there were too few rows to

@@ -12,8 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from mercer._fitting.kernel_learning.evidence import PARTS_OF_LEARNING, Evidence, Gain, Learned, squared_problem
-from mercer._fitting.selection.comparison import compare
+from mercer._fitting.kernel_learning.evidence import (
+    PARTS_OF_LEARNING,
+    Evidence,
+    Gain,
+    LearnedKernel,
+    squared_problem,
+)
+from mercer._fitting.selection.comparison import compare_kernels
 from mercer._gram import Budget
 from mercer._gram.blocks import gram
 from mercer._linalg.cholesky import factor_spd
@@ -47,7 +53,7 @@ SURE_OF_WEIGHTS = 2.0
 
 
 @dataclass(frozen=True)
-class Weights(Learned):
+class Weights(LearnedKernel):
     """Shares (p,) of ``kernels``, with numbers as parameters, in a sum of variance one; theirs are ``unit`` (p,).
 
     ``without`` are the shares learned without each part, empty if shares are equal; ``gain`` is what they gain
@@ -140,7 +146,7 @@ def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget:
     if len(candidates) == 1:
         return candidates[0]
     problem = squared_problem(kernel, evidence, evidence.Y, budget)
-    return compare(kernel, problem, rng, once=True).kernel
+    return compare_kernels(kernel, problem, rng, once=True).kernel
 
 
 def _check_semidefinite(kernel: WeightedSum) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer._fitting.notices import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer._fitting.programs.folds import FEW_FOLDS, MachineFolds, WithoutFolds, has_folds, with_selections
 from mercer._fitting.programs.problem import MachineAtAlpha, MachineColumns, MachineProblem, Select
 from mercer._fitting.result import ChosenSolution, FitResult, ProgramDetails
-from mercer._fitting.selection.comparison import Compared, Setting, compare
+from mercer._fitting.selection.comparison import ComparisonProblem, KernelComparison, compare_kernels
 from mercer._fitting.selection.path import Trial, TuningPath
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
@@ -83,7 +83,7 @@ def fit_machine(
         classes=targets.has_classes,
         verbose=spec.verbose,
     )
-    compared = compare(kernel, exact, rng, alone=False, once=True)
+    compared = compare_kernels(kernel, exact, rng, alone=False, once=True)
     unscaled = targets.has_classes or not spec.loss.needs_scale
     losses = spec.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
     problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)
@@ -208,7 +208,7 @@ def _as_points(found: Centers) -> tuple[Indices, Any]:
 
 
 def _searched(
-    compared: Compared, problem: MachineProblem, rng: np.random.Generator
+    compared: KernelComparison, problem: MachineProblem, rng: np.random.Generator
 ) -> tuple[Candidate, tuple[TuningPath, ...]]:
     """The best kernel with its path, by the machine itself on some rows, and what was compared.
 
@@ -244,18 +244,18 @@ def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> 
     return replace(problem, exact=exact, centers=np.arange(MOST_ROWS_TO_COMPARE), others=None, select=None)
 
 
-def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) -> Array:
+def _scale(compared: KernelComparison, exact: ExactProblem, rng: np.random.Generator) -> Array:
     """The standard deviation (q,) of the noise without outliers: from left-out residuals of least squares."""
     order = rng.permutation(n_rows(exact.X))
-    setting = Setting.at(
+    comparison = ComparisonProblem.at(
         compared.kernel,
         exact,
         order,
-        Rung(min(len(order), MOST_ROWS_TO_COMPARE), min(len(order), MOST_ROWS_TO_COMPARE)),
+        SearchStage(min(len(order), MOST_ROWS_TO_COMPARE), min(len(order), MOST_ROWS_TO_COMPARE)),
     )
-    alpha = setting.trials([compared.kernel])[0].alpha
-    fits = setting.nested(compared.kernel, setting.values([compared.kernel])(compared.kernel)).first()
-    given = setting.problem.observations
+    alpha = comparison.trials([compared.kernel])[0].alpha
+    fits = comparison.nested(compared.kernel, comparison.values([compared.kernel])(compared.kernel)).first()
+    given = comparison.problem.observations
     residual = given.Y - loo_outputs(fits, given, np.array([alpha]), None)[0]
     return noise_scale(residual, given.weight)
 

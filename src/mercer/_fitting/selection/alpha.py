@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.path import ALPHAS, TuningPath
-from mercer._fitting.selection.protocols import AlphaFits, Factored
+from mercer._fitting.selection.protocols import AlphaFits, FactoredFits
 from mercer._gram.blocks import cuts
 from mercer._types import Array, Floats
 from mercer.kernels._base import Kernel
@@ -41,7 +41,7 @@ def alpha_path(
 
 def choose_alpha(
     kernel: Kernel,
-    fits: Factored,
+    fits: FactoredFits,
     alphas: Array,
     judge: Judge,
     *,
@@ -70,7 +70,7 @@ def choose_alpha(
 
 def choose_near(
     kernel: Kernel,
-    fits: Factored,
+    fits: FactoredFits,
     start: float,
     judge: Judge,
     *,
@@ -128,7 +128,7 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
     return scores, outputs
 
 
-def _solution(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
+def _solution(fits: FactoredFits, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
     """The fit chosen by the last path, with its leave-one-out outputs (n, q)."""
     last, doubted = paths[-1], fits.doubted
     alpha = float(last.alphas[last.best])

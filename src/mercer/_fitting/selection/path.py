@@ -43,11 +43,11 @@ class Trial:
         return cls(kernel, alphas, scores, losses[_last_of_least(scores)], share)
 
     @property
-    def promise(self) -> float:
+    def extrapolated(self) -> float:
         """The criterion to expect of twice as many centers, if they help by the factor of the last ones."""
         return self.least * self._factor
 
-    def expected(self, doublings: float) -> float:
+    def extrapolated_to(self, doublings: float) -> float:
         """The criterion to expect of 2^doublings times as many centers, if each doubling helps half as much as the
         one before: 1/2 + 1/4 + ... of the last factor.
         """

@@ -9,7 +9,7 @@ import numpy as np
 from mercer._fitting.selection.path import TIE
 
 
-class Tried(Protocol):
+class TrialSummary(Protocol):
     """What is known of a kernel that was tried: its smallest criterion, and the place of its alpha among all."""
 
     @property
@@ -18,12 +18,12 @@ class Tried(Protocol):
     def place(self) -> int: ...
 
 
-TrialLike = TypeVar("TrialLike", bound=Tried)
+TrialLike = TypeVar("TrialLike", bound=TrialSummary)
 # From positions of kernels to what is known of them.
 TrialsOf = Callable[[list[int]], Sequence[TrialLike]]
-# What a search minimizes: the criterion, or what more centers promise.
+# What a search minimizes: the criterion, or what more centers extrapolated.
 Value = Callable[[Any], float]
-least, promise = attrgetter("least"), attrgetter("promise")
+least, extrapolated = attrgetter("least"), attrgetter("extrapolated")
 # Times that every parameter of a grid is varied; later ones hardly change anything.
 GRID_ROUNDS = 3
 
@@ -55,7 +55,7 @@ def climb(
     return tried
 
 
-def best_of(tried: Mapping[int, Tried], value: Value = least) -> int:
+def best_of(tried: Mapping[int, TrialSummary], value: Value = least) -> int:
     """The position of least value; of equals, up to rounding, that with the largest alpha, then the first."""
     smallest = min(value(trial) for trial in tried.values())
     equal = [g for g in tried if value(tried[g]) <= smallest * (1.0 + TIE) or value(tried[g]) == smallest]

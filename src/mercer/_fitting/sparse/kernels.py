@@ -19,7 +19,7 @@ from mercer._fitting.memory import (
     sparse_trial_bytes,
 )
 from mercer._fitting.selection.alpha import alpha_path, alphas_to_try
-from mercer._fitting.selection.comparison import compare
+from mercer._fitting.selection.comparison import compare_kernels
 from mercer._fitting.selection.path import ALPHAS, TuningPath, joined
 from mercer._fitting.selection.search import along_axes, climb
 from mercer._fitting.sparse.problem import COMPARED, SparseProblem
@@ -229,7 +229,7 @@ class KernelTrial:
         )
 
 
-def compare_kernels(
+def compare_kernels_by_paths(
     kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[Kernel, tuple[TuningPath, ...]]:
     """The best of the candidates of a kernel, and the comparisons; none if there is only one candidate.
@@ -265,7 +265,7 @@ def _by_leaving_out(
     if not kernel.resolved:
         stage = least_comparison(exact.extent, few)
         problem.budget.require(stage.n_bytes, stage.name)
-    compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)
+    compared = compare_kernels(kernel, exact, rng, around=False, alone=False, once=True, most=few)
     kernels = compared.candidates
     if len(kernels) == 1:
         return kernels, ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._fitting.selection.path import TuningPath
-from mercer._fitting.sparse.kernels import KernelTrial, compare_kernels, favorite
+from mercer._fitting.sparse.kernels import KernelTrial, compare_kernels_by_paths, favorite
 from mercer._fitting.sparse.problem import COMPARED, SparseProblem
 from mercer._solvers import Observations
 from mercer._solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
@@ -71,7 +71,7 @@ def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
     u, settings = problem.n_points, problem.settings
     longest = settings.longest(u)
     problem.budget.require(settings.n_bytes(u), f"a path of {longest} centers on {u} rows")
-    chosen, paths = compare_kernels(kernel, problem, rng)
+    chosen, paths = compare_kernels_by_paths(kernel, problem, rng)
     candidates = _candidates(settings.widen(chosen), problem, rng)
     sums = _sums(candidates, problem)
     alpha, paths = _alpha(candidates, paths, problem, rng)

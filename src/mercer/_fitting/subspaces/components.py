@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._expansion import Expansion
 from mercer._fitting.notices import warn_of_indefinite
-from mercer._fitting.selection.centers import Encoded
+from mercer._fitting.selection.centers import EncodedMoments
 from mercer._fitting.state import AdditiveState, Summed
 from mercer._gram import Budget, cross, gram, own_values
 from mercer._gram.coordinates import Coordinates
@@ -205,7 +205,7 @@ class SubspaceState:
     def sums(self, rows: Rows, verbose: int) -> Summed:
         """Moments of rows, whose targets are k(x, x), and of what transformations change; a pass each."""
         own, where = OwnValues(self.kernel, self.check), self.precision.coordinates
-        fold = Encoded(own, MomentsOf(self.kernel, self.centers, self.precision.dtype, where))
+        fold = EncodedMoments(own, MomentsOf(self.kernel, self.centers, self.precision.dtype, where))
         found: Moments = rows.reduce(fold, phase="moments", verbose=verbose)
         return replace(found, coordinates=where), self._changes(rows, verbose)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.selection.centers import Encoded
+from mercer._fitting.selection.centers import EncodedMoments
 from mercer._fitting.subspaces.components import CheckedRows, Subspace, SubspaceState
 from mercer._gram.moments import Moments, MomentsOf
 from mercer._gram.precision import ORIGIN_ROWS
@@ -142,5 +142,5 @@ def _covariance(state: SubspaceState, sample: NoiseRows, verbose: int) -> Array:
     values = MomentsOf(state.kernel, state.centers).values
     where = state.coordinates_around(values(few.X).mean(axis=0, dtype=np.float64))
     fold = MomentsOf(state.kernel, state.centers, np.float64, where)
-    found: Moments = rows.reduce(Encoded(check, fold), phase="noise rows", verbose=verbose)
+    found: Moments = rows.reduce(EncodedMoments(check, fold), phase="noise rows", verbose=verbose)
     return found.centered()[0] / found.n
