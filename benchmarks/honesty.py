@@ -1,6 +1,6 @@
 """How honest scores and probabilities are where rows are few: many small draws of problems with known laws.
 
-For every problem, number of rows and model: what `loo_score_` and `loo_score_` say, the score on new rows,
+For every problem, number of rows and model: what `loo_score_` and `nested_score()` say, the score on new rows,
 and the log-loss of classifiers beside that of the class shares. With --before FILE, log-losses of an earlier
 version on the same draws, written there by --write, stand beside them.
 """
@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--before", type=Path, help="log-losses of an earlier version")
-    parser.add_argument("--write", type=Path, help="write log-losses for --before, and leave out loo_score_")
+    parser.add_argument("--write", type=Path, help="write log-losses for --before, and skip nested_score()")
     choices = parser.parse_args()
     before = json.loads(choices.before.read_text()) if choices.before else {}
     lines: list[Line] = []
@@ -189,7 +189,7 @@ def main() -> None:
             for problem in MODELS[model][1]
             for n in choices.rows
         ]
-        header = ("", "rows", "best", "loo_score_", "new rows", "difference", "log-loss", "of shares", "before")
+        header = ("", "rows", "best", "nested", "new rows", "difference", "log-loss", "of shares", "before")
         print(f"{model}\n{table([printed(found, before) for found in ours], header)}\n", flush=True)
         lines += ours
     if choices.write:

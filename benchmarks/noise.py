@@ -2,7 +2,7 @@
 
 Labels, values or the second view are drawn without regard to the rows, as many of each class or, where several
 rows leave at once, by coins: nothing can be learned, the accuracy to expect is 1 / k, the correlation zero.
-``loo_score_`` of a regressor is compared with its R² on new rows, which is below zero; ``loo_proba_`` with
+``nested_score()`` of a regressor is compared with its R² on new rows, which is below zero; ``loo_proba_`` with
 probabilities of new rows, of which each class has the share that it has in training, by Brier scores, means of
 |p - e|² / 2 over rows with indicators e. Columns are means over draws ± two standard errors; "!" is outside of
 these, as one figure in twenty is without any defect.
@@ -215,7 +215,7 @@ def main() -> None:
     choices = parser.parse_args()
     print(heading(), flush=True)
     outside: list[str] = []
-    header = ("", "noise", "loo_score_", "loo_proba_ - new rows", "new rows - chance", "s")
+    header = ("", "noise", "nested", "loo_proba_ - new rows", "new rows - chance", "s")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in choices.parts:

@@ -97,22 +97,22 @@ plt.show()
 
 # %%
 # **Labels that are noise.** For few rows some kernel and penalty always seem to predict something. How much of the
-# evidence counts is decided by how much likelihood the left-out rows gain by it, and ``loo_score_`` is the score
+# evidence counts is decided by how much likelihood the left-out rows gain by it, and ``nested_score()`` is the score
 # of rows predicted by models chosen without them. Thirty draws of 60 rows whose labels are coin tosses:
 
 rng = np.random.default_rng(0)
-best, honest, surest = [], [], []
+best, nested, surest = [], [], []
 for _ in range(30):
     rows, coins = rng.normal(size=(60, 2)), rng.integers(2, size=60)
     tossed = KernelFisherClassifier(random_state=0).fit(rows, coins)
     best.append(tossed.loo_score_)
-    honest.append(tossed.nested_score())
+    nested.append(tossed.nested_score())
     surest.append(tossed.predict_proba(rng.normal(size=(500, 2))).max(axis=1).mean())
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 bins = np.linspace(0.2, 0.9, 15)
 left.hist(best, bins, color="#D55E00", alpha=0.6, label=f"loo_score_, mean {np.mean(best):.2f}")
-left.hist(honest, bins, color="#0072B2", alpha=0.6, label=f"loo_score_, mean {np.mean(honest):.2f}")
+left.hist(nested, bins, color="#0072B2", alpha=0.6, label=f"nested_score(), mean {np.mean(nested):.2f}")
 left.axvline(0.5, color="black", linestyle="--", label="accuracy of any rule on new rows")
 left.set(xlabel="accuracy", ylabel="draws")
 left.set_ylim(0, 19)

@@ -290,5 +290,5 @@ def test_words_have_their_sounds_in_order():
     assert all(np.array_equal(a, b) for a, b in zip(X, again))
     for x, word in zip(X, y):
         sound = (np.hypot(*x.T) > 1.5) + 2 * (x[:, 1] < 0)
-        assert tuple(sound[np.r_[True, np.diff(sound) != 0]]) == datasets.generators.WORDS[word]
-        assert np.bincount(sound)[list(datasets.generators.WORDS[word])].min() >= 3
+        assert tuple(sound[np.r_[True, np.diff(sound) != 0]]) == datasets._generators.WORDS[word]
+        assert np.bincount(sound)[list(datasets._generators.WORDS[word])].min() >= 3

@@ -101,7 +101,7 @@ def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng,
 
 
 def test_the_default_centers_that_a_refused_fit_names_are_enough(rng, monkeypatch):
-    for module in ("tuning.run", "tuning.memory"):
+    for module in ("_fitting.run", "_fitting.memory"):
         monkeypatch.setattr(import_module(f"mercer.{module}"), "EXACT_ROWS", 1000)
     X, y = rng.normal(size=(1200, 2)), np.arange(1200) % 2
     model = KernelFisherClassifier(Matern(gamma=1.0), centers="all", max_memory=0.05, random_state=0)

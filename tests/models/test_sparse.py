@@ -140,7 +140,7 @@ def small_comparison(monkeypatch):
     monkeypatch.setattr(
         "mercer._fitting.memory.SEARCH_STAGES", (SearchStage(60, 30), SearchStage(120, 60), SearchStage(240, 120))
     )
-    for module in ("sparse", "sparse_kernels", "sparse_problem"):
+    for module in ("sparse.paths", "sparse.kernels", "sparse.problem"):
         monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED", (90, 60))
 
 

@@ -341,7 +341,7 @@ def matrices_held(kernel: Kernel, X: Any, *, roots: bool, singular: bool, folds:
 
 
 def search_stages_within(extent: ExactShape, available: float, most: int | None = None) -> tuple[SearchStage, ...]:
-    """The stages for these rows with at most ``most`` centers, with fewer of both if there is no memory for more."""
+    """The stages for these rows with at most ``most`` centers, or fewer of both if there is no memory for more."""
     found: list[SearchStage] = []
     for usual in SEARCH_STAGES:
         stage = usual if most is None else replace(usual, n_centers=min(usual.n_centers, most))
