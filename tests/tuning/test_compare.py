@@ -154,7 +154,7 @@ def test_a_checkerboard_needs_all_centers_and_all_rungs(short, rng):
     found = of(checkerboard(rng, 600), count=True)
     assert found.enough is None
     assert [path.n_centers for path in found.paths] == [40, 80, 160]
-    assert found.best in found.again
+    assert found.best in found.for_all_points
 
 
 def step(*trials, count=False, enough=None):
@@ -176,18 +176,18 @@ def test_kernels_that_more_centers_may_make_the_best_are_compared_with_more():
     # 3²/3.7 is less than the best criterion, 2.5, and 3²/3.5 is not.
     found = step(BEST, (WORSE, 3.7), (WORSE, 3.5))
     assert found.improvable.keys() == {1}
-    assert found.wanted == {0, 1}
+    assert found.next_candidates == {0, 1}
     assert found.needs_centers
-    assert found.worth(SEARCH_STAGES[1])
-    assert not found.worth(SearchStage(600, 40))
+    assert found.is_worth(SEARCH_STAGES[1])
+    assert not found.is_worth(SearchStage(600, 40))
 
 
 def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers():
     found = step(BEST, ([1.5, 1.5, 3.5, 3.6], 2.525), (WORSE, 3.0))
     assert found.close == {0, 1}
     assert not found.needs_centers
-    assert found.wanted == {0, 1}
-    assert found.worth(SearchStage(600, 40))
+    assert found.next_candidates == {0, 1}
+    assert found.is_worth(SearchStage(600, 40))
 
 
 def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
@@ -199,12 +199,12 @@ def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
 
 
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
-    assert not step(BEST, (WORSE, 3.0)).worth(SearchStage(600, 40))
-    assert not step(BEST, (WORSE, 3.0), count=True, enough=28).worth(SearchStage(600, 40))
+    assert not step(BEST, (WORSE, 3.0)).is_worth(SearchStage(600, 40))
+    assert not step(BEST, (WORSE, 3.0), count=True, enough=28).is_worth(SearchStage(600, 40))
 
 
 def test_as_long_as_all_centers_are_needed_more_are_tried():
-    assert step(BEST, (WORSE, 3.0), count=True).worth(SEARCH_STAGES[1])
+    assert step(BEST, (WORSE, 3.0), count=True).is_worth(SEARCH_STAGES[1])
 
 
 def test_compared_once_means_on_the_first_rung(short, rng):

@@ -89,7 +89,7 @@ def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, r
 @pytest.mark.parametrize("goal", [1e-6, 3e-4, 1.0, 1.7, 40.0, 1e5])
 def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
     class Fits:
-        doubted = None
+        opposite = None
         spectrum = type("Spectrum", (), {"rank": None, "negative": 0.0})
         asked = 0
 

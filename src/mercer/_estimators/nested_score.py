@@ -48,7 +48,7 @@ class NestedScore(Waiting):
     row: Indices
     y: NDArray[Any]
     weight: Array | None
-    standing: Array
+    counted_weight: Array
     outer: Indices
     folds: Folds | None
     found: dict[str, Any] | None = None
@@ -61,10 +61,10 @@ class NestedScore(Waiting):
             _, number, count = np.unique(self.y, return_inverse=True, return_counts=True)
             counted = held | (count[number] == 1)
             right = held & (self.predicted == self.y)
-            return float(np.average(right[counted], weights=self.standing[counted]))
-        y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
+            return float(np.average(right[counted], weights=self.counted_weight[counted]))
+        y, predicted, counted_weight = self.y[held], self.predicted[held], self.counted_weight[held]
         group = None if self.folds is None else self.folds.some(np.flatnonzero(held)).group
-        return float(self.model._expected_score(y, predicted, standing, group))
+        return float(self.model._expected_score(y, predicted, counted_weight, group))
 
     @property
     def predicted(self) -> NDArray[Any]:

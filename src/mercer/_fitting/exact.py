@@ -93,7 +93,7 @@ class ExactFit:
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
         training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
         unused = training.weight == 0
-        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
         criterion = targets.criterion(training)
         problem = ExactProblem(
             X=points,
@@ -200,11 +200,11 @@ def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, ce
     for f, model in solution.without.items():
         rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
         loo[rows] = Expansion(solution.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
-    otherwise = None if solution.otherwise is None else loo.copy()
-    if otherwise is not None:
-        otherwise[used] = solution.otherwise
+    loo_opposite = None if solution.loo_opposite is None else loo.copy()
+    if loo_opposite is not None:
+        loo_opposite[used] = solution.loo_opposite
     fitted[used], loo[used] = solution.fitted, solution.loo
-    return replace(solution, fitted=fitted, loo=loo, otherwise=otherwise)
+    return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite)
 
 
 def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
@@ -272,9 +272,9 @@ def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelC
 
     Also returns the fits of the best kernel, for alphas around that of the result.
     """
-    if len(compared.candidates) == 1 or not compared.again or n_rows(problem.X) > MOST_TO_CLIMB:
+    if len(compared.candidates) == 1 or not compared.for_all_points or n_rows(problem.X) > MOST_TO_CLIMB:
         return compared, {}
-    alphas = {g: trial.alpha for g, trial in compared.again.items()}
+    alphas = {g: trial.alpha for g, trial in compared.for_all_points.items()}
     tried: dict[int, Trial] = {}
     found: dict[int, Found] = {}
 
@@ -371,7 +371,7 @@ def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSol
                 problem.judge,
                 at_once=at_once,
                 n_points=n_rows(problem.X),
-                again=True,
+                recompute_loo=True,
                 paths=compared.paths,
                 release=problem.budget.release,
             )

@@ -370,7 +370,7 @@ def rows_within(extent: ExactShape, stage: SearchStage, available: float) -> int
     return _first(sizes, lambda n: search_bytes(extent, SearchStage(n, min(stage.n_centers, n)), 1), available)
 
 
-def settling_rows(u: int, available: float) -> int:
+def resolving_rows(u: int, available: float) -> int:
     """Rows from which parameters given as strings are computed: all, or those whose distances fit into memory."""
     return (
         u

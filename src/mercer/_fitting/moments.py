@@ -135,20 +135,21 @@ class SampledRows:
 class PassState:
     """The state of a fit: what was asked, what was chosen, and sums over all rows so far with a sample of them.
 
-    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
-    targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
-    ``folds`` are rows held out together; ``reselects``: centers can be selected again without rows.
+    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``center_selection_rows``
+    those of rows whose targets were used to select the centers, ``kernel_learning_rows`` those from which the
+    kernel was ``learned``; ``folds`` are rows held out together; ``reselects``: centers can be selected again
+    without rows.
     """
 
     spec: FitSpec
     gather: Gatherer
     additive: AdditiveState
     support: Indices | None
-    seen: Indices
+    center_selection_rows: Indices
     folds: Folds | None = None
     learned: LearnedKernel | None = None
     reselects: bool = True
-    taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    kernel_learning_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
     def targets(self) -> Targets:
@@ -242,15 +243,15 @@ class PassState:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
         Rows used to select the centers count if there are too few others, and centers can be selected without
-        them; those that taught the kernel never count.
+        them; those from which the kernel was learned never count.
         """
-        untaught = ~np.isin(index, self.taught)
-        judges = np.flatnonzero(untaught & ~np.isin(index, self.seen))
+        not_learned_from = ~np.isin(index, self.kernel_learning_rows)
+        judges = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
         every = self.reselects and self.moments.n_rows <= len(index)
         least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
         if len(judges) >= least:
             return judges
-        return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
+        return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
     def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
@@ -367,12 +368,12 @@ def start_state(
     changes = gather.changes(spec.tangents, sampled.rows, verbose=spec.verbose)
     indices, unseen = selection.centers.indices, selection.centers.unseen
     support = None if indices is None else index[indices]
-    seen = index[:0] if unseen is None else np.delete(index, unseen)
+    center_selection_rows = index[:0] if unseen is None else np.delete(index, unseen)
     additive = AdditiveState(moments, changes, sampled.drawn, sampled.draw)
-    state = PassState(spec, gather, additive, support, seen, folds, learned, reselects)
+    state = PassState(spec, gather, additive, support, center_selection_rows, folds, learned, reselects)
     if learned is None or not learned.is_new:
         return state
-    return replace(state, taught=index[learned.part >= 0])
+    return replace(state, kernel_learning_rows=index[learned.part >= 0])
 
 
 def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
@@ -401,20 +402,23 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
 
     None if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
-    problem, seen = held.problem, np.isin(held.index, state.seen) & (held.problem.weight > 0)
+    problem, center_selection_rows = (
+        held.problem,
+        np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
+    )
     if held.judges is not None:
-        seen &= np.isin(np.arange(len(seen)), held.judges)
-    if not seen.any() or state.moments.n_rows > len(seen) or not state.reselects:
+        center_selection_rows &= np.isin(np.arange(len(center_selection_rows)), held.judges)
+    if not center_selection_rows.any() or state.moments.n_rows > len(center_selection_rows) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
     if len(np.unique(third[problem.weight > 0])) == 1:
         return []
     quiet = replace(problem, verbose=0)
     with stage("selection of centers without thirds of the rows", verbose=problem.verbose):
-        for t in np.unique(third[seen]):
+        for t in np.unique(third[center_selection_rows]):
             selection = select_again(state.gather.selection, quiet, np.flatnonzero(third != t), rng)
             gather = replace(state.gather, selection=selection, precision=precision_of(selection, quiet))
-            found.append((np.flatnonzero(seen & (third == t)), gather))
+            found.append((np.flatnonzero(center_selection_rows & (third == t)), gather))
     return found
 
 
@@ -503,7 +507,7 @@ def _sample_problem(
         budget=spec.budget,
         plan=plan,
         verbose=spec.verbose,
-        doubt=training.doubt,
+        opposite_unit=training.opposite_unit,
         few_enough=isinstance(spec.centers, str) and not _every_copy(spec, inputs),
         copies=spec.copies,
     ), training

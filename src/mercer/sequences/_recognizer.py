@@ -17,7 +17,7 @@ from mercer.sequences._alignment import States, mixture_models
 from mercer.sequences._given import checked_sequences, frame_names, read_groups
 from mercer.sequences._paths.chains import TOPOLOGIES
 from mercer.sequences._predictions import WordPredictions, number_of
-from mercer.sequences._training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
+from mercer.sequences._training import LabeledSequences, TrainedModels, calibrated, discriminant_fit, drawn, train
 
 # Centers of the discriminant of all states, and states of words, if none are given.
 CENTERS_OF_STATES, STATES = 300, 5
@@ -161,7 +161,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimato
         classes, word = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y contains one class, {classes.tolist()[0]!r}; a classifier needs at least 2")
-        data = Labeled(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
+        data = LabeledSequences(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
         training = self._train(data, classes, generator(self.random_state))
         schema = RowSchema(sequences[0].shape[1]).named(frame_names(X))
         found = {
@@ -180,12 +180,12 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimato
         super().set_params(**params)
         return self
 
-    def _train(self, data: Labeled, classes: NDArray[Any], rng: np.random.Generator) -> Trained:
+    def _train(self, data: LabeledSequences, classes: NDArray[Any], rng: np.random.Generator) -> TrainedModels:
         states = States.of(data.sequences, data.word, self._most_states(classes), self.topology)
         held = drawn(data.word, data.group, self.held_out, rng)
         seed = int(rng.integers(2**31))
 
-        def mixtures(part: Labeled) -> Any:
+        def mixtures(part: LabeledSequences) -> Any:
             own, M = np.random.default_rng(seed), self.n_mixtures
             return mixture_models(part.sequences, part.word, states, n_mixtures=M, n_iter=self.n_iter, rng=own)
 

@@ -25,7 +25,7 @@ from mercer._estimators.parameters import (
 from mercer._estimators.predictions import DiscriminantPredictions, RegressorPredictions
 from mercer._fitting.data import RowSchema
 from mercer._fitting.notices import warn_of_constant
-from mercer._fitting.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
+from mercer._fitting.online import RESOLVING_ROWS, loo_scores_of_last_rows, resolved_kernel, scatter_of
 from mercer._gram import check_size, self_similarity
 from mercer._gram.moments import pieces
 from mercer._scores.class_outputs import class_numbers, class_shares
@@ -206,7 +206,7 @@ class OnlineModel(KernelModel):
         # Blocks have no names: those of all rows are compared.
         state = None if state is None else replace(state, schema=replace(schema, names=None))
         last = None
-        for block in of_at_least(rows.blocks(), SETTLING):
+        for block in of_at_least(rows.blocks(), RESOLVING_ROWS):
             begins = restart and last is None
             state, new = self._add(state, block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
@@ -439,12 +439,12 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
         encoded, reading = state.targets.encode(last), self._reading(weight_of(block))
         recursion = self._recursion(state.kernel)
-        taken = left_out_scores(recursion, state.factors, last, encoded, reading)
+        taken = loo_scores_of_last_rows(recursion, state.factors, last, encoded, reading)
         if len(taken.label) == 0:
             return state
         found = self._calibrated(state, taken, reading)
         if reading.doubtful:
-            other = left_out_scores(recursion, state.factors, last, encoded, reading.opposite)
+            other = loo_scores_of_last_rows(recursion, state.factors, last, encoded, reading.opposite)
             rule = other.calibrated(state.targets, reading, scatter_of(state.factors))
             warn_of_weights(reading, taken.accuracy(found.decided["rule_"]), other.accuracy(rule))
         return found

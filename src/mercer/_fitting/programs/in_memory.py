@@ -29,7 +29,7 @@ from mercer._linalg import map_in_threads
 from mercer._scores.targets import Targets
 from mercer._scores.training_rows import Training, weighted_quantile
 from mercer._solvers.leave_one_out import loo_outputs
-from mercer._solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_LEFT_OUT
+from mercer._solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_STEPPED_ROWS
 from mercer._solvers.programs.losses import (
     Loss,
 )
@@ -45,7 +45,7 @@ from mercer.rows._table import n_rows, take
 
 # centers="auto" makes all rows centers up to these numbers: with the penalty of the norm, and with others.
 MOST_PROGRAM_CENTERS, MOST_CANDIDATES = 1000, 2000
-# Kernels are compared by the machine itself on so many rows at most.
+# The most rows on which kernels are compared by the machine itself.
 MOST_ROWS_TO_COMPARE = 400
 # Kernels with which that begins.
 MOST_KERNELS = 3
@@ -70,7 +70,7 @@ def fit_machine(
     assert spec.loss is not None
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
     warn_of_scales(kernel, part.X, names)
-    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
     criterion = targets.criterion(training)
     exact = ExactProblem(
         X=points,
@@ -89,7 +89,7 @@ def fit_machine(
     problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)
     best, tried = _searched(compared, problem, rng)
     columns = best.columns
-    found = best.doubted(replace(columns, problem=problem).again(best.chosen))
+    found = best.with_opposite_loo(replace(columns, problem=problem).without_arcs(best.chosen))
     warn_of_indefinite(columns.kernel, columns.negative or 0.0)
     warn_of_equal_rows(columns.kernel, part.X)
     warn_of_constant(columns.kernel, block.X)
@@ -133,12 +133,14 @@ class Candidate:
         fits = [fit for fit in self.path if isinstance(fit, MachineAtAlpha)]
         return self.columns.chosen(fits) if fits else self.columns.fit(best.alpha)
 
-    def doubted(self, found: MachineAtAlpha) -> MachineAtAlpha:
-        """The fit with outputs under the other meaning of weights, in doubt, for centers that targets select."""
-        doubt = self.columns.problem.observations.doubt
-        if self.folds is None or not self.selects or doubt is None:
+    def with_opposite_loo(self, found: MachineAtAlpha) -> MachineAtAlpha:
+        """The fit with outputs under the opposite reading of ambiguous weights, if targets select centers."""
+        opposite_unit = self.columns.problem.observations.opposite_unit
+        if self.folds is None or not self.selects or opposite_unit is None:
             return found
-        return replace(found, otherwise=self.folds.outputs_without(found.alpha, doubt)[self.columns.problem.row])
+        return replace(
+            found, loo_opposite=self.folds.outputs_without(found.alpha, opposite_unit)[self.columns.problem.row]
+        )
 
     @property
     def selects(self) -> bool:
@@ -166,9 +168,9 @@ def _problem(
 def machine_bytes(u: int, n: int, m: int) -> float:
     """The memory of a machine with m centers for n rows at u points.
 
-    Columns, copies around their means and scaled; their matrices; answers of rows to each other.
+    Columns, copies around their means and scaled; their matrices; responses of rows to each other.
     """
-    return columns_bytes(u, n, m) + 8.0 * (3.0 * n * m + 4.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
+    return columns_bytes(u, n, m) + 8.0 * (3.0 * n * m + 4.0 * m * m + 4.0 * min(n, MOST_STEPPED_ROWS) ** 2)
 
 
 def columns_bytes(u: int, n: int, m: int) -> float:
@@ -180,14 +182,14 @@ def _centers(
     spec: FitSpec, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
 ) -> tuple[Indices, Any, Select | None]:
     """Which points are centers, centers that are no points (None: there are none), and how targets select them."""
-    u, wanted = n_rows(exact.X), spec.centers
+    u, requested = n_rows(exact.X), spec.centers
     most = MOST_PROGRAM_CENTERS if spec.penalty == "rkhs" else MOST_CANDIDATES
-    auto = isinstance(wanted, str) and wanted == "auto"
-    if (auto and (u <= most or kernel.takes_values)) or (isinstance(wanted, str) and wanted == "all"):
+    auto = isinstance(requested, str) and requested == "auto"
+    if (auto and (u <= most or kernel.takes_values)) or (isinstance(requested, str) and requested == "all"):
         return np.arange(u), None, None
-    if isinstance(wanted, Integral) and int(wanted) >= u:
+    if isinstance(requested, Integral) and int(requested) >= u:
         return np.arange(u), None, None
-    selector, m = (Uniform(), most) if auto else as_plan(wanted, kernel, exact.X, u)
+    selector, m = (Uniform(), most) if auto else as_plan(requested, kernel, exact.X, u)
     given = exact.observations
     label = given.point_target.argmax(axis=1) if given.Y.shape[1] > 1 else (given.point_target[:, 0] > 0.0)
     number = label.astype(np.intp) if exact.classes else None
@@ -245,7 +247,7 @@ def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> 
 
 
 def _scale(compared: KernelComparison, exact: ExactProblem, rng: np.random.Generator) -> Array:
-    """The standard deviation (q,) of the noise without outliers: from left-out residuals of least squares."""
+    """The standard deviation (q,) of the noise without outliers: from leave-one-out residuals of least squares."""
     order = rng.permutation(n_rows(exact.X))
     comparison = ComparisonProblem.at(
         compared.kernel,
@@ -321,7 +323,7 @@ def _concluded(
         loo=at_rows(fitted, used, found.loo),
         degrees_of_freedom=found.degrees_of_freedom,
         paths=paths,
-        otherwise=None if found.otherwise is None else at_rows(fitted, used, found.otherwise),
+        loo_opposite=None if found.loo_opposite is None else at_rows(fitted, used, found.loo_opposite),
         negative=found.columns.negative,
     )
     status = max(found.solutions, key=lambda each: each.gap).status

@@ -46,7 +46,7 @@ from mercer.rows._table import n_rows
 
 # Newton steps, besides the fit of least squares.
 MOST_STEPS = 10
-# A step that promises to lower the objective by this share at most is the last.
+# A step that is expected to lower the objective by this share at most is the last.
 LAST_STEP_GAIN = 1e-6
 # The passes, by name.
 STEP_MOMENTS, GRADIENT = "moments of a step", "gradient"
@@ -56,7 +56,7 @@ SINGLE = 1e-7
 # Products in float32 may change a fit by this share of its size.
 MOST_ERROR = 0.01
 # With the logistic loss, there are at least this many times as many rows as centers, or rows are fitted in memory,
-# with at most so many kernel values.
+# with at most the second number of kernel values.
 FAR_MORE, MOST_VALUES = 10, 10_000_000
 # An alpha whose criterion is larger than the least by at most this share is kept.
 KEPT_ALPHA_LOSS = 1e-3
@@ -116,10 +116,10 @@ def _in_memory(spec: FitSpec, sampled: SampledRows, block: Block, rng: np.random
 
 
 def _losses(loss: LossChoice, first: FitResult, encode: Encoder) -> tuple[SmoothLoss, ...]:
-    """The loss of each output; its width follows from the left-out residuals of least squares."""
+    """The loss of each output; its width follows from the leave-one-out residuals of least squares."""
     training, scale = first.training, np.ones(first.training.Y.shape[1])
     if loss.needs_scale and not encode.targets.has_classes:
-        scale = noise_scale(training.Y - first.solution.loo, training.standing)
+        scale = noise_scale(training.Y - first.solution.loo, training.represented_weight)
     return tuple(each for each in loss.losses(scale) if isinstance(each, SmoothLoss))
 
 
@@ -356,7 +356,7 @@ def _working_problem(problem: SampleProblem, loss: SmoothLoss, y: Array, f: Arra
     return replace(
         problem,
         sample=sample,
-        doubt=None if problem.doubt is None else problem.doubt * curvature,
+        opposite_unit=None if problem.opposite_unit is None else problem.opposite_unit * curvature,
     )
 
 

@@ -48,20 +48,20 @@ def choose_alpha(
     at_once: int,
     n_points: int,
     n_centers: int | None = None,
-    again: bool,
+    recompute_loo: bool,
     paths: tuple[TuningPath, ...] = (),
     release: Callable[[], None],
 ) -> ChosenSolution:
     """The fit at the alpha with the smallest criterion.
 
-    Leave-one-out outputs at that alpha are recomputed (``again``) or, if that costs as much as for all alphas,
-    taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared before;
-    ``release`` is called when outputs of other alphas have been freed.
+    Leave-one-out outputs at that alpha are recomputed (``recompute_loo``) or, if that costs as much as for all
+    alphas, taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared
+    before; ``release`` is called when outputs of other alphas have been freed.
     """
     scores, outputs = _judged(fits, alphas, judge, at_once)
     path = TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
     best = path.best[1]
-    kept = not again and len(outputs) == len(alphas)
+    kept = not recompute_loo and len(outputs) == len(alphas)
     loo = np.array(outputs[best] if kept else fits.loo_outputs(alphas[best : best + 1])[0], dtype=np.float64)
     del outputs
     release()
@@ -94,10 +94,10 @@ def scores_near(
     Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
     """
     tried: dict[float, float] = {}
-    wanted = [start] if given else _inside(start * PAIR, bounds)
-    while wanted:
-        tried |= dict(zip(wanted, criterion(np.array(wanted)).tolist()))
-        wanted = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
+    to_try = [start] if given else _inside(start * PAIR, bounds)
+    while to_try:
+        tried |= dict(zip(to_try, criterion(np.array(to_try)).tolist()))
+        to_try = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
     alphas = np.array([sorted(tried)])
     return alphas, np.array([[tried[alpha] for alpha in alphas[0].tolist()]])
 
@@ -130,7 +130,7 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
 
 def _solution(fits: FactoredFits, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
     """The fit chosen by the last path, with its leave-one-out outputs (n, q)."""
-    last, doubted = paths[-1], fits.doubted
+    last, opposite = paths[-1], fits.opposite
     alpha = float(last.alphas[last.best])
     one = np.array([alpha])
     found = fits.solve(alpha)
@@ -146,5 +146,5 @@ def _solution(fits: FactoredFits, paths: tuple[TuningPath, ...], loo: Array) -> 
         negative=fits.spectrum.negative,
         error=fits.error(alpha, loo),
         paths=paths,
-        otherwise=None if doubted is None else np.asarray(doubted.loo_outputs(one)[0], dtype=np.float64),
+        loo_opposite=None if opposite is None else np.asarray(opposite.loo_outputs(one)[0], dtype=np.float64),
     )

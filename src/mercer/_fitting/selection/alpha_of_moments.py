@@ -37,7 +37,7 @@ PartOf = Callable[[int], Moments]
 # Rows on which few alphas are compared: leave-one-out of each costs as much as a pass over the rows.
 ROWS_COMPARING_ALPHA = 2000
 # Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
-LEFT_OUT = 1024
+LOO_ROWS_OF_BLOCK = 1024
 
 
 def choose_alpha_from_moments(
@@ -155,7 +155,7 @@ def select_alpha(
             at_once=problem.plan.alphas,
             n_points=n,
             n_centers=m,
-            again=False,
+            recompute_loo=False,
             paths=selection.paths,
             release=problem.budget.release,
         )
@@ -182,7 +182,7 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
         sample=problem.sample,
         reduce=partial(_over, problem),
         cells=problem.plan.cells,
-        doubt=problem.doubt,
+        opposite_unit=problem.opposite_unit,
         blur=selection.blur,
         residuals=problem.label is None,
         copies=problem.copies,
@@ -192,7 +192,7 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
 def _over(problem: SampleProblem, rows: Block, fold: Callable[[Block], Any]) -> Any:
     """fold(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(problem.plan.sample_threads):
-        total = HeldRows(rows, block_rows=LEFT_OUT).reduce(fold)
+        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(fold)
     problem.budget.release()
     return total
 

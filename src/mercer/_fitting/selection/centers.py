@@ -43,7 +43,7 @@ from mercer.rows._virtual import Copies, Orbits, rows_for_each
 
 # The smallest alpha tried, as a share of the trace: moments have half of the digits of a kernel matrix.
 LEAST_ALPHA_SHARE = 1e-7
-# Beyond so many centers, few alphas are compared, around that of the comparison of kernels.
+# Beyond this number of centers, few alphas are compared, around that of the comparison of kernels.
 MANY_CENTERS = 2500
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
@@ -106,9 +106,9 @@ class SampleProblem:
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
     ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
-    number, or None for leave-one-out; ``plan`` sets how much is done at once. ``doubt`` (n,) are the units under
-    the other meaning of weights, None: no doubt; ``few_enough``: fewer centers are selected if they do as well.
-    ``copies`` of the rows join all fits, leave them with their row, and are not evaluated.
+    number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the units
+    under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are selected
+    if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not evaluated.
     """
 
     sample: Block
@@ -123,7 +123,7 @@ class SampleProblem:
     budget: Budget
     plan: MemoryPlan
     verbose: int = 0
-    doubt: Array | None = None
+    opposite_unit: Array | None = None
     few_enough: bool = False
     copies: Copies | None = None
 
@@ -162,7 +162,7 @@ class SampleProblem:
             label=None if self.label is None else self.label[rows],
             fold=None if self.fold is None else self.fold[rows],
             criterion=lambda few: self.criterion(rows[few]),
-            doubt=None if self.doubt is None else self.doubt[rows],
+            opposite_unit=None if self.opposite_unit is None else self.opposite_unit[rows],
         )
 
 
@@ -174,7 +174,7 @@ def choose_kernel_and_centers(
 ) -> ModelSelection:
     """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows.
 
-    Kernel values in float32 may be too alike for so many centers: where more of them would matter, centers are in
+    Kernel values in float32 may be too alike for these centers: where more of them would matter, centers are in
     float64, and with them all values.
     """
     known = compared is not None
@@ -209,7 +209,7 @@ def _selected(
     kernel = compared.kernel
     centers = _centers(kernel, problem, candidates, n_centers, rng)
     if _any_origin(problem) and isinstance(problem.selector, Given):
-        kernel = _around_given(kernel, centers.rows)
+        kernel = _centered_on_given(kernel, centers.rows)
     if not kernel.takes_values:
         check_size(kernel, self_similarity(kernel, centers.rows))
     factor = _factor(kernel, centers.rows, problem, NEARLY_DEPENDENT_CENTERS)
@@ -232,7 +232,7 @@ def select_again(
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
-    """Why there are so many centers: they are enough, or ``most``, None: all rows, or what the budget allows."""
+    """Why this number of centers: they are enough, or ``most``, None: all rows, or what the budget allows."""
     if enough is None:
         return f", at the limit{'' if most is None else f' of {most}'}: more might be better"
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
@@ -244,10 +244,10 @@ def _compared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) 
     few = problem.some(kernel, np.sort(rng.permutation(problem.sample.n_rows)[:most_rows]))
     every_row = _every_row(kernel, few)
     problem.budget.release()
-    around, count = not isinstance(problem.selector, Given), problem.few_enough
+    any_origin, count = not isinstance(problem.selector, Given), problem.few_enough
     most = None if problem.n_centers is None else RANDOM_PER_SELECTED * problem.n_centers
     alone = count or (problem.alpha is None and most is not None and most > RANDOM_PER_SELECTED * MANY_CENTERS)
-    return compare_kernels(kernel, every_row, rng, around=around, alone=alone, count=count, most=most)
+    return compare_kernels(kernel, every_row, rng, any_origin=any_origin, alone=alone, count=count, most=most)
 
 
 def _any_origin(problem: SampleProblem) -> bool:
@@ -255,16 +255,16 @@ def _any_origin(problem: SampleProblem) -> bool:
     return problem.intercept and problem.penalty == "rkhs"
 
 
-def _around_given(kernel: Kernel, centers: Any) -> Kernel:
+def _centered_on_given(kernel: Kernel, centers: Any) -> Kernel:
     """A linear kernel around its centers, if they span all affine functions: then this only affects accuracy.
 
     With fewer centers, or in a sum with other kernels, it would be a different model from the one specified.
     """
     plain = kernel.kernel if isinstance(kernel, Scaled) else kernel
-    around = kernel.centered_on(centers) if isinstance(plain, Linear) else kernel
-    if around is kernel or np.linalg.matrix_rank(centers - centers.mean(axis=0)) < centers.shape[1]:
+    centered = kernel.centered_on(centers) if isinstance(plain, Linear) else kernel
+    if centered is kernel or np.linalg.matrix_rank(centers - centers.mean(axis=0)) < centers.shape[1]:
         return kernel
-    return around
+    return centered
 
 
 def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision:

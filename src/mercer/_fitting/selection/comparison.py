@@ -18,11 +18,11 @@ import numpy as np
 from mercer._fitting.memory import (
     MOST_COMPARED_ROWS,
     SearchStage,
+    resolving_rows,
     rows_within,
     search_batches,
     search_stages_with_copies,
     search_stages_within,
-    settling_rows,
 )
 from mercer._fitting.selection.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
 from mercer._fitting.selection.problem import ExactProblem
@@ -40,7 +40,7 @@ from mercer.rows._table import in_double, n_rows
 # Numbers of centers are compared in steps of this factor, down to the second number.
 FEWER_BY = 2.0**0.5
 FEWEST_CENTERS = 25
-# Kernels are compared again with so many times the rows or centers, or not at all.
+# Kernels are compared again with at least this factor more rows or centers, or not at all.
 GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
 MOST_IMPROVABLE = 4
@@ -54,10 +54,10 @@ MOST_CLOSE = 4
 class KernelComparison:
     """The candidates, the position of the best one, its alpha, the comparisons, and how many centers are enough.
 
-    ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or nobody asked;
-    ``again`` are the best kernel and those that may be better with all points as centers, empty if so many do not
-    matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish from it, and
-    of those that may be better with more centers, the most promising first.
+    ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or it was not asked
+    for; ``for_all_points`` are the best kernel and those that may be better with all points as centers, empty if
+    these do not matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish
+    from it, and of those that may be better with more centers, in the order of their extrapolated criterion.
     """
 
     candidates: Sequence[Kernel]
@@ -65,7 +65,7 @@ class KernelComparison:
     alpha: float | None = None
     paths: tuple[TuningPath, ...] = ()
     enough: int | None = None
-    again: Mapping[int, Trial] = field(default_factory=dict)
+    for_all_points: Mapping[int, Trial] = field(default_factory=dict)
     close: tuple[int, ...] = (0,)
 
     @property
@@ -198,7 +198,7 @@ def compare_kernels(
     problem: ExactProblem,
     rng: np.random.Generator,
     *,
-    around: bool = True,
+    any_origin: bool = True,
     alone: bool = True,
     count: bool = False,
     once: bool = False,
@@ -206,12 +206,12 @@ def compare_kernels(
 ) -> KernelComparison:
     """The best of the candidates of a kernel, by leave-one-out of fits with few centers.
 
-    ``around``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
+    ``any_origin``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
     ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
     centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
     240 centers up to 5000 and 1200, or 10,000 and 240.
     """
-    if around and problem.intercept and problem.penalty == "rkhs":
+    if any_origin and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
         kernel = kernel.centered_on(problem.X)
     own, available = problem.own_points, problem.budget.n_bytes
@@ -220,7 +220,7 @@ def compare_kernels(
         search_stages = search_stages_within(problem.extent, available, most)[: 1 if once else None]
     else:
         search_stages = search_stages_with_copies(problem.extent, len(own), available, most)
-    few = problem.at(kernel, order[: settling_rows(len(own), available)])
+    few = problem.at(kernel, order[: resolving_rows(len(own), available)])
     kernels = kernel.candidates(few.X, few.observations.point_weight)
     if len(kernels) == 1 and not alone:
         return KernelComparison(kernels)
@@ -236,7 +236,7 @@ def _climbed(
     count: bool,
     most: int | None,
 ) -> KernelComparison:
-    """All kernels on the first stage, and then the promising ones as long as more centers or rows matter."""
+    """All kernels in the first stage, then those that may become best, as long as more centers or rows matter."""
     shape = grid_shape(kernels)
 
     def step(stage: SearchStage, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> StageTrials:
@@ -248,10 +248,10 @@ def _climbed(
     for higher in search_stages[1:]:
         last = steps[-1]
         stage = higher if last.needs_centers else _more_rows(last, problem, search_stages[0].n_centers)
-        if not last.worth(stage):
+        if not last.is_worth(stage):
             break
         value = extrapolated if last.needs_centers else least
-        steps.append(step(stage, partial(climb, last.wanted, shape, value=value)))
+        steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
     return _concluded(kernels, steps, u, u if most is None else min(most, u))
 
@@ -276,8 +276,8 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, fi
     # Where the final fit has more centers, kernels are extrapolated_to to gain by them.
     many = doublings >= 1.0 and last.needs_centers
     best = best_of(last.tried, lambda trial: trial.extrapolated_to(doublings)) if many else last.best
-    again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
-    mattered = last.stage.n_centers > steps[0].stage.n_centers or len(again) > 1
+    for_all_points = {g: last.tried[g] for g in (best, last.best)} | last.better_if_extrapolated(MOST_AGAIN, 0.0)
+    mattered = last.stage.n_centers > steps[0].stage.n_centers or len(for_all_points) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()
     return KernelComparison(
         kernels,
@@ -285,14 +285,14 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, fi
         last.tried[best].alpha,
         paths,
         None if last.improvable else last.enough,
-        again if mattered and not every else {},
-        tuple(last.by_extrapolation(last.wanted | {best})),
+        for_all_points if mattered and not every else {},
+        tuple(last.by_extrapolation(last.next_candidates | {best})),
     )
 
 
 @dataclass(frozen=True)
 class StageTrials:
-    """Trials of kernels, by their positions, on a stage; how many centers are enough, if asked for (``count``)."""
+    """Trials of kernels, by their positions, in a stage; how many centers are enough, if asked for (``count``)."""
 
     stage: SearchStage
     tried: dict[int, Trial]
@@ -310,8 +310,8 @@ class StageTrials:
         order = sorted(self.tried, key=lambda g: self.tried[g].least)
         return {self.best} | {g for g in order[:MOST_CLOSE] if not best.worse(self.tried[g].losses)}
 
-    def promising(self, most: int, errors: float) -> dict[int, Trial]:
-        """Kernels that twice as many centers could make better than the best, by so many standard errors."""
+    def better_if_extrapolated(self, most: int, errors: float) -> dict[int, Trial]:
+        """Kernels that twice as many centers could make better than the best, by this many standard errors."""
         best = self.tried[self.best]
         some = {g: self.tried[g] for g in self.by_extrapolation(self.tried)[:most] if g != self.best}
         return {g: t for g, t in some.items() if t.extrapolated + errors * best.error(t.losses) < best.least}
@@ -319,7 +319,7 @@ class StageTrials:
     @property
     def improvable(self) -> dict[int, Trial]:
         """Kernels worth a comparison with more centers."""
-        return self.promising(MOST_IMPROVABLE, 1.0)
+        return self.better_if_extrapolated(MOST_IMPROVABLE, 1.0)
 
     @property
     def needs_centers(self) -> bool:
@@ -327,11 +327,11 @@ class StageTrials:
         return bool(self.improvable) or (self.count and self.enough is None)
 
     def by_extrapolation(self, some: Iterable[int]) -> list[int]:
-        """Positions, the most promising first."""
+        """Positions, in the order of their extrapolated criterion."""
         return sorted(some, key=lambda g: (self.tried[g].extrapolated, g))
 
     @property
-    def wanted(self) -> set[int]:
+    def next_candidates(self) -> set[int]:
         """Kernels to be compared with more centers or, if these are enough, on more rows."""
         return {self.best} | self.improvable.keys() if self.needs_centers else self.close
 
@@ -339,8 +339,8 @@ class StageTrials:
     def path(self) -> TuningPath:
         return path_of((self.tried[g] for g in sorted(self.tried)), self.stage.n_rows, self.stage.n_centers)
 
-    def worth(self, stage: SearchStage) -> bool:
-        """Whether a comparison on this stage can tell more."""
+    def is_worth(self, stage: SearchStage) -> bool:
+        """Whether a comparison in this stage can tell more."""
         if self.needs_centers:
             return stage.n_centers >= GROWTH * self.stage.n_centers
         return stage.n_rows >= GROWTH * self.stage.n_rows and len(self.close) > 1

@@ -98,8 +98,8 @@ def some_points(
 
 
 def at_points(
-    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
+    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, opposite_unit: Array | None = None
 ) -> tuple[Any, Observations]:
     """The distinct rows of X, and the observations there; kernel values are not merged."""
     rows = kernel.distinct(X)
-    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
+    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, opposite_unit)

@@ -41,8 +41,8 @@ class FactoredFits(AlphaFits, Protocol):
         ...
 
     @property
-    def doubted(self) -> Self | None:
-        """The same fits under the other meaning of weights, counts or importance; None without doubt."""
+    def opposite(self) -> Self | None:
+        """The same fits under the opposite reading of weights, counts or importance; None: unambiguous."""
         ...
 
     def solve(self, alpha: float) -> Coefficients:

@@ -49,9 +49,9 @@ def climb(
 ) -> dict[int, TrialLike]:
     """Trials of kernels ``start``, and then of neighbors of the one of least value until none has less."""
     tried: dict[int, TrialLike] = {}
-    wanted = start
-    while wanted - tried.keys():
-        wanted = neighbors(_best_after(wanted, tried, trials_of, value), shape)
+    to_try = start
+    while to_try - tried.keys():
+        to_try = neighbors(_best_after(to_try, tried, trials_of, value), shape)
     return tried
 
 
@@ -79,9 +79,9 @@ def _line(g: int, axis: int, shape: tuple[int, ...]) -> set[int]:
 
 
 def _best_after(
-    wanted: set[int], tried: dict[int, TrialLike], trials_of: TrialsOf[TrialLike], value: Value = least
+    to_try: set[int], tried: dict[int, TrialLike], trials_of: TrialsOf[TrialLike], value: Value = least
 ) -> int:
-    """The best position when those wanted have been tried too."""
-    new = sorted(wanted - tried.keys())
+    """The best position when those ``to_try`` have been tried too."""
+    new = sorted(to_try - tried.keys())
     tried.update(zip(new, trials_of(new)))
     return best_of(tried, value)

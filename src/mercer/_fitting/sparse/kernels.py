@@ -240,7 +240,7 @@ def compare_kernels_by_paths(
     if problem.chosen_by == "evidence":
         kernels, paths = _by_evidence(kernel, problem, rng)
     else:
-        kernels, paths = _by_leaving_out(kernel, problem, rng)
+        kernels, paths = _by_leave_one_out(kernel, problem, rng)
     return favorite(paths[-1], problem.observations.n_counted)[0] if paths else kernels[0], paths
 
 
@@ -256,7 +256,7 @@ def _by_evidence(
     return kernels, (_joined(tried),)
 
 
-def _by_leaving_out(
+def _by_leave_one_out(
     kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
@@ -265,7 +265,7 @@ def _by_leaving_out(
     if not kernel.resolved:
         stage = least_comparison(exact.extent, few)
         problem.budget.require(stage.n_bytes, stage.name)
-    compared = compare_kernels(kernel, exact, rng, around=False, alone=False, once=True, most=few)
+    compared = compare_kernels(kernel, exact, rng, any_origin=False, alone=False, once=True, most=few)
     kernels = compared.candidates
     if len(kernels) == 1:
         return kernels, ()

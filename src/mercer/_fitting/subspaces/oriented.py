@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mercer._fitting.selection.centers import EncodedMoments
-from mercer._fitting.subspaces.components import CheckedRows, Subspace, SubspaceState
+from mercer._fitting.subspaces.components import RowValidator, Subspace, SubspaceState
 from mercer._gram.moments import Moments, MomentsOf
 from mercer._gram.precision import ORIGIN_ROWS
 from mercer._linalg.eigen import signs
@@ -125,7 +125,7 @@ class OrientedState:
             )
 
 
-def begin_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose: int) -> OrientedState:
+def start_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose: int) -> OrientedState:
     """Moments of the noise rows, in a pass over each sample."""
     m = len(state.factor.R)
     sampled = np.zeros((m, m))
@@ -137,7 +137,7 @@ def begin_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose
 
 def _covariance(state: SubspaceState, sample: NoiseRows, verbose: int) -> Array:
     """That of noise rows (m, m), in the coordinates in which lengths are those of feature space."""
-    rows, check = RepeatedRows(sample.rows), CheckedRows(sample.check)
+    rows, check = RepeatedRows(sample.rows), RowValidator(sample.check)
     few = check(replace(first_block(rows), weight=None)).cut(0, ORIGIN_ROWS)
     values = MomentsOf(state.kernel, state.centers).values
     where = state.coordinates_around(values(few.X).mean(axis=0, dtype=np.float64))

@@ -106,10 +106,11 @@ class MomentFit:
     """Fits with m centers from the moments of all rows, and a sample of the rows for leave-one-out.
 
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
-    and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
-    weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
-    time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The moments include
-    ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits ``again``.
+    and ``without`` returns the spectrum without a fold. ``opposite_unit`` (n,) are the units under the opposite
+    reading of weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in
+    memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The
+    moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits
+    ``again``.
     """
 
     kernel: Kernel
@@ -120,25 +121,27 @@ class MomentFit:
     cells: int
     fold: Indices | None = None
     without: Callable[[int], MomentSpectrum] | None = None
-    doubt: Array | None = None
+    opposite_unit: Array | None = None
     blur: float = 0.0
     residuals: bool = True
     copies: Copies | None = None
     again: SelectedAgain | None = None
 
     @property
-    def doubted(self) -> "MomentFit | None":
-        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
-        if self.doubt is None:
+    def opposite(self) -> "MomentFit | None":
+        """Leave-one-out with the weights held out under the opposite reading, counts or importance."""
+        if self.opposite_unit is None:
             return None
-        other = replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
-        return other if self.again is None else replace(other, again=self._doubted_again)
+        other = replace(
+            self, sample=replace(self.sample, unit=self.opposite_unit), fold=None, without=None, opposite_unit=None
+        )
+        return other if self.again is None else replace(other, again=self._opposite_again)
 
     def of_rows(self, rows: Indices) -> "MomentFit":
         """The same fits, with leave-one-out for some rows of the sample."""
         fold = None if self.fold is None else self.fold[rows]
-        doubt = None if self.doubt is None else self.doubt[rows]
-        return replace(self, sample=self.sample.take(rows), fold=fold, doubt=doubt)
+        opposite_unit = None if self.opposite_unit is None else self.opposite_unit[rows]
+        return replace(self, sample=self.sample.take(rows), fold=fold, opposite_unit=opposite_unit)
 
     def loo_outputs(self, alphas: Array) -> Floats:
         outputs = self._loo_outputs(alphas)
@@ -153,10 +156,10 @@ class MomentFit:
             return self._fold_outputs(alphas, self.fold, self.without)
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
-    def _doubted_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
+    def _opposite_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
         assert self.again is not None
         for rows, fits in self.again():
-            other = fits.doubted
+            other = fits.opposite
             assert other is not None
             yield rows, other
 
