@@ -65,7 +65,7 @@ class ClassifierPredictions(LabelPredictions, KernelModel):
     rule_ = fitted[Rule]()
     priors_ = fitted[Array]()
     threshold_ = fitted[float | None]()
-    # Whether probabilities are no surer than left-out rows justify.
+    # Whether probabilities are no surer than held-out rows justify.
     _moderates: ClassVar[bool] = False
     # Whether several classes are told apart in discriminant directions.
     _has_directions: ClassVar[bool] = True

@@ -58,7 +58,8 @@ from mercer.rows._table import in_single, n_rows, take
 
 # Fits with all points as centers, by alpha.
 Found = dict[float, AlphaFit]
-# Up to so many points two Cholesky factors of all cost less than a decomposition with a third of them as centers.
+# Up to this number of points two Cholesky factors of all cost less than a decomposition with a third of them as
+# centers.
 MOST_TO_CLIMB = 2000
 
 
@@ -268,7 +269,7 @@ def _fit(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
 
 
 def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelComparison, Found]:
-    """Kernels compared with all points as centers, if so many matter and are not too many.
+    """Kernels compared with all points as centers, if more centers matter and points are not too many.
 
     Also returns the fits of the best kernel, for alphas around that of the result.
     """

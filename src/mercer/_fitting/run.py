@@ -27,7 +27,7 @@ EXACT, MOMENTS, SPARSE = "all rows at once", "sums over the rows", "centers one 
 # The same, after every row was found to be too many centers for the memory, or more than are needed.
 LIMITED, FEW = "sums over the rows, in little memory", "sums over the rows, with few centers"
 PROGRAM, PROGRAM_IN_PASSES = "program in memory", "program in passes"
-# So many times more rows than centers make a fit in passes worth it.
+# A fit in passes is worth it if there are this many times more rows than centers.
 WORTH_IT = 4
 # Losses with which rows need not be in memory.
 SMOOTH = ("logistic", "squared", "huber", "squared_hinge")
@@ -183,11 +183,11 @@ def needs_memory(spec: FitSpec) -> str:
     """What of a program needs the rows in memory, empty if nothing does."""
     assert spec.loss is not None
     if spec.loss.name not in SMOOTH:
-        return f"loss={spec.loss.name!r}, which has corners,"
+        return f"loss={spec.loss.name!r}, which is not smooth,"
     if spec.l1_share > 0.0:
         return f"penalty={spec.penalty!r}"
     if spec.kernel.takes_values:
-        return "a kernel given by its values"
+        return "a precomputed kernel"
     return 'centers="all"' if spec.all_are_centers else ""
 
 

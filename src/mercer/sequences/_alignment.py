@@ -32,7 +32,7 @@ class States:
 
     @classmethod
     def of(cls, sequences: Sequence[Array], word: Indices, most: Sequence[int], topology: str) -> "States":
-        """At most so many states for each word, and no more than frames in its longest sequence."""
+        """At most ``most`` states for each word, and no more than frames in its longest sequence."""
         lengths = np.array([len(X) for X in sequences])
         return cls(tuple(min(n, int(lengths[word == w].max())) for w, n in enumerate(most)), topology)
 

@@ -92,7 +92,7 @@ class WordPredictions(ClassifierMixin):
         insertion_penalty : float, default=0.0
             Subtracted from the log-likelihood of a path for each word on it.
         silence : label, default=None
-            A word, such as that of pauses, that is left out of the answer.
+            A word, such as that of pauses, that is dropped from the answer.
 
         Notes
         -----

@@ -32,7 +32,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimato
 
         P(i | x) / P(i) = p(x | i) / p(x),
 
-    of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned anew by these models and
+    of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned again by these models and
     the classifier trained again, while words that it has not seen are told apart better. A sequence is assigned to
     the word with the largest p(X | word)^s P(word), where p is a sum over all paths and s the slope below.
 
@@ -56,9 +56,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimato
     n_iter : int, default=5
         Iterations of Baum-Welch.
     context : int, default=0
-        Number of frames on each side that the classifier sees beside a frame; not used by mixtures.
+        Number of frames on each side that the classifier sees besides a frame; not used by mixtures.
     n_rounds : int, default=2
-        How many times, at most, sequences are aligned anew and the classifier trained again.
+        How many times, at most, sequences are aligned again and the classifier trained again.
     held_out : float, default=0.2
         Share of the sequences on which rounds are compared and probabilities calibrated: the classifier is fitted
         without them, and once more, at the end, with them. At least one group is held out, if one can be. 0, or

@@ -1,4 +1,4 @@
-"""Training of hybrid models: discriminants on an alignment, sequences aligned anew, while held-out ones gain."""
+"""Training of hybrid models: discriminants on an alignment, sequences aligned again, while held-out ones gain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

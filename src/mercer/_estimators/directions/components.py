@@ -139,7 +139,7 @@ class KernelPCA(SubspaceModel):
         Parameters
         ----------
         X : array, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or rows outside memory: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
             Spark.
         y : ignored
         sample_weight : array of shape (n,), default=None
@@ -167,7 +167,7 @@ class KernelPCA(SubspaceModel):
 
         Learned if ``fit_inverse_transform``: then they are the rows, where scores determine these. Otherwise exact
         for a linear kernel, and for the Gaussian kernel by the fixed-point iteration of Mika et al. (1999), which
-        leaves out what is not along the components: with few of them, noise.
+        drops what is not along the components: with few of them, noise.
         """
         check_is_fitted(self, "X_fit_")
         scores = check_array(X, dtype=np.float64, input_name="X")

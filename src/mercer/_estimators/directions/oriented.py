@@ -73,7 +73,7 @@ class OrientedKernelPCA(SubspaceModel):
     mu : float or "auto", default="auto"
         The penalty of the length of w in units of the whole noise variance, the trace of N: the components do not
         depend on units of rows and noise. "auto" is 0.001. Larger values keep more of the variance of the rows,
-        smaller ones avoid more of the noise; 0 leaves out directions in which the sample has no noise at all.
+        smaller ones avoid more of the noise; 0 drops directions in which the sample has no noise at all.
     centers : int, "auto", "all", selector or rows, default="auto"
         As in :class:`KernelPCA`. Transformed rows are not among them unless they are given, as in
         ``centers=np.vstack([some, f(some)])`` with some of the rows. They express better what transformations
@@ -161,7 +161,7 @@ class OrientedKernelPCA(SubspaceModel):
         Parameters
         ----------
         X : array, CSR matrix, data frame or list of objects, n rows
-            Or rows outside memory: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
             Spark.
         y : ignored
         sample_weight : array of shape (n,), default=None

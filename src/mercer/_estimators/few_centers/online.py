@@ -193,7 +193,7 @@ class OnlineModel(KernelModel):
     def _add_source(
         self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, restart: bool
     ) -> tuple[OnlineState, Block]:
-        """Learn rows outside memory block by block; returns the last ``window`` of them, too.
+        """Learn out-of-core rows block by block; returns the last ``window`` of them, too.
 
         A pass before finds the classes and their weights, unless the classes are declared and not balanced.
         """
@@ -262,17 +262,17 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
     contributes nothing to centers added later, which neglects at most a fraction nu of it while there are fewer
     than ``max_centers``.
 
-    Every row is predicted before it is learned (test-then-train), which gives honest errors and, from a window of
-    the last scores, calibrated probabilities. O(m²) time per row and O(m²) memory for m <= max_centers: with 500
-    centers about 0.15 milliseconds per row in blocks of a few hundred, 4 in calls with one row. Predicting costs
-    O(m d) per row.
+    Every row is predicted before it is learned (test-then-train), which gives errors as of new rows and, from a
+    window of the last scores, calibrated probabilities. O(m²) time per row and O(m²) memory for m <= max_centers:
+    with 500 centers about 0.15 milliseconds per row in blocks of a few hundred, 4 in calls with one row.
+    Predicting costs O(m d) per row.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
         are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
@@ -378,7 +378,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
             Class labels of one type: numbers, strings, Booleans or dates.
         sample_weight : array of shape (n,), default=None
@@ -402,7 +402,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
         classes : array of shape (n_classes,), default=None
             All labels that will occur; needed in the first call if its rows do not contain them all.
@@ -469,7 +469,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
         are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
@@ -554,7 +554,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
@@ -570,7 +570,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """

@@ -75,15 +75,15 @@ class KeptRows:
 @dataclass(frozen=True, eq=False)
 class Continuation:
     """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
-    parameters on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,),
-    if known.
+    parameters on which sums depend, penalty and intercept, whatever is set later; and the ``selection_bias`` (q,)
+    of residuals, if known.
     """
 
     begun_with: dict[str, Any]
     penalized: tuple[Penalty, bool]
     sums: PassState | None = None
     kept: KeptRows | None = None
-    price: Array | None = None
+    selection_bias: Array | None = None
 
 
 @dataclass(eq=False)
@@ -128,7 +128,7 @@ class ResumableModel(LeaveOneOutModel):
         Parameters
         ----------
         X : array, memory map, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
+            Or out-of-core rows, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
             collection of Dask, Ray or Spark.
         y : array of shape (n,), for a regressor also (n, q)

@@ -76,7 +76,7 @@ class MachineModel(LeaveOneOutModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows
-            Or, for smooth losses, rows outside memory, as in :meth:`KernelFisherClassifier.fit`.
+            Or, for smooth losses, out-of-core rows, as in :meth:`KernelFisherClassifier.fit`.
         y : array of shape (n,), for a regressor also (n, q)
             Class labels of one type (numbers, strings, Booleans or dates), or real targets; for a path, the name
             of the column.
@@ -165,7 +165,7 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
     Costs O(n m² + m³) for every step of a solver with n rows and m centers, some hundred of them in all, and
     memory of 4 n m numbers; with the logistic loss some thousand gradients of O(n m) and a few such steps. With
     the losses "logistic", "squared", "huber" and "squared_hinge" and the penalties "rkhs" and "coef", more than
-    2000 rows, and rows outside memory, are fitted in few passes instead, a Newton step each, with memory for m²
+    2000 rows, and out-of-core rows, are fitted in few passes instead, a Newton step each, with memory for m²
     numbers; with the logistic loss only if there are ten times as many rows as centers, or more than 10⁷ kernel
     values. Rows cannot be added later: the losses' moments change with f.
 
@@ -217,11 +217,11 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
         Training rows with leave-one-out predictions: all, or in passes at most 10,000.
     loo_decision_, loo_proba_, loo_outputs_, loo_score_
         Leave-one-out results, as in :class:`KernelFisherClassifier`. Up to 2000 rows those of refitting for
-        "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and losses with corners: the path of
-        the fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on
-        from there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one
-        for the others; with other penalties, and for more rows, losses with corners have small arcs instead. If
-        targets selected the centers, each row is left out of a fit whose centers were selected without its fold, a
+        "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and non-smooth losses: the path of the
+        fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on from
+        there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one for
+        the others; with other penalties, and for more rows, non-smooth losses have small arcs for their kinks. If
+        targets selected the centers, each row is held out of a fit whose centers were selected without its fold, a
         fifth of the rows.
     rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
@@ -318,7 +318,7 @@ class KernelMachineRegressor(RegressorPredictions, MachineModel):
         As in :class:`KernelMachineClassifier`.
     delta, epsilon : float or None, default=None
         Width of Huber's loss, and the tolerance; None: 1.345 and 0.612 standard deviations of the noise, estimated
-        from left-out residuals of a least-squares fit.
+        from leave-one-out residuals of a least-squares fit.
     quantile : float or list of floats, default=0.5
         For "pinball": between 0 and 1. Several quantiles are several outputs with one kernel and alpha;
         predictions are in the order of the quantiles, sorted so that they do not cross (Chernozhukov et al. 2010).

@@ -92,7 +92,7 @@ class Evidence:
 
 
 def squared_problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
-    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
+    """Targets, and perhaps random signs next to them, at the rows, evaluated by the squared errors of targets."""
     weight, q = evidence.weight, evidence.Y.shape[1]
     X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
 

@@ -42,7 +42,7 @@ from mercer.rows._base import Block
 from mercer.rows._progress import progress
 from mercer.rows._table import in_double, is_sparse, n_rows
 
-# At most so many rounds, fewer if so many have not improved the predictions of other rows.
+# The most rounds, and the number of rounds without better predictions of other rows that ends them.
 RELEVANCE_ROUNDS = 6
 ROUNDS_WITHOUT_GAIN = 2
 # Targets of random signs.
@@ -56,7 +56,7 @@ TINY = float(np.finfo(np.float64).tiny)
 GAIN_ROUNDING = float((1e3 * np.finfo(np.float64).eps) ** 2)
 # Rows from which relevances are learned.
 MOST_ROWS_FOR_RELEVANCE = 5000
-# Fits hold so many matrices of kernel values of all their rows against the centers.
+# Matrices of kernel values of all rows against the centers that a fit holds.
 MATRICES_OF_RELEVANCE = 8
 
 
@@ -278,7 +278,7 @@ class _Learner:
     def _fit(
         self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, like: RoughFit | None = None
     ) -> RoughFit:
-        """Of targets Y, and perhaps random signs beside them, with other centers every time.
+        """Of targets Y, and perhaps random signs next to them, with other centers every time.
 
         Where features hardly show, some centers show them when others do not.
         """

@@ -80,8 +80,8 @@ class MachineEncoder:
 def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> FitResult:
     """Choose by leave-one-out, and solve; with moments of least squares.
 
-    If the logistic loss has so many centers that leave-one-out by Newton steps would be too good, the fit is made
-    in memory, with held-out folds.
+    If the logistic loss has too many centers, so that leave-one-out by Newton steps would be too good, the fit is
+    made in memory, with held-out folds.
     """
     loss = spec.loss
     assert loss is not None

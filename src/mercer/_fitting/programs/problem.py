@@ -39,7 +39,7 @@ FINER_ALPHAS = 10.0 ** np.array([-0.375, 0.375])
 ALPHAS_WITHOUT_GAIN = 3
 # Of sparse fits, one that is worse than the best by at most this many standard errors is as good.
 ERRORS = 0.5
-# Arcs that replace corners, in standard deviations of the targets.
+# Arcs that replace kinks, in standard deviations of the targets.
 BEND = 0.2
 # Dual variables below this share of the largest are zero.
 NO_SUPPORT = 1e-6
@@ -372,7 +372,8 @@ class MachineAtAlpha:
                 np.flatnonzero(~approximate_loo[place].trusted & refitted),
             )
             if program is not arcs.programs[place] and not can_follow(program, own):
-                # Arcs may move all outputs, where little determines the constant: what leaving out changes counts.
+                # Arcs may move all outputs, where little determines the constant: only the change without the row
+                # counts.
                 f += _outputs(program, found) - _outputs(arcs.programs[place], arcs.solutions[place])
             f[rest] = refit_without(program, found, unit / program.weight, own, rest)
             outputs.append(f)

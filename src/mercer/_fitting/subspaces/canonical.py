@@ -390,7 +390,7 @@ def permutation_p_values(
 ) -> Array:
     """Of each component (k,): how often views that are matched at random have as large an objective.
 
-    (1 + count) / (1 + times), and no less than those of the components before. The model is fitted anew to every
+    (1 + count) / (1 + times), and no less than those of the components before. The model is fitted again to every
     matching, with this alpha and up to 800 / V rows as centers; O(n m²) each.
     """
     joint = some_centers(paired, rng)

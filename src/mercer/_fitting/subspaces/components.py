@@ -45,7 +45,7 @@ from mercer.rows._table import in_single, n_rows, take
 MOST_POINTS_AS_CENTERS = 2000
 # Rows of the sample from which centers are selected, as a multiple of their number, and at least.
 SAMPLED_ROWS_PER_CENTER, LEAST_SAMPLE = 4, 4000
-# Rows of the sample that are left out for limits, or from which pre-images are learned, and folds of them.
+# Rows of the sample that are held out for limits, or from which pre-images are learned, and folds of them.
 KEPT_ROWS, LIMIT_FOLDS = 2000, 10
 # Variances down to this share of the whole are to be right: in general, and where only one component for this many
 # centers is wanted. Variances above the second then have errors of 1e-4 in float32.
@@ -81,7 +81,7 @@ class Subspace:
         return replace(self, variance=self.variance[:k], basis=self.basis[:, :k].copy(), shift=self.shift[:k])
 
     def n_components(self, most: int | None, share: float | None) -> int:
-        """At most so many; enough for a share of the variance; or all."""
+        """The first ones: a number, enough for a share of the variance, or all."""
         r = len(self.variance)
         if share is not None:
             most = int(np.searchsorted(np.cumsum(self.variance), share * self.total) + 1)

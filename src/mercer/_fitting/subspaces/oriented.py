@@ -34,7 +34,7 @@ from mercer.rows._sources.repeated import RepeatedRows
 # mu as a share of the noise variance, all directions together. With it, digits that were not in the fit have
 # nearly the ratios of those that were; with a tenth of it, the ratios of the latter are a third too large.
 SHARE = 1e-3
-# Kernel values have errors of so many units in the last place.
+# Errors of kernel values, in units in the last place.
 UNITS_OF_ROUNDING = 10.0
 # Matrices (m, m) of a fit: those of kernel PCA, two moments of noise, the coordinates, and the ratio.
 HELD = 12
