@@ -132,7 +132,7 @@ _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstanc
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
 _MATRICES = (csr_matrix, csr_array)
-# The parts beside this one, which must not be imported here.
+# The parts of the same layer, which must not be imported here.
 _SEQUENCES = (
     "_alignment.States",
     "_alignment.WordModels",

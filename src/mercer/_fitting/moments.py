@@ -26,7 +26,7 @@ from mercer._fitting.selection.centers import (
     SampleProblem,
     choose_kernel_and_centers,
     precision_of,
-    select_again,
+    reselect_centers,
 )
 from mercer._fitting.selection.comparison import KernelComparison
 from mercer._fitting.selection.path import TIE
@@ -193,7 +193,7 @@ class PassState:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
         with at_most(held.problem.plan.threads):
-            held = replace(held, others=_selected_again(self, held))
+            held = replace(held, others=_reselected_gatherers(self, held))
             found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
@@ -210,14 +210,16 @@ class PassState:
         if mu:
             assert self.spec.tangents is not None
             problem = replace(problem, copies=replace(self.spec.tangents, mu=mu))
-        again = partial(_fits_again, self, replace(held, problem=problem), mu, rows) if held.others else None
+        reselected = (
+            partial(_reselected_fits, self, replace(held, problem=problem), mu, rows) if held.others else None
+        )
         return choose_alpha_from_moments(
             selection,
             sums,
             problem,
             judges=held.judges,
             part=self.part_of(self.gather, mu, rows),
-            again=again,
+            reselected=reselected,
         )
 
     def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
@@ -397,7 +399,7 @@ def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
     return third
 
 
-def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
     """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
 
     None if fits are evaluated on other rows, or if the model has more rows than the sample.
@@ -416,13 +418,13 @@ def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, G
     quiet = replace(problem, verbose=0)
     with stage("selection of centers without thirds of the rows", verbose=problem.verbose):
         for t in np.unique(third[center_selection_rows]):
-            selection = select_again(state.gather.selection, quiet, np.flatnonzero(third != t), rng)
+            selection = reselect_centers(state.gather.selection, quiet, np.flatnonzero(third != t), rng)
             gather = replace(state.gather, selection=selection, precision=precision_of(selection, quiet))
             found.append((np.flatnonzero(center_selection_rows & (third == t)), gather))
     return found
 
 
-def _fits_again(
+def _reselected_fits(
     state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""

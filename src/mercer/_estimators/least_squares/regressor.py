@@ -268,7 +268,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
             self.left_out_,
             self.report_.negative or 0.0,
             self._moments_of_rows,
-            self._left_out_rows,
+            self._loo_rows,
             self._bias_of_selection,
             Budget.from_parameter(self.max_memory),
             self._copies,
@@ -286,7 +286,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
         tangents = sums.spec.tangents
         return replace(tangents, mu=self.mu_) if tangents and self.mu_ else sums.spec.copies
 
-    def _left_out_rows(self) -> Any:
+    def _loo_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
         return self._known_sums().rows_of(self.loo_index_)
 

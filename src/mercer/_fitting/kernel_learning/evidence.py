@@ -129,10 +129,10 @@ class Gain:
         share = evidence.weight / evidence.weight.sum()
         gain = share * (before - after)
         mean = float(gain.sum())
-        around = gain - share * mean
+        deviation = gain - share * mean
         if evidence.fold is not None:
-            around = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], around)
-        return cls(float(before @ share), mean, float(np.sqrt(around @ around)))
+            deviation = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], deviation)
+        return cls(float(before @ share), mean, float(np.sqrt(deviation @ deviation)))
 
     @property
     def ratio(self) -> float:

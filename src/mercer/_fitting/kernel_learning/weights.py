@@ -109,8 +109,8 @@ def learn_weights(
     """
     p = len(kernel.named)
     n = n_rows(evidence.X)
-    room = int((budget.n_bytes / (4.0 * COPIES * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
-    used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, room))])
+    most_rows = int((budget.n_bytes / (4.0 * COPIES * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
+    used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, most_rows))])
     some = evidence.some(used)
     _check_semidefinite(kernel)
     kernels = [_tuned(each, some, rng, budget) for _, each in kernel.named]

@@ -22,7 +22,7 @@ from mercer._gram.blocks import cuts
 from mercer._gram.moments import Moments
 from mercer._gram.precision import MOST_ROUNDING_SINGLE
 from mercer._linalg.threads import at_most
-from mercer._solvers.moments.leave_one_out import MomentFit, SelectedAgain
+from mercer._solvers.moments.leave_one_out import MomentFit, ReselectedFits
 from mercer._solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer._types import Array, Floats, Indices
 from mercer.errors import NumericalError
@@ -47,12 +47,13 @@ def choose_alpha_from_moments(
     *,
     judges: Indices | None = None,
     part: PartOf | None = None,
-    again: SelectedAgain | None = None,
+    reselected: ReselectedFits | None = None,
 ) -> ChosenSolution:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
-    a fold, if rows are held out together; ``again`` fits with other centers for rows that selected the centers.
+    a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected the
+    centers.
     """
     m = selection.n_centers
     if (
@@ -60,7 +61,7 @@ def choose_alpha_from_moments(
         and problem.alpha is None
         and selection.alpha is not None
         and part is None
-        and again is None
+        and reselected is None
     ):
         near = _path_near(selection, selection.alpha, moments, problem, judges)
         if near is not None:
@@ -69,7 +70,7 @@ def choose_alpha_from_moments(
             solution = select_alpha(selection, _fit_of(selection, spectrum, problem), spectrum, problem, judges)
             return replace(solution, paths=(*selection.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=problem.verbose):
-        fits = replace(moment_fit(selection, moments, problem, part), again=again)
+        fits = replace(moment_fit(selection, moments, problem, part), reselected=reselected)
     return select_alpha(selection, fits, fits.spectrum, problem, judges)
 
 

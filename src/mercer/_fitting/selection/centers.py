@@ -219,7 +219,7 @@ def _selected(
     )
 
 
-def select_again(
+def reselect_centers(
     selection: ModelSelection, problem: SampleProblem, rows: Indices, rng: np.random.Generator
 ) -> ModelSelection:
     """As many centers for the chosen kernel, selected among some rows of the sample, by their targets alone."""

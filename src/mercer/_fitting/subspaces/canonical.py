@@ -52,7 +52,7 @@ CHOICE_CENTERS, CENTERS_OF_VIEWS = 800, 600
 # Alphas that are compared, in units of the variance of a view in feature space; then those between the best and
 # the next ones.
 CANONICAL_ALPHAS = tuple(10.0**power for power in range(1, -8, -1))
-# Two alphas in a row whose held-out correlations are so much worse than the best end the comparison: smaller ones
+# Two alphas in a row whose held-out correlations are worse than the best by this end the comparison: smaller ones
 # fit noise, and take the most time.
 MUCH_WORSE = 0.03
 FINER_ALPHA = 10.0**0.5

@@ -27,7 +27,7 @@ INFLUENCE_ROWS = 2000
 # The sum of fold(block) over the blocks of rows in memory.
 Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 # Positions of some rows of the sample, and fits with centers that were selected without their targets.
-SelectedAgain = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
+ReselectedFits = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class MomentFit:
     reading of weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in
     memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The
     moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits
-    ``again``.
+    ``reselected``.
     """
 
     kernel: Kernel
@@ -125,7 +125,7 @@ class MomentFit:
     blur: float = 0.0
     residuals: bool = True
     copies: Copies | None = None
-    again: SelectedAgain | None = None
+    reselected: ReselectedFits | None = None
 
     @property
     def opposite(self) -> "MomentFit | None":
@@ -135,7 +135,7 @@ class MomentFit:
         other = replace(
             self, sample=replace(self.sample, unit=self.opposite_unit), fold=None, without=None, opposite_unit=None
         )
-        return other if self.again is None else replace(other, again=self._opposite_again)
+        return other if self.reselected is None else replace(other, reselected=self._opposite_again)
 
     def of_rows(self, rows: Indices) -> "MomentFit":
         """The same fits, with leave-one-out for some rows of the sample."""
@@ -145,8 +145,8 @@ class MomentFit:
 
     def loo_outputs(self, alphas: Array) -> Floats:
         outputs = self._loo_outputs(alphas)
-        if self.again is not None:
-            for rows, fits in self.again():
+        if self.reselected is not None:
+            for rows, fits in self.reselected():
                 outputs[:, rows] = fits.loo_outputs(alphas)
         return outputs
 
@@ -157,8 +157,8 @@ class MomentFit:
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
     def _opposite_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
-        assert self.again is not None
-        for rows, fits in self.again():
+        assert self.reselected is not None
+        for rows, fits in self.reselected():
             other = fits.opposite
             assert other is not None
             yield rows, other
