@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer._fitting.memory import SEVERAL, MemoryInputs, MemoryStage, most_loo_rows, plan_within
+from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, MemoryStage, most_loo_rows, plan_within
 from mercer._gram import Budget
 from mercer._gram.budget import GIB
 from mercer._gram.moments import PRODUCT_ROWS
@@ -196,7 +196,7 @@ def plan(
         threads=cores if engine == "memory" else blas_threads(),
         n=n,
         item=np.dtype(dtype).itemsize,
-        kernels=SEVERAL if search else 1,
+        kernels=KERNELS_TO_COMPARE if search else 1,
     )
     memory = plan_within(inputs, budget)
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))

@@ -141,7 +141,7 @@ def small_comparison(monkeypatch):
         "mercer._fitting.memory.SEARCH_STAGES", (SearchStage(60, 30), SearchStage(120, 60), SearchStage(240, 120))
     )
     for module in ("sparse.paths", "sparse.kernels", "sparse.problem"):
-        monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED", (90, 60))
+        monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED_ROWS_AND_CANDIDATES", (90, 60))
 
 
 @pytest.mark.sampled(1)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer._fitting.exact as exact
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer._fitting.selection.alpha import STEP, choose_near
+from mercer._fitting.selection.alpha import ALPHA_STEP, choose_near
 from mercer._solvers.exact_fits import RootFit, SpectrumFit
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
@@ -110,10 +110,10 @@ def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
 
     found, fits = near(given=False)
     best = np.clip(goal, 1e-5, 1e3)
-    assert abs(np.log10(found.alpha / best)) <= np.log10(STEP)
+    assert abs(np.log10(found.alpha / best)) <= np.log10(ALPHA_STEP)
     assert 1e-5 <= found.paths[-1].alphas.min() <= found.paths[-1].alphas.max() <= 1e3
     # One pair more than the way there takes, and one output at the end.
-    assert fits.asked <= abs(np.log10(best)) / np.log10(STEP) + 2 + 4 + 1
+    assert fits.asked <= abs(np.log10(best)) / np.log10(ALPHA_STEP) + 2 + 4 + 1
     assert near(given=True)[0].alpha == 1.0
 
 

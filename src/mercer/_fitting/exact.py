@@ -33,7 +33,7 @@ from mercer._fitting.notices import (
     warn_of_scales,
 )
 from mercer._fitting.result import ChosenSolution, FitResult, held_out
-from mercer._fitting.selection.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
+from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
 from mercer._fitting.selection.path import ALPHAS, Trial, path_of
 from mercer._fitting.selection.problem import ExactProblem, at_points
@@ -304,7 +304,9 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
     fits, judge = _root_fit(kernel, problem), problem.judge
-    alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    alphas = (
+        np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    )
     losses = np.full((len(alphas), len(judge.share)), np.inf)
     with suppress(NumericalError):
         losses = judge.losses(fits.loo_outputs(alphas))

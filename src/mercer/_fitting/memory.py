@@ -41,7 +41,7 @@ PROBE_HELD = 10
 # Numbers per row of the sample besides its features and targets: weights, keys, positions.
 ROW_NUMBERS = 12
 # Approximate number of kernels compared if a kernel has parameters to choose.
-SEVERAL = 15
+KERNELS_TO_COMPARE = 15
 # Arrays (n, k) of rows and classes while leave-one-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
 # Matrices (u, u) for each Cholesky factor: the factor, and its inverse in the basis of the points; as many again

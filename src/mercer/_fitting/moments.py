@@ -29,7 +29,7 @@ from mercer._fitting.selection.centers import (
     reselect_centers,
 )
 from mercer._fitting.selection.comparison import KernelComparison
-from mercer._fitting.selection.path import TIE
+from mercer._fitting.selection.path import CRITERION_TIE
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.state import AdditiveState, Summed
 from mercer._fitting.training import inputs_before_sample, memory_inputs, n_drawn, n_held_out, warn_of_fit
@@ -60,7 +60,7 @@ from mercer.rows._virtual import Copies, name_of, rows_for_each
 # where centers cannot be selected again without some of the others, since not all rows are in memory.
 LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
 # Parts of the rows that selected the centers, without each of which they are selected again.
-PARTS = 3
+PARTS_WITHOUT_SELECTION = 3
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class PassState:
             found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
-        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
+        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + CRITERION_TIE))
         return replace(self.concluded(held, solution), mu=mu)
 
     def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
@@ -395,7 +395,7 @@ def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
     unit = kernel.distinct(problem.sample.X).point if problem.fold is None else problem.fold
     weighted = np.unique(unit[problem.weight > 0])
     number = np.minimum(np.searchsorted(weighted, unit), len(weighted) - 1)
-    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS
+    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS_WITHOUT_SELECTION
     return third
 
 

@@ -25,12 +25,13 @@ from mercer.rows._table import in_single, n_rows
 # Names of the fits.
 EXACT, MOMENTS, SPARSE = "all rows at once", "sums over the rows", "centers one after another"
 # The same, after every row was found to be too many centers for the memory, or more than are needed.
-LIMITED, FEW = "sums over the rows, in little memory", "sums over the rows, with few centers"
+LITTLE_MEMORY = "sums over the rows, in little memory"
+FEW_CENTERS = "sums over the rows, with few centers"
 PROGRAM, PROGRAM_IN_PASSES = "program in memory", "program in passes"
 # A fit in passes is worth it if there are this many times more rows than centers.
 WORTH_IT = 4
 # Losses with which rows need not be in memory.
-SMOOTH = ("logistic", "squared", "huber", "squared_hinge")
+SMOOTH_LOSSES = ("logistic", "squared", "huber", "squared_hinge")
 # More rows in memory than this are fitted in passes, if they need not be in memory.
 MOST_IN_PROGRAM = 2000
 
@@ -174,15 +175,15 @@ REASONS: tuple[tuple[str, Reason], ...] = (
     (MOMENTS, _has_transformations),
     (MOMENTS, _centers_are_given),
     (MOMENTS, _has_many_rows),
-    (LIMITED, _memory_is_small),
-    (FEW, _few_are_enough),
+    (LITTLE_MEMORY, _memory_is_small),
+    (FEW_CENTERS, _few_are_enough),
 )
 
 
 def needs_memory(spec: FitSpec) -> str:
     """What of a program needs the rows in memory, empty if nothing does."""
     assert spec.loss is not None
-    if spec.loss.name not in SMOOTH:
+    if spec.loss.name not in SMOOTH_LOSSES:
         return f"loss={spec.loss.name!r}, which is not smooth,"
     if spec.l1_share > 0.0:
         return f"penalty={spec.penalty!r}"
@@ -227,8 +228,8 @@ def _program_in_passes(s: Situation) -> FitResult:
 STRATEGIES: dict[str, Callable[[Situation], FitResult]] = {
     EXACT: _exact,
     MOMENTS: _moments,
-    LIMITED: _moments_limited,
-    FEW: _moments_of_few,
+    LITTLE_MEMORY: _moments_limited,
+    FEW_CENTERS: _moments_of_few,
     SPARSE: _sparse,
     PROGRAM: _program,
     PROGRAM_IN_PASSES: _program_in_passes,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.memory import SEVERAL, MemoryInputs, blocks_of, most_loo_rows, row_bytes
+from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, blocks_of, most_loo_rows, row_bytes
 from mercer._fitting.notices import (
     warn_of_constant,
     warn_of_equal_rows,
@@ -93,7 +93,7 @@ def memory_inputs(
         n=n,
         item=4 if in_single(X) else 8,
         classes=classes,
-        kernels=1 if kernel.resolved else SEVERAL,
+        kernels=1 if kernel.resolved else KERNELS_TO_COMPARE,
         alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),

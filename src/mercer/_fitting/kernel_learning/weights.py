@@ -44,10 +44,10 @@ MOST_NORM = 64.0
 # Smaller shares are zero.
 LEAST_WEIGHT_SHARE = 1e-4
 # Smaller eigenvalues, relative to the largest, of products of matrices in single precision are rounding errors.
-KNOWN = 1e-5
+SINGLE_EIGENVALUE_ROUNDING = 1e-5
 # Matrices of all rows that a step holds, besides those of the kernels, of which there are up to three copies.
 MATRICES_OF_WEIGHTS = 6
-COPIES = 3
+COPIES_OF_KERNELS = 3
 # Standard errors by which weights of another rule must be better; fewer rules are tried than rounds of relevances.
 SURE_OF_WEIGHTS = 2.0
 
@@ -109,7 +109,7 @@ def learn_weights(
     """
     p = len(kernel.named)
     n = n_rows(evidence.X)
-    most_rows = int((budget.n_bytes / (4.0 * COPIES * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
+    most_rows = int((budget.n_bytes / (4.0 * COPIES_OF_KERNELS * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
     used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, most_rows))])
     some = evidence.some(used)
     _check_semidefinite(kernel)
@@ -329,7 +329,7 @@ def _by_alignment(rows: _Kernels) -> Array:
     a = (flat @ (SY @ SY.T).ravel().astype(np.float32)).astype(np.float64)
     # The root of M, in the directions that single precision knows.
     M = eigen_psd((flat @ flat.T).astype(np.float64), noise=float(np.finfo(np.float32).eps) * len(rows.Y))
-    known = M.values > KNOWN * M.values[-1]
+    known = M.values > SINGLE_EIGENVALUE_ROUNDING * M.values[-1]
     root, V = np.sqrt(M.values[known]), M.vectors[:, known]
     return _normalized(scipy.optimize.nnls(root[:, None] * V.T, (V.T @ a) / root)[0])
 

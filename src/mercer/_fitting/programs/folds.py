@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer._fitting.programs.problem import FINER_ALPHAS, MachineAtAlpha, MachineColumns, MachineProblem
-from mercer._fitting.selection.path import COARSE
+from mercer._fitting.selection.path import COARSE_ALPHAS
 from mercer._solvers.orthogonal.folds import dealt
 from mercer._solvers.programs import solve_all
 from mercer._solvers.programs.leave_one_out.newton_steps import LooOutputs, degrees_of_freedom, loo_of_rows
@@ -28,9 +28,9 @@ LEAST_POINTS_OF_FOLDS = 2 * PROGRAM_FOLDS
 # What a fit without a fold, or one of which rows are held out, may still gain, as a share of that of f = 0.
 # A fit of separable classes that ended earlier would be one with a larger alpha, better than what it stands for.
 FOLD_GAIN = 1e-8
-# The path begins with this alpha of COARSE, 1e-4 of the trace, and goes on in both directions; the second
+# The path begins with this alpha of COARSE_ALPHAS, 1e-4 of the trace, and goes on in both directions; the second
 # number of alphas in a row that do not lower the criterion ends it.
-FIRST, FOLD_ALPHAS_WITHOUT_GAIN = 5, 2
+FIRST_COARSE_ALPHA, FOLD_ALPHAS_WITHOUT_GAIN = 5, 2
 
 
 def has_folds(problem: MachineProblem) -> bool:
@@ -95,8 +95,11 @@ class MachineFolds:
 
     def path(self) -> list[WithoutFolds]:
         """The fits for all alphas that may be best: from a usual one up and down, and between these."""
-        first = self.fits(COARSE[FIRST] * self.columns.unit)
-        less, more = self._onward(first, COARSE[FIRST - 1 :: -1]), self._onward(first, COARSE[FIRST + 1 :])
+        first = self.fits(COARSE_ALPHAS[FIRST_COARSE_ALPHA] * self.columns.unit)
+        less, more = (
+            self._onward(first, COARSE_ALPHAS[FIRST_COARSE_ALPHA - 1 :: -1]),
+            self._onward(first, COARSE_ALPHAS[FIRST_COARSE_ALPHA + 1 :]),
+        )
         found = [first, *less, *more]
         best = min(found, key=lambda fits: fits.criterion)
         found.extend(self.fits(best.alpha * factor, best) for factor in FINER_ALPHAS)

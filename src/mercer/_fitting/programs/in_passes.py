@@ -52,7 +52,7 @@ LAST_STEP_GAIN = 1e-6
 STEP_MOMENTS, GRADIENT = "moments of a step", "gradient"
 # Passes for the gradient alone between two of them, and the relative errors of sums in single precision.
 MOST_SLOPES, FIRST_SLOPES = 12, 5
-SINGLE = 1e-7
+SINGLE_ROUNDING = 1e-7
 # Products in float32 may change a fit by this share of its size.
 MOST_ERROR = 0.01
 # With the logistic loss, there are at least this many times as many rows as centers, or rows are fitted in memory,
@@ -331,7 +331,9 @@ class Newton:
 
         most = FIRST_SLOPES if step is None else MOST_SLOPES
         first = sloped(np.zeros(basis.size), found)
-        return basis.coefficients(descend(evaluate, first, enough=LAST_STEP_GAIN, most=most, rounding=SINGLE))
+        return basis.coefficients(
+            descend(evaluate, first, enough=LAST_STEP_GAIN, most=most, rounding=SINGLE_ROUNDING)
+        )
 
     def _end(self, step: NewtonStep) -> tuple[Coefficients, LossSlopes]:
         """Where a step ends, or a part of it, if that is better, and the gradient there."""
@@ -339,7 +341,7 @@ class Newton:
         before = step.sums.value + 0.5 * alpha * self.objective.norm(step.at.coef)
         found = self.objective.slopes(at, step.at, alpha)
         for _ in range(MOST_SLOPES):
-            part = part_of(found.values, before, SINGLE)
+            part = part_of(found.values, before, SINGLE_ROUNDING)
             if part == 1.0:
                 break
             at = _between(step.at, at, part)

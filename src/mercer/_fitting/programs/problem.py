@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from mercer._fitting.selection.path import COARSE, NOTHING, TIE, Trial
+from mercer._fitting.selection.path import COARSE_ALPHAS, CRITERION_TIE, INSIGNIFICANT_SHARE, Trial
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._gram.blocks import check_finite
 from mercer._linalg import eigen_psd
@@ -38,7 +38,7 @@ FINER_ALPHAS = 10.0 ** np.array([-0.375, 0.375])
 # The number of smaller alphas in a row without a lower criterion that ends the path.
 ALPHAS_WITHOUT_GAIN = 3
 # Of sparse fits, one that is worse than the best by at most this many standard errors is as good.
-ERRORS = 0.5
+SPARSE_STANDARD_ERRORS = 0.5
 # Arcs that replace kinks, in standard deviations of the targets.
 BEND = 0.2
 # Dual variables below this share of the largest are zero.
@@ -207,7 +207,7 @@ class MachineColumns:
         if given is not None:
             return [self.fit(given)]
         found: list[MachineAtAlpha] = []
-        for alpha in (L1_SHARES if self.problem.is_sparse else COARSE)[::-1] * self.unit:
+        for alpha in (L1_SHARES if self.problem.is_sparse else COARSE_ALPHAS)[::-1] * self.unit:
             found.append(self.fit(alpha, found[-1] if found else None))
             if _is_past_best(found):
                 break
@@ -236,7 +236,7 @@ class MachineColumns:
         mean = float(share @ more)
         # A row with a weight of two counts as two rows.
         variance = float((share**2 * given.unit / given.weight) @ (more - mean) ** 2)
-        return not mean <= max(ERRORS * variance**0.5, NOTHING * float(share @ best))
+        return not mean <= max(SPARSE_STANDARD_ERRORS * variance**0.5, INSIGNIFICANT_SHARE * float(share @ best))
 
     def without_arcs(self, found: "MachineAtAlpha", rows: Indices | None = None) -> "MachineAtAlpha":
         """The fit of the problem itself, without arcs for kinks, and leave-one-out outputs of some rows."""
@@ -441,7 +441,7 @@ def _own_columns(problem: MachineProblem, unit: Array) -> Indices | None:
 def _is_past_best(found: Sequence[MachineAtAlpha]) -> bool:
     """Whether the last alphas of a descending path did not lower the criterion."""
     values = [fit.criterion for fit in found]
-    return len(values) > ALPHAS_WITHOUT_GAIN and min(values[-ALPHAS_WITHOUT_GAIN:]) > (1.0 - TIE) * min(
+    return len(values) > ALPHAS_WITHOUT_GAIN and min(values[-ALPHAS_WITHOUT_GAIN:]) > (1.0 - CRITERION_TIE) * min(
         values[:-ALPHAS_WITHOUT_GAIN]
     )
 

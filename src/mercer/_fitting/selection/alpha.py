@@ -15,8 +15,8 @@ from mercer.kernels._base import Kernel
 Judge = Callable[[Floats], Array]
 
 # Alphas around a good one are tried in steps of this factor.
-STEP = 10.0**0.4
-PAIR = STEP ** np.array([-0.5, 0.5])
+ALPHA_STEP = 10.0**0.4
+ALPHA_PAIR = ALPHA_STEP ** np.array([-0.5, 0.5])
 
 
 def alphas_to_try(alpha: float | None, unit: float, shares: Array = ALPHAS) -> Array:
@@ -94,7 +94,7 @@ def scores_near(
     Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
     """
     tried: dict[float, float] = {}
-    to_try = [start] if given else _inside(start * PAIR, bounds)
+    to_try = [start] if given else _inside(start * ALPHA_PAIR, bounds)
     while to_try:
         tried |= dict(zip(to_try, criterion(np.array(to_try)).tolist()))
         to_try = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
@@ -113,7 +113,7 @@ def _beyond(tried: dict[float, float], bounds: tuple[float, float]) -> list[floa
     best = min(alphas, key=lambda alpha: (not np.isfinite(tried[alpha]), tried[alpha], -alpha))
     if best not in (alphas[0], alphas[-1]):
         return []
-    step = STEP if best == alphas[-1] else 1.0 / STEP
+    step = ALPHA_STEP if best == alphas[-1] else 1.0 / ALPHA_STEP
     return _inside(best * np.array([step, step**2]), bounds)
 
 

@@ -52,7 +52,7 @@ LEAST_PROBE = 64
 # Squares of smaller float32 kernel values lose digits in float32.
 LEAST_PRODUCTS = 1e-15
 # Centers are in float64 if that lowers the criterion of their selection by this share.
-VISIBLE = 0.02
+VISIBLE_GAIN = 0.02
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def choose_kernel_and_centers(
         return selection
     precise = replace(problem, sample=replace(problem.sample, X=in_double(problem.sample.X)))
     other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
-    return other if other.least < (1.0 - VISIBLE) * selection.least else selection
+    return other if other.least < (1.0 - VISIBLE_GAIN) * selection.least else selection
 
 
 def _selected(

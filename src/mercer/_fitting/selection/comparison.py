@@ -24,7 +24,7 @@ from mercer._fitting.memory import (
     search_stages_with_copies,
     search_stages_within,
 )
-from mercer._fitting.selection.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
+from mercer._fitting.selection.path import ALPHAS, COARSE_ALPHAS, NEAR_ALPHA, Trial, TuningPath, path_of
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._fitting.selection.search import TrialsOf, along_axes, best_of, climb, extrapolated, least
 from mercer._gram.blocks import check_finite, cuts
@@ -41,7 +41,7 @@ from mercer.rows._table import in_double, n_rows
 FEWER_BY = 2.0**0.5
 FEWEST_CENTERS = 25
 # Kernels are compared again with at least this factor more rows or centers, or not at all.
-GROWTH = 1.5
+STAGE_GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
 MOST_IMPROVABLE = 4
 # And as many that are compared with all points as centers, which is cheap where it is done.
@@ -146,7 +146,7 @@ class ComparisonProblem:
 
     def fewer(self, trial: Trial, nested: NestedCenters, m: int) -> Trial:
         """The same kernel with the first m centers, for alphas near the best one."""
-        alphas = trial.alpha * NEAR if self.alphas is None else self.alphas
+        alphas = trial.alpha * NEAR_ALPHA if self.alphas is None else self.alphas
         return Trial.of(trial.kernel, alphas, self.losses([nested.first(m)], [alphas])[0], trial.share)
 
     def enough(self, trial: Trial) -> int | None:
@@ -168,7 +168,7 @@ class ComparisonProblem:
     @property
     def _shares(self) -> Array:
         """Alphas as shares of the trace: more of them if all points are centers, as this is then the final fit."""
-        return ALPHAS if self.has_every else COARSE
+        return ALPHAS if self.has_every else COARSE_ALPHAS
 
     @property
     def _together(self) -> int:
@@ -342,5 +342,5 @@ class StageTrials:
     def is_worth(self, stage: SearchStage) -> bool:
         """Whether a comparison in this stage can tell more."""
         if self.needs_centers:
-            return stage.n_centers >= GROWTH * self.stage.n_centers
-        return stage.n_rows >= GROWTH * self.stage.n_rows and len(self.close) > 1
+            return stage.n_centers >= STAGE_GROWTH * self.stage.n_centers
+        return stage.n_rows >= STAGE_GROWTH * self.stage.n_rows and len(self.close) > 1

@@ -11,14 +11,14 @@ from mercer.kernels._base import Kernel
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
 # Kernels are compared with fewer of them, and then with these multiples of the best one.
-COARSE = ALPHAS[1::3]
-NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
+COARSE_ALPHAS = ALPHAS[1::3]
+NEAR_ALPHA = 10.0 ** np.linspace(-0.75, 0.75, 3)
 # Criteria that differ by less than this share are equal: rounding must not decide.
-TIE = 1e-6
+CRITERION_TIE = 1e-6
 # Differences below this share of the criterion do not matter, however certain they are.
-NOTHING = 1e-4
+INSIGNIFICANT_SHARE = 1e-4
 # As many new rows would not show a difference below this share of the standard error of the criterion itself.
-INVISIBLE = 0.25
+INVISIBLE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,14 @@ class Trial:
 
     def worse(self, losses: Array) -> bool:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
-        return not float(self.share @ (losses - self.losses)) <= max(self.error(losses), NOTHING * abs(self.least))
+        return not float(self.share @ (losses - self.losses)) <= max(
+            self.error(losses), INSIGNIFICANT_SHARE * abs(self.least)
+        )
 
     def visibly_worse(self, losses: Array) -> bool:
         """Whether they are, by an amount that as many new rows would show."""
         more = float(self.share @ (losses - self.losses))
-        return self.worse(losses) and not more <= INVISIBLE * _standard_error(self.losses, self.share)
+        return self.worse(losses) and not more <= INVISIBLE_SHARE * _standard_error(self.losses, self.share)
 
     def error(self, losses: Array) -> float:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
@@ -95,7 +97,7 @@ def _standard_error(losses: Array, share: Array) -> float:
 
 def _last_of_least(scores: Array) -> int:
     """The last position of the smallest score, up to rounding."""
-    return int(np.flatnonzero(scores <= scores.min() * (1.0 + TIE) + np.finfo(np.float64).tiny)[-1])
+    return int(np.flatnonzero(scores <= scores.min() * (1.0 + CRITERION_TIE) + np.finfo(np.float64).tiny)[-1])
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from mercer.kernels._base import Kernel, grid_shape
 PRELIMINARY_CENTERS, MORE_CENTERS = 300, 600
 CRITERION_LOWERED = 0.8
 # Multiples of the best of a few alphas far apart.
-FINER = 10.0 ** np.linspace(-0.5, 0.5, 5)
+FINER_FACTORS = 10.0 ** np.linspace(-0.5, 0.5, 5)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _solved(comparison: ComparisonProblem, trial: Trial) -> tuple[Expansion, Arr
     K = comparison.values([kernel])(kernel)
     nested = comparison.nested(kernel, K)
     fit = nested.first()
-    alphas = trial.alpha * FINER
+    alphas = trial.alpha * FINER_FACTORS
     alpha = alphas[[np.argmin(comparison.losses([fit], [alphas])[0] @ trial.share)]]
     coef, intercept = coefficients(nested, K, comparison.centers, observations.point_target, float(alpha[0]))
     loo = loo_outputs(fit, observations, alpha, problem.fold)[0]

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mercer._fitting.selection.path import TIE
+from mercer._fitting.selection.path import CRITERION_TIE
 
 
 class TrialSummary(Protocol):
@@ -58,7 +58,9 @@ def climb(
 def best_of(tried: Mapping[int, TrialSummary], value: Value = least) -> int:
     """The position of least value; of equals, up to rounding, that with the largest alpha, then the first."""
     smallest = min(value(trial) for trial in tried.values())
-    equal = [g for g in tried if value(tried[g]) <= smallest * (1.0 + TIE) or value(tried[g]) == smallest]
+    equal = [
+        g for g in tried if value(tried[g]) <= smallest * (1.0 + CRITERION_TIE) or value(tried[g]) == smallest
+    ]
     return min(equal, key=lambda g: (-tried[g].place, g))
 
 

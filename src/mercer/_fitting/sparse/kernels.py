@@ -22,7 +22,7 @@ from mercer._fitting.selection.alpha import alpha_path, alphas_to_try
 from mercer._fitting.selection.comparison import compare_kernels
 from mercer._fitting.selection.path import ALPHAS, TuningPath, joined
 from mercer._fitting.selection.search import along_axes, climb
-from mercer._fitting.sparse.problem import COMPARED, SparseProblem
+from mercer._fitting.sparse.problem import COMPARED_ROWS_AND_CANDIDATES, SparseProblem
 from mercer._linalg import map_in_threads
 from mercer._solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer._solvers.orthogonal.folds import COMPARED_FOLDS, Fold, folds_of, held_out
@@ -260,7 +260,7 @@ def _by_leave_one_out(
     kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
-    u, (rows, most) = problem.n_points, COMPARED
+    u, (rows, most) = problem.n_points, COMPARED_ROWS_AND_CANDIDATES
     few, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
     if not kernel.resolved:
         stage = least_comparison(exact.extent, few)

@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.sparse.kernels import KernelTrial, compare_kernels_by_paths, favorite
-from mercer._fitting.sparse.problem import COMPARED, SparseProblem
+from mercer._fitting.sparse.problem import COMPARED_ROWS_AND_CANDIDATES, SparseProblem
 from mercer._solvers import Observations
 from mercer._solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer._solvers.orthogonal.folds import COMPARED_FOLDS, MANY_POINTS, SPARSE_FOLDS, Fold, folds_of, held_out
@@ -108,7 +108,7 @@ def _alpha(
     if settings.alpha is not None or settings.reestimated:
         return settings.alpha, paths
     # With all points as candidates, kernels were compared for every alpha by the same fits.
-    if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:
+    if not paths or problem.n_points > COMPARED_ROWS_AND_CANDIDATES[1] or len(candidates.kernels) > 1:
         paths = *paths, KernelTrial.drawn(problem, rng)(candidates)
     return favorite(paths[-1], problem.observations.n_counted)[1], paths
 
