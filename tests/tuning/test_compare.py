@@ -70,7 +70,11 @@ def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short,
         with limit_threads(threads):
             found.append(of(problem, count=True))
     for other in found[1:]:
-        assert (other.best, other.alpha, other.enough) == (found[0].best, found[0].alpha, found[0].enough)
+        assert (other.best, other.alpha, other.enough_centers) == (
+            found[0].best,
+            found[0].alpha,
+            found[0].enough_centers,
+        )
         for a, b in zip(found[0].paths, other.paths, strict=True):
             assert_array_equal(a.scores, b.scores)
             assert_array_equal(a.alphas, b.alphas)
@@ -141,30 +145,30 @@ def test_enough_centers_are_the_least_that_are_not_worse_by_one_standard_error(r
     problem, kernel = make(rng, 300), RBF(gamma=gamma)
     comparison = ComparisonProblem.at(kernel, problem, rng.permutation(300), SearchStage(300, 200))
     (trial,) = comparison.trials([kernel])
-    assert comparison.enough(trial) == naive_enough(comparison, trial)
+    assert comparison.enough_centers(trial) == naive_enough(comparison, trial)
 
 
 def test_a_smooth_function_needs_few_centers(short, rng):
     found = of(smooth(rng, 600), count=True)
-    assert found.enough <= 40
+    assert found.enough_centers <= 40
     assert max(path.n_centers for path in found.paths) < 160
 
 
 def test_a_checkerboard_needs_all_centers_and_all_rungs(short, rng):
     found = of(checkerboard(rng, 600), count=True)
-    assert found.enough is None
+    assert found.enough_centers is None
     assert [path.n_centers for path in found.paths] == [40, 80, 160]
     assert found.best in found.for_all_points
 
 
-def step(*trials, count=False, enough=None):
+def step(*trials, count=False, enough_centers=None):
     """A step on the first stage, from the losses of four rows and the criterion with half of the centers."""
     share = np.full(4, 0.25)
     tried = [
         replace(Trial.of(RBF(), np.ones(1), np.array([losses], dtype=float), share), before=before)
         for losses, before in trials
     ]
-    return StageTrials(SEARCH_STAGES[0], dict(enumerate(tried)), enough, count)
+    return StageTrials(SEARCH_STAGES[0], dict(enumerate(tried)), enough_centers, count)
 
 
 BEST = [1.0, 2.0, 3.0, 4.0], 2.5
@@ -184,7 +188,7 @@ def test_kernels_that_more_centers_may_make_the_best_are_compared_with_more():
 
 def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers():
     found = step(BEST, ([1.5, 1.5, 3.5, 3.6], 2.525), (WORSE, 3.0))
-    assert found.close == {0, 1}
+    assert found.indistinguishable == {0, 1}
     assert not found.needs_centers
     assert found.next_candidates == {0, 1}
     assert found.is_worth(SearchStage(600, 40))
@@ -194,13 +198,13 @@ def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
     found = step(BEST, (WORSE, 3.4), (WORSE, 3.9), ([1.5, 1.5, 3.5, 3.6], 2.525))
     assert found.by_extrapolation(found.tried) == [2, 0, 3, 1]
     compared = of(smooth(rng, 300), once=True)
-    assert compared.best in compared.close
-    assert set(compared.close) < set(range(15))
+    assert compared.best in compared.indistinguishable
+    assert set(compared.indistinguishable) < set(range(15))
 
 
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
     assert not step(BEST, (WORSE, 3.0)).is_worth(SearchStage(600, 40))
-    assert not step(BEST, (WORSE, 3.0), count=True, enough=28).is_worth(SearchStage(600, 40))
+    assert not step(BEST, (WORSE, 3.0), count=True, enough_centers=28).is_worth(SearchStage(600, 40))
 
 
 def test_as_long_as_all_centers_are_needed_more_are_tried():
@@ -272,8 +276,8 @@ def test_comparisons_on_more_rows_have_the_centers_that_are_needed(rng):
     problem = smooth(rng, 3000)
     last = StageTrials(SearchStage(2000, 600), {}, 200, True)
     assert _more_rows(last, problem, 240) == SearchStage(3000, 400)
-    assert _more_rows(replace(last, enough=25), problem, 240) == SearchStage(3000, 240)
-    assert _more_rows(replace(last, enough=None), problem, 240) == SearchStage(3000, 600)
+    assert _more_rows(replace(last, enough_centers=25), problem, 240) == SearchStage(3000, 240)
+    assert _more_rows(replace(last, enough_centers=None), problem, 240) == SearchStage(3000, 600)
 
 
 def test_each_doubling_of_the_centers_is_expected_to_help_half_as_much_as_the_one_before():

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer._expansion import Expansion
 from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
-from mercer._fitting.kernel_learning.learn import learn
+from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.kernel_learning.relevance import Features
 from mercer._fitting.memory import (
     BLAS_BUFFER,
@@ -128,7 +128,7 @@ class ExactFit:
     def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
         """With what the kernel learns from the rows with weight."""
         part, problem = self.part, self.problem
-        learned = learn(
+        learned = learn_kernel(
             self.kernel,
             features,
             Evidence(part.X, part.Y, part.weight, part.fold),

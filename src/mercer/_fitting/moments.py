@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from mercer._fitting.data import RowSchema, TrainingData
 from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
-from mercer._fitting.kernel_learning.learn import learn
+from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out
@@ -446,7 +446,7 @@ def _learned(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) ->
     fold = None if problem.fold is None else problem.fold[used]
     evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(problem.plan.threads):
-        learned = learn(
+        learned = learn_kernel(
             spec.kernel,
             spec.relevance,
             evidence,

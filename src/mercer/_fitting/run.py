@@ -160,7 +160,7 @@ def _memory_is_small(s: Situation) -> str | None:
 
 
 def _few_are_enough(s: Situation) -> str | None:
-    enough = s.compared.enough
+    enough = s.compared.enough_centers
     if enough is None or not WORTH_IT * enough <= n_rows(s.exact.problem.X):
         return None
     return f"{enough} centers are enough by leave-one-out"

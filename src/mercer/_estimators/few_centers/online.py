@@ -32,7 +32,7 @@ from mercer._scores.class_outputs import class_numbers, class_shares
 from mercer._scores.criteria import squared_errors
 from mercer._scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer._scores.targets import Targets, warn_of_weights
-from mercer._solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn, start
+from mercer._solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn_rows, start
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import (
@@ -234,7 +234,7 @@ class OnlineModel(KernelModel):
     def _after(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
         """With a block, so that later rows benefit from calibration."""
         recursion, weight = self._recursion(state.kernel), weight_of(encoded)
-        factors, outputs = learn(recursion, state.factors, encoded.X, encoded.y, weight)
+        factors, outputs = learn_rows(recursion, state.factors, encoded.X, encoded.y, weight)
         coef, intercept = factors.solve()
         # Rows with k(x, x) = 0 do not become centers: the model is the intercept.
         X_fit = take(encoded.X, slice(0)) if factors.m == 0 else factors.centers

@@ -40,7 +40,7 @@ from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
-from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn
+from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn_unexplained_variance
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.centers import CenterSelector
@@ -428,5 +428,7 @@ def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array]
     total = weight if fit.moments is None else fit.moments.n
     alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
     every = training if copies is None else training.with_copies(copies)
-    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None)
+    learned = learn_unexplained_variance(
+        solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None
+    )
     return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -29,7 +29,7 @@ from mercer._fitting.run import run
 from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
-from mercer._scores.uncertainty.unexplained_variance import learn
+from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
 from mercer._types import Array, Floats, Indices
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Labels
@@ -120,7 +120,9 @@ class MachineModel(LeaveOneOutModel):
         assert program is not None
         if result.targets.has_classes and solution.definite:
             keep = self.max_memory is None
-            learned = learn(solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep)
+            learned = learn_unexplained_variance(
+                solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep
+            )
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
         return attributes_of(result, learned, program=words) | {
             "gap_": program.gap,

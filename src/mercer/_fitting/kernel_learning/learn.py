@@ -17,7 +17,7 @@ def learns(kernel: Kernel, features: Features | None) -> bool:
     return features is not None or isinstance(kernel, WeightedSum)
 
 
-def learn(
+def learn_kernel(
     kernel: Kernel,
     features: Features | None,
     evidence: Evidence,

@@ -127,7 +127,7 @@ class Candidate:
     @cached_property
     def chosen(self) -> MachineAtAlpha:
         """The fit for the best alpha."""
-        best = self.path[self.trial.place]
+        best = self.path[self.trial.alpha_position]
         if self.folds is not None and self.selects:
             return self.folds.fit(best.alpha, best if isinstance(best, WithoutFolds) else None)
         fits = [fit for fit in self.path if isinstance(fit, MachineAtAlpha)]
@@ -228,7 +228,7 @@ def _searched(
     def trials_of(positions: list[int]) -> list[Trial]:
         return list(map_in_threads(trial, positions))
 
-    tried = climb({compared.best, *compared.close[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
+    tried = climb({compared.best, *compared.indistinguishable[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
     path = _as_path([tried[g] for g in sorted(tried)], n_rows(some.exact.X), len(some.centers))
     best = best_of(tried)
     return found[best] if some is problem else Candidate.of(problem, kernels[best]), (path,)

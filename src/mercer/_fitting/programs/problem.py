@@ -223,7 +223,7 @@ class MachineColumns:
 
     def chosen(self, path: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
         """The best fit; of sparse ones, that of the largest alpha which is not worse by half an error."""
-        best = path[self.trial(path).place]
+        best = path[self.trial(path).alpha_position]
         if not self.problem.is_sparse:
             return best
         return next(fit for fit in reversed(path) if fit is best or not self.is_worse(fit.losses, best.losses))

@@ -184,7 +184,7 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
         reduce=partial(_over, problem),
         cells=problem.plan.cells,
         opposite_unit=problem.opposite_unit,
-        blur=selection.blur,
+        unrepresented=selection.unrepresented,
         residuals=problem.label is None,
         copies=problem.copies,
     )

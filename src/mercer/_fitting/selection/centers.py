@@ -74,9 +74,9 @@ class EncodedMoments:
 class ModelSelection:
     """The chosen kernel, its centers, the candidates compared, and how the centers were selected, as text.
 
-    ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``blur`` the part of the variance
-    in feature space that the centers cannot represent, because it is below their tolerance; ``alpha`` that of the
-    comparison, None: alphas were not compared; ``selector`` is what selected the centers.
+    ``factor`` is that of the centers' kernel matrix, None for the penalty c'c; ``unrepresented`` the part of the
+    variance in feature space that the centers cannot represent, because it is below their tolerance; ``alpha``
+    that of the comparison, None: alphas were not compared; ``selector`` is what selected the centers.
     """
 
     kernel: Kernel
@@ -85,7 +85,7 @@ class ModelSelection:
     paths: tuple[TuningPath, ...]
     words: str
     selector: CenterSelector
-    blur: float = 0.0
+    unrepresented: float = 0.0
     alpha: float | None = None
 
     @property
@@ -184,9 +184,9 @@ def choose_kernel_and_centers(
     if problem.copies is not None and problem.virtual_centers:
         words += f" and {problem.copies.size - 1} copies of each"
     if problem.few_enough and n_centers is not None:
-        words += _words_of_number(compared.enough, None if known or problem.plan.lowered else n_centers)
-        if compared.enough is not None:
-            n_centers = min(max(compared.enough, LEAST_CENTERS), n_centers)
+        words += _words_of_number(compared.enough_centers, None if known or problem.plan.lowered else n_centers)
+        if compared.enough_centers is not None:
+            n_centers = min(max(compared.enough_centers, LEAST_CENTERS), n_centers)
     found = compared, n_centers, words + problem.plan.words
     selection = _selected(*found, problem, _prepared(kernel, problem, rng), rng)
     enough = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
@@ -213,9 +213,11 @@ def _selected(
     if not kernel.takes_values:
         check_size(kernel, self_similarity(kernel, centers.rows))
     factor = _factor(kernel, centers.rows, problem, NEARLY_DEPENDENT_CENTERS)
-    blur = 0.0 if factor is None else _blur(kernel, problem)
+    unrepresented = 0.0 if factor is None else _unrepresented(kernel, problem)
     return _independent(
-        ModelSelection(kernel, centers, factor, compared.paths, words, problem.selector, blur, compared.alpha)
+        ModelSelection(
+            kernel, centers, factor, compared.paths, words, problem.selector, unrepresented, compared.alpha
+        )
     )
 
 
@@ -419,7 +421,7 @@ def _independent(selection: ModelSelection) -> ModelSelection:
     return replace(selection, centers=few, factor=RankFactor(factor.R, np.arange(len(kept))))
 
 
-def _blur(kernel: Kernel, problem: SampleProblem) -> float:
+def _unrepresented(kernel: Kernel, problem: SampleProblem) -> float:
     """The part of the variance in feature space below the tolerance of the centers, from some rows."""
     some = np.unique(np.linspace(0, problem.sample.n_rows - 1, VARIANCE_ROWS).astype(np.intp))
     K = gram(kernel, kernel.subset(problem.sample.X, some), budget=problem.budget)

@@ -54,19 +54,20 @@ MOST_CLOSE = 4
 class KernelComparison:
     """The candidates, the position of the best one, its alpha, the comparisons, and how many centers are enough.
 
-    ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or it was not asked
-    for; ``for_all_points`` are the best kernel and those that may be better with all points as centers, empty if
-    these do not matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish
-    from it, and of those that may be better with more centers, in the order of their extrapolated criterion.
+    ``alpha`` is None if it was not compared, ``enough_centers`` None if more centers may be better, or it was not
+    asked for; ``for_all_points`` are the best kernel and those that may be better with all points as centers,
+    empty if these do not matter; ``indistinguishable`` are the positions of the best kernel, of those that the
+    rows cannot distinguish from it, and of those that may be better with more centers, in the order of their
+    extrapolated criterion.
     """
 
     candidates: Sequence[Kernel]
     best: int = 0
     alpha: float | None = None
     paths: tuple[TuningPath, ...] = ()
-    enough: int | None = None
+    enough_centers: int | None = None
     for_all_points: Mapping[int, Trial] = field(default_factory=dict)
-    close: tuple[int, ...] = (0,)
+    indistinguishable: tuple[int, ...] = (0,)
 
     @property
     def kernel(self) -> Kernel:
@@ -149,7 +150,7 @@ class ComparisonProblem:
         alphas = trial.alpha * NEAR_ALPHA if self.alphas is None else self.alphas
         return Trial.of(trial.kernel, alphas, self.losses([nested.first(m)], [alphas])[0], trial.share)
 
-    def enough(self, trial: Trial) -> int | None:
+    def enough_centers(self, trial: Trial) -> int | None:
         """The least number of the centers that is not worse than all of them; None if half of them is worse."""
         nested = self.nested(trial.kernel, self.values([trial.kernel])(trial.kernel))
         m = least = len(self.centers)
@@ -242,7 +243,9 @@ def _climbed(
     def step(stage: SearchStage, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> StageTrials:
         comparison = ComparisonProblem.at(kernels[0], problem, order, stage)
         tried = search(partial(comparison.trials_at, kernels))
-        return StageTrials(stage, tried, comparison.enough(tried[best_of(tried)]) if count else None, count)
+        return StageTrials(
+            stage, tried, comparison.enough_centers(tried[best_of(tried)]) if count else None, count
+        )
 
     steps = [step(search_stages[0], partial(along_axes, shape))]
     for higher in search_stages[1:]:
@@ -259,8 +262,8 @@ def _climbed(
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:
     """A stage with the centers that the last one needs and the most rows that there is memory for."""
     m = last.stage.n_centers
-    if last.enough is not None:
-        m = min(m, max(fewest, 2 * last.enough))
+    if last.enough_centers is not None:
+        m = min(m, max(fewest, 2 * last.enough_centers))
     n = rows_within(problem.extent, SearchStage(MOST_COMPARED_ROWS, m), problem.budget.n_bytes)
     return SearchStage(n * len(problem.own_points) // n_rows(problem.X), m)
 
@@ -284,7 +287,7 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, fi
         best,
         last.tried[best].alpha,
         paths,
-        None if last.improvable else last.enough,
+        None if last.improvable else last.enough_centers,
         for_all_points if mattered and not every else {},
         tuple(last.by_extrapolation(last.next_candidates | {best})),
     )
@@ -296,7 +299,7 @@ class StageTrials:
 
     stage: SearchStage
     tried: dict[int, Trial]
-    enough: int | None
+    enough_centers: int | None
     count: bool
 
     @property
@@ -304,7 +307,7 @@ class StageTrials:
         return best_of(self.tried)
 
     @property
-    def close(self) -> set[int]:
+    def indistinguishable(self) -> set[int]:
         """The best kernel, and the best of those not worse by more than one standard error."""
         best = self.tried[self.best]
         order = sorted(self.tried, key=lambda g: self.tried[g].least)
@@ -324,7 +327,7 @@ class StageTrials:
     @property
     def needs_centers(self) -> bool:
         """Whether more centers could change the result."""
-        return bool(self.improvable) or (self.count and self.enough is None)
+        return bool(self.improvable) or (self.count and self.enough_centers is None)
 
     def by_extrapolation(self, some: Iterable[int]) -> list[int]:
         """Positions, in the order of their extrapolated criterion."""
@@ -333,7 +336,7 @@ class StageTrials:
     @property
     def next_candidates(self) -> set[int]:
         """Kernels to be compared with more centers or, if these are enough, on more rows."""
-        return {self.best} | self.improvable.keys() if self.needs_centers else self.close
+        return {self.best} | self.improvable.keys() if self.needs_centers else self.indistinguishable
 
     @property
     def path(self) -> TuningPath:
@@ -343,4 +346,4 @@ class StageTrials:
         """Whether a comparison in this stage can tell more."""
         if self.needs_centers:
             return stage.n_centers >= STAGE_GROWTH * self.stage.n_centers
-        return stage.n_rows >= STAGE_GROWTH * self.stage.n_rows and len(self.close) > 1
+        return stage.n_rows >= STAGE_GROWTH * self.stage.n_rows and len(self.indistinguishable) > 1

@@ -70,7 +70,7 @@ class Trial:
         return float(self.alphas[_last_of_least(self.scores)])
 
     @property
-    def place(self) -> int:
+    def alpha_position(self) -> int:
         """The position of that alpha among all."""
         return _last_of_least(self.scores)
 

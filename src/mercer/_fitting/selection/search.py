@@ -15,7 +15,7 @@ class TrialSummary(Protocol):
     @property
     def least(self) -> float: ...
     @property
-    def place(self) -> int: ...
+    def alpha_position(self) -> int: ...
 
 
 TrialLike = TypeVar("TrialLike", bound=TrialSummary)
@@ -61,7 +61,7 @@ def best_of(tried: Mapping[int, TrialSummary], value: Value = least) -> int:
     equal = [
         g for g in tried if value(tried[g]) <= smallest * (1.0 + CRITERION_TIE) or value(tried[g]) == smallest
     ]
-    return min(equal, key=lambda g: (-tried[g].place, g))
+    return min(equal, key=lambda g: (-tried[g].alpha_position, g))
 
 
 def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:

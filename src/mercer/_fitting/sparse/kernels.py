@@ -54,7 +54,7 @@ class KernelPath:
         return float(self.path.least[0])
 
     @property
-    def place(self) -> int:
+    def alpha_position(self) -> int:
         """The position of the best alpha among all."""
         return int(self.path.scores[0].argmin())
 
@@ -271,7 +271,7 @@ def _by_leave_one_out(
         return kernels, ()
     points = rng.permutation(u)[:rows]
     trial = KernelTrial.drawn(problem.at(kernel, points), rng, most)
-    start = {compared.best, *compared.close[:FINALISTS]}
+    start = {compared.best, *compared.indistinguishable[:FINALISTS]}
     tried = climb(start, grid_shape(kernels), lambda some: trial.paths([kernels[g] for g in some]))
     return kernels, (*compared.paths, _joined(tried))
 

@@ -184,7 +184,7 @@ class VarianceParts:
 
 
 @one_blas_thread()
-def learn(
+def learn_unexplained_variance(
     kernel: Kernel,
     training: Training,
     alpha: float | None,

@@ -107,10 +107,10 @@ class MomentFit:
 
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
     and ``without`` returns the spectrum without a fold. ``opposite_unit`` (n,) are the units under the opposite
-    reading of weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in
-    memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The
-    moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits
-    ``reselected``.
+    reading of weights. ``unrepresented`` is an error of outputs besides rounding, ``cells`` the number of kernel
+    values in memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not
+    computed. The moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs
+    of fits ``reselected``.
     """
 
     kernel: Kernel
@@ -122,7 +122,7 @@ class MomentFit:
     fold: Indices | None = None
     without: Callable[[int], MomentSpectrum] | None = None
     opposite_unit: Array | None = None
-    blur: float = 0.0
+    unrepresented: float = 0.0
     residuals: bool = True
     copies: Copies | None = None
     reselected: ReselectedFits | None = None
@@ -189,7 +189,7 @@ class MomentFit:
     def error(self, alpha: float, loo: Array) -> float:
         """The bound of the spectrum, for kernel values in the precision of rows and centers."""
         single = in_single(self.sample.X, self.centers)
-        return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
+        return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.unrepresented
 
     def _outputs(
         self, spectrum: MomentSpectrum, alphas: Array, rows: Block, copies: Copies | None = None
