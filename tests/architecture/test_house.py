@@ -40,19 +40,20 @@ PASSED_THROUGH = {"_estimators/report.py", "_estimators/fitted.py", "_linalg/thr
 
 # Names that have better ones, and words in comments, docstrings and messages.
 FORBIDDEN_NAMES = {
-    *("anew", "begin_oriented", "begin_subspace", "by_promise", "CheckedRows", "Choice", "ClassAnswers"),
-    *("Compared", "CornerLoss", "corners", "Corners", "cosines_at", "Decomposed", "doubt", "doubted", "Draw"),
-    *("Drawn", "Encoded", "EveryPoint", "Exact", "Factored", "finish", "fitted_sizes", "gate", "honest"),
-    *("hopeful", "Kept", "Knowledge", "knowledge", "LabelAnswers", "Labeled", "lazily", "lazily_whole"),
-    *("Learned", "leave_each_out", "leave_out", "leave_some_out", "Leaving", "leaving_weight", "left_block"),
-    *("left_out", "left_out_of_points", "left_out_of_state", "left_out_rows", "left_out_scores", "LeftOut"),
-    *("LeftOutOf", "LeftOutRows", "Load", "load_before", "load_of", "moderates", "NoveltyAnswers"),
-    *("otherwise", "outside_memory", "Passage", "Passed", "price_of_choice", "ProbabilityAnswers", "promise"),
-    *("promising", "relatives", "Room", "rows_left_out", "Rung", "rung", "rungs", "RUNGS", "seen"),
-    *("select_again", "Setting", "settle", "settled", "settling_rows", "Sizes", "sizes_within", "Stage"),
-    *("standing", "takes", "Takes", "TakesRows", "Task", "taught", "Trained", "Tried", "truth", "twins"),
-    *("Twins", "unsettled", "untaught", "ValueAnswers", "wanted_centers", "Watched", "with_corners"),
-    *("WordAnswers", "worth"),
+    *("anew", "begin_oriented", "begin_subspace", "beside", "blur", "by_promise", "CheckedRows", "Choice"),
+    *("ClassAnswers", "COARSE", "COMPARED", "Compared", "CornerLoss", "Corners", "corners", "cosines_at"),
+    *("Decomposed", "doubt", "doubted", "Draw", "Drawn", "DRAWS", "Encoded", "EveryPoint", "Exact"),
+    *("Factored", "FEW", "finish", "fitted_sizes", "gate", "GROWTH", "honest", "hopeful", "INVISIBLE", "Kept"),
+    *("Knowledge", "knowledge", "KNOWN", "LabelAnswers", "Labeled", "lazily", "lazily_whole", "Learned"),
+    *("leave_each_out", "leave_out", "leave_some_out", "Leaving", "leaving_weight", "left_block", "left_out"),
+    *("left_out_of_points", "left_out_of_state", "left_out_rows", "left_out_scores", "LeftOut", "LeftOutOf"),
+    *("LeftOutRows", "LIMITED", "Load", "load_before", "load_of", "LONGEST", "moderates", "NEAR", "NOTHING"),
+    *("NoveltyAnswers", "otherwise", "outside_memory", "Passage", "Passed", "price_of_choice"),
+    *("ProbabilityAnswers", "promise", "promising", "relatives", "Room", "rows_left_out", "Rung", "rung"),
+    *("RUNGS", "rungs", "seen", "select_again", "Setting", "settle", "settled", "settling_rows", "SEVERAL"),
+    *("Sizes", "sizes_within", "SMOOTH", "Stage", "standing", "Takes", "takes", "TakesRows", "Task", "taught"),
+    *("TINY", "Trained", "Tried", "truth", "Twins", "twins", "unsettled", "untaught", "ValueAnswers"),
+    *("VISIBLE", "wanted_centers", "Watched", "with_corners", "WordAnswers", "worth"),
 }
 FORBIDDEN_WORDS = re.compile(
     r"\bleft[- ]out\b|outside memory|(with|has|have) corners|\bsettled\b|\bhonest\b|\banew\b|\bso many\b"
