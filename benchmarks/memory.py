@@ -25,7 +25,7 @@ from common import heading, held, table
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, plan
-from mercer._fitting.memory import ROOT_HELD, Exact, alphas_at_once, root_workers
+from mercer._fitting.memory import ROOT_HELD, ExactShape, alphas_at_once, root_workers
 from mercer._gram import Budget
 from mercer._linalg import blas_threads
 from mercer.errors import MemoryBudgetError
@@ -166,7 +166,7 @@ def planned(setting: Setting) -> float:
     """Bytes of the process with the largest stage of the fit, without the rows."""
     room, item = setting.max_memory * GIB, np.dtype(setting.dtype).itemsize
     if not setting.m:
-        extent = Exact(setting.n, setting.n, setting.q, float(item * setting.d), classes=setting.k > 0)
+        extent = ExactShape(setting.n, setting.n, setting.q, float(item * setting.d), classes=setting.k > 0)
         # The kernel matrix, and a Cholesky factor and its inverse for each alpha that is computed in parallel.
         held = 1 + ROOT_HELD * root_workers(extent, room, blas_threads())
         return PROCESS + replace(extent, held=held).n_bytes(alphas_at_once(extent, room))

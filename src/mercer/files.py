@@ -24,12 +24,12 @@ from mercer._estimators.directions.canonical import ViewColumns
 from mercer._estimators.directions.subspace import SubspaceDetails
 from mercer._estimators.few_centers.online import OnlineState
 from mercer._estimators.fitted import Fitted
-from mercer._estimators.least_squares.resumable import Continuation, Kept, WaitingSolution
+from mercer._estimators.least_squares.resumable import Continuation, KeptRows, WaitingSolution
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.programs.boosting import Ensemble, Stump
 from mercer._estimators.programs.novelty import Distances
 from mercer._estimators.report import Report
-from mercer._fitting import Choice, TuningPath
+from mercer._fitting import ModelSelection, TuningPath
 from mercer._fitting.data import RowSchema
 from mercer._fitting.kernel_learning.evidence import Gain
 from mercer._fitting.kernel_learning.relevance import Features, Relevance
@@ -99,9 +99,9 @@ _PASSES = (
     FitSpec,
     *_STATES,
     *_INVARIANCES,
-    Kept,
+    KeptRows,
     Gatherer,
-    Choice,
+    ModelSelection,
     Encoder,
     Columns,
     *_ROWS,
@@ -132,7 +132,7 @@ _CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstanc
 _KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
 
 _MATRICES = (csr_matrix, csr_array)
-# The parts beside this one, which must not be imported here.
+# The parts of the same layer, which must not be imported here.
 _SEQUENCES = (
     "_alignment.States",
     "_alignment.WordModels",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer._fitting.memory import SEVERAL, Load, Stage, rows_left_out, sizes_within
+from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, MemoryStage, most_loo_rows, plan_within
 from mercer._gram import Budget
 from mercer._gram.budget import GIB
 from mercer._gram.moments import PRODUCT_ROWS
@@ -79,8 +79,8 @@ class Plan:
     worker_bytes: float
     driver_bytes: float
     network_bytes: float
-    stages: tuple[Stage, ...]
-    largest: Stage
+    stages: tuple[MemoryStage, ...]
+    largest: MemoryStage
 
     @property
     def fit_bytes(self) -> float:
@@ -186,19 +186,19 @@ def plan(
     work = _block_bytes(d, m, dtype, products) + MATRICES_ON_WORKER * moments
     budget = Budget(np.inf if max_memory is None else max_memory * GIB)
     sample = min(n, max(loo_rows, 2 * m))
-    load = Load(
+    inputs = MemoryInputs(
         row=float(d * np.dtype(dtype).itemsize),
         sample=sample,
-        left=rows_left_out(min(sample, loo_rows), q),
+        held_out=most_loo_rows(min(sample, loo_rows), q),
         q=q,
         n_centers=m,
         selector=selector_for(m),
         threads=cores if engine == "memory" else blas_threads(),
         n=n,
         item=np.dtype(dtype).itemsize,
-        kernels=SEVERAL if search else 1,
+        kernels=KERNELS_TO_COMPARE if search else 1,
     )
-    sizes = sizes_within(load, budget)
+    memory = plan_within(inputs, budget)
     parts = ceil(n / (PART_BLOCKS * BLOCK_ROWS))
     sent = 0.0 if engine == "memory" else parts * moments + cores * m * d * np.dtype(dtype).itemsize
     blocks = ceil(n / PRODUCT_ROWS)
@@ -213,10 +213,10 @@ def plan(
         solve_seconds=_solve_seconds(min(n, SAMPLE), d, m, q, rates, products),
         network_seconds=sent / network,
         worker_bytes=PROCESS + work,
-        driver_bytes=PROCESS + sizes.largest.n_bytes,
+        driver_bytes=PROCESS + memory.largest.n_bytes,
         network_bytes=sent,
-        stages=sizes.stages,
-        largest=sizes.largest,
+        stages=memory.stages,
+        largest=memory.largest,
     )
 
 

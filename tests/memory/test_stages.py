@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
-from mercer._fitting.memory import Load, Rung, fitted_sizes, sizes_within
+from mercer._fitting.memory import MemoryInputs, SearchStage, largest_plan, plan_within
 from mercer._gram import Budget
 from mercer._linalg import limit_threads
 from mercer.centers import ForwardSelection, Leverage, RPCholesky, Uniform
@@ -18,18 +18,18 @@ from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Matern
 
 MIB = 2**20
-LOAD = Load(
-    row=40.0, sample=10_000, left=10_000, q=1, n_centers=300, selector=ForwardSelection(), threads=2, n=10**6
+INPUTS = MemoryInputs(
+    row=40.0, sample=10_000, held_out=10_000, q=1, n_centers=300, selector=ForwardSelection(), threads=2, n=10**6
 )
-LOADS = {
-    "two classes": LOAD,
-    "kernels to compare": replace(LOAD, kernels=15),
-    "50 classes": replace(LOAD, q=50, kernels=15),
-    "float32": replace(LOAD, item=4, row=20.0, n_centers=1000),
-    "random centers": replace(LOAD, selector=Uniform(), n_centers=3000),
-    "number not given": replace(LOAD, n_centers=None),
-    "unknown number of rows": replace(LOAD, n=None, copied=True, row=8000.0),
-    "regression": replace(LOAD, classes=False, q=3),
+ALL_INPUTS = {
+    "two classes": INPUTS,
+    "kernels to compare": replace(INPUTS, kernels=15),
+    "50 classes": replace(INPUTS, q=50, kernels=15),
+    "float32": replace(INPUTS, item=4, row=20.0, n_centers=1000),
+    "random centers": replace(INPUTS, selector=Uniform(), n_centers=3000),
+    "number not given": replace(INPUTS, n_centers=None),
+    "unknown number of rows": replace(INPUTS, n=None, copied=True, row=8000.0),
+    "regression": replace(INPUTS, classes=False, q=3),
 }
 
 
@@ -41,49 +41,49 @@ def no_search(monkeypatch):
         raise AssertionError("work began")
 
     for module in ("exact", "selection.centers"):
-        monkeypatch.setattr(import_module(f"mercer._fitting.{module}"), "compare", fail)
+        monkeypatch.setattr(import_module(f"mercer._fitting.{module}"), "compare_kernels", fail)
 
 
 @pytest.mark.sampled(22)
 @pytest.mark.parametrize("mib", [1, 10, 50, 200, 1000, 10**6])
-@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
-def test_stages_stay_within_the_budget_or_the_fit_is_refused(load, mib):
+@pytest.mark.parametrize("inputs", ALL_INPUTS.values(), ids=ALL_INPUTS)
+def test_stages_stay_within_the_budget_or_the_fit_is_refused(inputs, mib):
     budget = Budget(mib * MIB)
     try:
-        sizes = sizes_within(load, budget)
+        plan = plan_within(inputs, budget)
     except MemoryBudgetError:
-        assert fitted_sizes(load, budget.n_bytes).largest.n_bytes > budget.n_bytes
+        assert largest_plan(inputs, budget.n_bytes).largest.n_bytes > budget.n_bytes
     else:
-        assert all(stage.n_bytes <= budget.n_bytes for stage in sizes.stages)
+        assert all(stage.n_bytes <= budget.n_bytes for stage in plan.stages)
 
 
-@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
-def test_more_memory_never_refuses_what_less_allowed(load):
+@pytest.mark.parametrize("inputs", ALL_INPUTS.values(), ids=ALL_INPUTS)
+def test_more_memory_never_refuses_what_less_allowed(inputs):
     allowed = []
     for mib in np.geomspace(1, 10_000, 30):
-        allowed.append(fitted_sizes(load, mib * MIB).largest.n_bytes <= mib * MIB)
+        allowed.append(largest_plan(inputs, mib * MIB).largest.n_bytes <= mib * MIB)
     assert allowed == sorted(allowed)
 
 
 def test_with_plenty_of_memory_sizes_are_the_usual_ones():
-    sizes = fitted_sizes(LOADS["kernels to compare"], np.inf)
-    assert (sizes.threads, sizes.few, sizes.alphas) == (2, 2, 35)
-    assert sizes.rungs == (Rung(2000, 240), Rung(5000, 600))
-    assert sizes.selector is LOAD.selector
-    assert sizes.words == ""
+    plan = largest_plan(ALL_INPUTS["kernels to compare"], np.inf)
+    assert (plan.threads, plan.sample_threads, plan.alphas) == (2, 2, 35)
+    assert plan.search_stages == (SearchStage(2000, 240), SearchStage(5000, 600))
+    assert plan.selector is INPUTS.selector
+    assert plan.words == ""
 
 
-@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
-def test_every_parameter_that_a_refusal_names_is_enough(load):
+@pytest.mark.parametrize("inputs", ALL_INPUTS.values(), ids=ALL_INPUTS)
+def test_every_parameter_that_a_refusal_names_is_enough(inputs):
     with pytest.raises(MemoryBudgetError) as caught:
-        sizes_within(load, Budget(2 * MIB))
+        plan_within(inputs, Budget(2 * MIB))
     said = dict(re.findall(r"(\w+)=([\d.]+)", str(caught.value)))
-    sizes_within(load, Budget(float(said.pop("max_memory")) * 2**30))
+    plan_within(inputs, Budget(float(said.pop("max_memory")) * 2**30))
     if "centers" in said:
-        sizes_within(replace(load, n_centers=int(said["centers"])), Budget(2 * MIB))
+        plan_within(replace(inputs, n_centers=int(said["centers"])), Budget(2 * MIB))
     if "loo_rows" in said:
         rows = int(said["loo_rows"])
-        sizes_within(replace(load, sample=rows, left=rows), Budget(2 * MIB))
+        plan_within(replace(inputs, sample=rows, held_out=rows), Budget(2 * MIB))
 
 
 def test_all_of_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
@@ -234,9 +234,9 @@ def test_kernels_of_a_sparse_fit_are_tried_one_by_one_where_the_budget_has_room_
 
 def test_blas_of_more_threads_takes_no_more_than_its_share_of_the_budget():
     for mib in (10, 100, 1000, 10_000):
-        sizes = fitted_sizes(replace(LOAD, threads=64), mib * MIB)
-        assert (sizes.threads - 1) * 32 <= mib / 4
-    assert fitted_sizes(replace(LOAD, threads=64), np.inf).threads == 64
+        plan = largest_plan(replace(INPUTS, threads=64), mib * MIB)
+        assert (plan.threads - 1) * 32 <= mib / 4
+    assert largest_plan(replace(INPUTS, threads=64), np.inf).threads == 64
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_
     # The same pieces of rows, summed in the same order.
     assert (few.moments_.G == many.moments_.G).all()
     assert few.alpha_ == pytest.approx(many.alpha_, rel=1e-12)
-    # Alphas left out in steps are other matrix products: a few roundings of outputs of size one.
+    # Alphas held_out out in steps are other matrix products: a few roundings of outputs of size one.
     np.testing.assert_allclose(few.loo_outputs_, many.loo_outputs_, atol=1e-10)
 
 

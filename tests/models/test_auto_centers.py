@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import mercer._fitting.memory as memory
 import mercer._fitting.run as run
 from mercer import KernelFisherClassifier
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer.datasets import make_ringnorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Sigmoid
@@ -17,9 +17,11 @@ from mercer.kernels import RBF, Sigmoid
 
 @pytest.fixture
 def small(monkeypatch):
-    """The question is asked from 300 rows on, with few rows and centers on every rung."""
+    """The question is asked from 300 rows on, with few rows and centers in every stage."""
     monkeypatch.setattr(run, "EVERY_ROW", 300)
-    monkeypatch.setattr(memory, "RUNGS", (Rung(400, 60), Rung(600, 120), Rung(800, 240)))
+    monkeypatch.setattr(
+        memory, "SEARCH_STAGES", (SearchStage(400, 60), SearchStage(600, 120), SearchStage(800, 240))
+    )
 
 
 def checkerboard(rng, n, side):

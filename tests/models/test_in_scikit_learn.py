@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer.kernels import RBF, as_kernel
 
 FIXED = {"kernel": RBF(gamma=0.5), "alpha": 1.0}
@@ -144,7 +144,7 @@ def test_variates_can_be_pandas_columns(three_classes):
 @pytest.fixture
 def small_search(monkeypatch):
     """Kernels are compared on 25 points with 12 centers, the best on 40 with 20."""
-    monkeypatch.setattr("mercer._fitting.memory.RUNGS", (Rung(25, 12), Rung(40, 20)))
+    monkeypatch.setattr("mercer._fitting.memory.SEARCH_STAGES", (SearchStage(25, 12), SearchStage(40, 20)))
 
 
 @pytest.mark.slow

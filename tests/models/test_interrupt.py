@@ -28,7 +28,7 @@ from mercer.rows._base import LocalRows
 from mercer._solvers import exact_fits
 from mercer._solvers.moments.leave_one_out import MomentFit
 from mercer._solvers.orthogonal import path
-from mercer._fitting.selection.comparison import Setting
+from mercer._fitting.selection.comparison import ComparisonProblem
 
 def announce(owner, name, when=lambda *args, **kwargs: True):
     original = getattr(owner, name)
@@ -49,7 +49,9 @@ rbf = RBF(gamma=0.1)
 """
 
 PHASES = {
-    "comparison of kernels": 'announce(Setting, "trials"); KernelFisherClassifier(centers="all").fit(*rows(5000))',
+    "comparison of kernels": (
+        'announce(ComparisonProblem, "trials"); KernelFisherClassifier(centers="all").fit(*rows(5000))'
+    ),
     "Cholesky factor": (
         'lapack_call("dpotrf"); KernelFisherClassifier(rbf, alpha=1, centers="all").fit(*rows(6000))'
     ),

@@ -135,7 +135,7 @@ def test_single_and_double_precision_agree(rows, in_passes):
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"loss": "hinge"}, "loss='hinge', which has corners, needs the rows in memory"),
+        ({"loss": "hinge"}, "loss='hinge', which is not smooth, needs the rows in memory"),
         ({"penalty": "l1"}, "penalty='l1' needs the rows in memory"),
         ({"centers": "all"}, 'centers="all" needs the rows in memory'),
     ],
@@ -199,5 +199,5 @@ def test_a_machine_that_is_not_solved_warns(rows, in_passes, monkeypatch):
 
 
 def test_kernel_values_need_memory(rows):
-    with pytest.raises(ValueError, match="a kernel given by its values needs the rows in memory"):
+    with pytest.raises(ValueError, match="a precomputed kernel needs the rows in memory"):
         KernelMachineClassifier("precomputed").fit([(rows[0], rows[1])])

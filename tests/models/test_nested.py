@@ -1,4 +1,4 @@
-"""Scores that count the price of choosing."""
+"""Scores without selection bias."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -204,7 +204,7 @@ def test_intervals_widen_away_from_the_data(rng, centers):
     assert_allclose(far / inside, std[1] / std[0], rtol=0.15)
 
 
-def test_intervals_count_the_price_of_choosing(curve):
+def test_intervals_count_the_selection_bias(curve):
     X, y = curve
     model = KernelRidgeRegressor(centers=np.linspace(-2, 2, 9)[:, None], **FIXED).fit(X, y)
     width = np.diff(model.predict_interval(X))

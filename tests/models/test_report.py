@@ -8,16 +8,18 @@ import pytest
 import mercer._fitting.memory as memory
 import mercer._fitting.run as run
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, SparseFisherClassifier
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Laplacian, Polynomial
 
 
 @pytest.fixture
 def few_rungs(monkeypatch):
-    """Fewer centers than rows are tried from 300 rows on, with few rows and centers on every rung."""
+    """Fewer centers than rows are tried from 300 rows on, with few rows and centers in every stage."""
     monkeypatch.setattr(run, "EVERY_ROW", 300)
-    monkeypatch.setattr(memory, "RUNGS", (Rung(400, 60), Rung(600, 120), Rung(800, 240)))
+    monkeypatch.setattr(
+        memory, "SEARCH_STAGES", (SearchStage(400, 60), SearchStage(600, 120), SearchStage(800, 240))
+    )
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from mercer import KernelFisherClassifier, SparseFisherClassifier, SparseKernelRegressor
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer._fitting.selection.search import neighbors
 from mercer.datasets import make_banana, make_ringnorm, make_sinc, make_two_spirals, make_twonorm
 from mercer.errors import MemoryBudgetError
@@ -137,9 +137,11 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
 @pytest.fixture
 def small_comparison(monkeypatch):
     """Kernels are compared with 30 random centers on 60 points, the best by sparse fits of 60 candidates to 90."""
-    monkeypatch.setattr("mercer._fitting.memory.RUNGS", (Rung(60, 30), Rung(120, 60), Rung(240, 120)))
+    monkeypatch.setattr(
+        "mercer._fitting.memory.SEARCH_STAGES", (SearchStage(60, 30), SearchStage(120, 60), SearchStage(240, 120))
+    )
     for module in ("sparse.paths", "sparse.kernels", "sparse.problem"):
-        monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED", (90, 60))
+        monkeypatch.setattr(f"mercer._fitting.{module}.COMPARED_ROWS_AND_CANDIDATES", (90, 60))
 
 
 @pytest.mark.sampled(1)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from mercer import KernelFisherClassifier
 from mercer._scores.training_rows import Training
-from mercer._scores.uncertainty.unexplained_variance import _kept, _without_rows, learn
+from mercer._scores.uncertainty.unexplained_variance import _kept, _without_rows, learn_unexplained_variance
 from mercer.datasets import make_banana, make_ringnorm, make_twonorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
@@ -32,7 +32,7 @@ def far(X, rng, n=200):
 @pytest.mark.parametrize("kernel", [RBF(gamma=2.0), RBF(gamma=0.1), RBF(gamma=1e-4), Linear()], ids=str)
 def test_nothing_is_known_far_from_all_rows_whatever_the_width(kernel, rng):
     X, _ = make_banana(300, random_state=0)
-    unexplained, trust = learn(kernel, training_of(X), 0.1)
+    unexplained, trust = learn_unexplained_variance(kernel, training_of(X), 0.1)
     assert (trust > 0.9).mean() > 0.9
     assert unexplained.trust(far(X, rng)).mean() < 0.15
     new, _ = make_banana(300, random_state=1)
@@ -41,7 +41,7 @@ def test_nothing_is_known_far_from_all_rows_whatever_the_width(kernel, rng):
 
 def test_left_out_rows_are_known_like_new_rows_by_the_others(rng):
     X, kernel = rng.normal(size=(60, 2)), RBF(gamma=0.5)
-    unexplained, trust = learn(kernel, training_of(X), 0.5)
+    unexplained, trust = learn_unexplained_variance(kernel, training_of(X), 0.5)
     parts = unexplained.parts(X)
     # Every row is a center: the variance is that of the Gaussian process, without the row 1 / (alpha P_ii) - 1.
     assert_allclose(parts.unspanned, 0.0, atol=1e-6)
@@ -58,8 +58,8 @@ def test_left_out_rows_are_known_like_new_rows_by_the_others(rng):
 def test_weights_are_repeated_rows(rng):
     X, _ = make_banana(80, random_state=0)
     repeat = rng.integers(1, 4, 80)
-    weighted, _ = learn(RBF(gamma=1.0), training_of(X, repeat.astype(float)), 0.1)
-    repeated, _ = learn(RBF(gamma=1.0), training_of(np.repeat(X, repeat, axis=0)), 0.1)
+    weighted, _ = learn_unexplained_variance(RBF(gamma=1.0), training_of(X, repeat.astype(float)), 0.1)
+    repeated, _ = learn_unexplained_variance(RBF(gamma=1.0), training_of(np.repeat(X, repeat, axis=0)), 0.1)
     new = 3.0 * rng.normal(size=(50, 2))
     assert_allclose(weighted.novelty(new), repeated.novelty(new), rtol=1e-6, atol=1e-6)
 
@@ -67,8 +67,8 @@ def test_weights_are_repeated_rows(rng):
 def test_the_order_of_rows_does_not_matter(rng):
     X, _ = make_banana(150, random_state=0)
     order = rng.permutation(150)
-    one, trust = learn(RBF(gamma=1.0), training_of(X), 0.1)
-    other, shuffled = learn(RBF(gamma=1.0), training_of(X[order]), 0.1)
+    one, trust = learn_unexplained_variance(RBF(gamma=1.0), training_of(X), 0.1)
+    other, shuffled = learn_unexplained_variance(RBF(gamma=1.0), training_of(X[order]), 0.1)
     new = 3.0 * rng.normal(size=(50, 2))
     assert_allclose(one.novelty(new), other.novelty(new), atol=1e-8)
     assert_allclose(trust[order], shuffled, atol=1e-8)
@@ -77,7 +77,7 @@ def test_the_order_of_rows_does_not_matter(rng):
 def test_dependent_centers_do_no_harm(rng):
     """A kernel so wide that 200 centers have the rank of a few."""
     X = rng.normal(size=(400, 3))
-    unexplained, _ = learn(RBF(gamma=1e-5), training_of(X), 1e-6)
+    unexplained, _ = learn_unexplained_variance(RBF(gamma=1e-5), training_of(X), 1e-6)
     assert len(unexplained.mean) < 60
     assert np.isfinite(unexplained.novelty(far(X, rng))).all()
 
@@ -138,7 +138,10 @@ def test_kernel_values_are_known_like_the_rows_they_belong_to(rng):
 
 def test_the_origin_of_a_linear_kernel_does_not_matter(rng):
     X, new = rng.normal(size=(100, 3)), 3.0 * rng.normal(size=(50, 3))
-    near, away = (learn(Linear(), training_of(X + shift), 0.3)[0].novelty(new + shift) for shift in (0.0, 5.0))
+    near, away = (
+        learn_unexplained_variance(Linear(), training_of(X + shift), 0.3)[0].novelty(new + shift)
+        for shift in (0.0, 5.0)
+    )
     assert_allclose(near, away, atol=1e-6)
 
 
@@ -188,7 +191,7 @@ def test_rows_of_a_group_know_nothing_of_each_other_when_it_is_left_out(rng):
 def test_left_out_folds_are_refitted(rng, n):
     X, kernel, fold = rng.normal(size=(n, 2)), RBF(gamma=0.5), np.arange(n) % 7
     training = replace(training_of(X), fold=fold)
-    unexplained, _ = learn(kernel, training, 0.5)
+    unexplained, _ = learn_unexplained_variance(kernel, training, 0.5)
     phi = unexplained.coordinates(X)(slice(len(X)))[1]
     psi = np.column_stack([phi, np.ones(n)])
     for number in (0, 3):
@@ -206,24 +209,26 @@ def test_left_out_folds_are_refitted(rng, n):
 
 def test_many_coordinates_are_computed_anew_instead_of_kept(rng, monkeypatch):
     training = replace(training_of(rng.normal(size=(700, 2))), fold=np.arange(700) % 7)
-    kept, trust = learn(RBF(gamma=0.5), training, 0.5)
+    kept, trust = learn_unexplained_variance(RBF(gamma=0.5), training, 0.5)
     monkeypatch.setattr("mercer._scores.uncertainty.unexplained_variance.MOST_KEPT", 1)
-    anew, again = learn(RBF(gamma=0.5), training, 0.5)
+    fitted_again, again = learn_unexplained_variance(RBF(gamma=0.5), training, 0.5)
     assert_array_equal(trust, again)
-    assert kept.usual == anew.usual
+    assert kept.usual == fitted_again.usual
 
 
 def test_rows_in_a_regular_order_are_all_represented(rng):
     """Subjects under two conditions, one after the other: the last feature of every second row is 4."""
     subject = np.repeat(rng.normal(size=(400, 2)), 2, axis=0)
     condition = np.tile([0.0, 4.0], 400)
-    unexplained, _ = learn(RBF(gamma=0.5), training_of(np.column_stack([subject, condition])), 0.5)
+    unexplained, _ = learn_unexplained_variance(
+        RBF(gamma=0.5), training_of(np.column_stack([subject, condition])), 0.5
+    )
     assert 0.3 < (unexplained.centers[:, 2] == 0.0).mean() < 0.7
 
 
 @pytest.mark.parametrize("n", [150, 350, 1500])
 def test_new_rows_are_as_usual_however_many_there_are(rng, n):
-    unexplained, _ = learn(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
+    unexplained, _ = learn_unexplained_variance(RBF(gamma=1.0), training_of(rng.normal(size=(n, 4))), 0.3)
     assert (unexplained.novelty(rng.normal(size=(2000, 4))) > 0.0).mean() < 0.03
 
 

@@ -81,9 +81,9 @@ def test_roots_give_all_that_the_spectrum_gives(rng, u, n, in_folds, intercept, 
     alphas = roots.projected.least_alpha * SHARES
     lost = share_lost(K, observations, alphas)
     assert_relative(roots.loo_outputs(alphas), spectrum.loo_outputs(alphas), lost)
-    assert (roots.doubted is None) == (spectrum.doubted is None) == (meaning is important)
-    if spectrum.doubted is not None:
-        assert_relative(roots.doubted.loo_outputs(alphas), spectrum.doubted.loo_outputs(alphas), lost)
+    assert (roots.opposite is None) == (spectrum.opposite is None) == (meaning is important)
+    if spectrum.opposite is not None:
+        assert_relative(roots.opposite.loo_outputs(alphas), spectrum.opposite.loo_outputs(alphas), lost)
     w = observations.point_weight
     assert roots.spectrum.trace == pytest.approx(spectrum.spectrum.trace, rel=u * EPS)
     assert_allclose(
@@ -146,7 +146,7 @@ def test_no_alpha_is_factored_twice(rng, monkeypatch):
     monkeypatch.setattr(Projected, "root", lambda self, alpha: factored.append(alpha) or root(self, alpha))
     for _ in range(2):
         roots.loo_outputs(np.array([0.1, 1.0]))
-        roots.solve(0.1), roots.fitted(1.0), roots.doubted.loo_outputs(np.array([1.0]))
+        roots.solve(0.1), roots.fitted(1.0), roots.opposite.loo_outputs(np.array([1.0]))
     assert factored == [0.1, 1.0]
 
 

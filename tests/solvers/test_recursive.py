@@ -16,7 +16,7 @@ from mercer._solvers.recursive import (
     Recursion,
     costs_of_removal,
     forward_gains,
-    learn,
+    learn_rows,
     loo_outputs,
     remove,
     start,
@@ -38,7 +38,7 @@ def run(recursion, X, Y, weight=None, *, blocks=(), kept=0):
     edges = [0, *blocks, len(Y)]
     for first, last in pairs(edges):
         rows = slice(first, last)
-        state, before = learn(recursion, state, X[rows], Y[rows], weight[rows])
+        state, before = learn_rows(recursion, state, X[rows], Y[rows], weight[rows])
         outputs.append(before)
     return state, np.concatenate(outputs)
 
@@ -356,7 +356,7 @@ def test_a_full_dictionary_and_its_memory_do_not_grow(rng, when_full):
     state = start(1)
     sizes = set()
     for rows in np.split(np.arange(len(X)), 6):
-        state, _ = learn(recursion, state, X[rows], Y[rows], np.ones(len(rows)))
+        state, _ = learn_rows(recursion, state, X[rows], Y[rows], np.ones(len(rows)))
         sizes.add(
             (state.m, state.L.nbytes, state.R.nbytes, np.asarray(state.centers).nbytes, state.recent is None)
         )
@@ -383,7 +383,7 @@ def test_the_penalty_is_kept_while_rows_are_forgotten(rng):
     X, Y = problem(rng, 300)
     recursion = Recursion(RBF(gamma=1.0), 0.1, 1e-3, 100, 0.98)
     state, _ = run(recursion, X, Y)
-    still, _ = learn(recursion, state, np.full((2000, 2), 0.5), np.ones((2000, 1)), np.ones(2000))
+    still, _ = learn_rows(recursion, state, np.full((2000, 2), 0.5), np.ones((2000, 1)), np.ones(2000))
     assert np.abs(still.solve()[0]).max() <= 10.0
     assert_allclose(evaluate(recursion, still, np.full((1, 2), 0.5)), 1.0, atol=1e-2)
     assert 0.9 * recursion.alpha <= min(recursion.penalty(n) for n in range(100)) <= recursion.alpha

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import mercer._fitting.memory as memory
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer._fitting.selection import comparison as comparing
-from mercer._fitting.selection.comparison import Setting, Step, _more_rows, compare
+from mercer._fitting.selection.comparison import ComparisonProblem, StageTrials, _more_rows, compare_kernels
 from mercer._fitting.selection.path import Trial
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._gram import Budget
@@ -21,13 +21,13 @@ from mercer.kernels import RBF, Kernel, Laplacian, Linear
 from mercer.rows import every_row
 
 WORDS = RBF(gamma="loo")
-RUNGS = Rung(150, 40), Rung(300, 80), Rung(600, 160)
+SEARCH_STAGES = SearchStage(150, 40), SearchStage(300, 80), SearchStage(600, 160)
 
 
 @pytest.fixture
 def short(monkeypatch):
-    """Few rows and centers on every rung."""
-    monkeypatch.setattr(memory, "RUNGS", RUNGS)
+    """Few rows and centers on every stage."""
+    monkeypatch.setattr(memory, "SEARCH_STAGES", SEARCH_STAGES)
 
 
 def problem_of(X, Y, *, weight=None, alpha=None, penalty="rkhs", intercept=True, fold=None):
@@ -52,13 +52,13 @@ def smooth(rng, n, **options):
 
 
 def checkerboard(rng, n, side=8, **options):
-    """More fields than centers on the first rung, with a few rows each."""
+    """More fields than centers on the first stage, with a few rows each."""
     X = rng.uniform(size=(n, 2))
     return problem_of(X, np.where((side * X).astype(int).sum(axis=1) % 2, 1.0, -1.0), **options)
 
 
 def of(problem, kernel=WORDS, **options):
-    return compare(kernel, problem, np.random.default_rng(3), **options)
+    return compare_kernels(kernel, problem, np.random.default_rng(3), **options)
 
 
 @pytest.mark.sampled(1)
@@ -70,7 +70,11 @@ def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short,
         with limit_threads(threads):
             found.append(of(problem, count=True))
     for other in found[1:]:
-        assert (other.best, other.alpha, other.enough) == (found[0].best, found[0].alpha, found[0].enough)
+        assert (other.best, other.alpha, other.enough_centers) == (
+            found[0].best,
+            found[0].alpha,
+            found[0].enough_centers,
+        )
         for a, b in zip(found[0].paths, other.paths, strict=True):
             assert_array_equal(a.scores, b.scores)
             assert_array_equal(a.alphas, b.alphas)
@@ -113,14 +117,14 @@ def test_a_comparison_with_the_alpha_given_tries_no_other(rng):
     assert_array_equal(found.paths[0].alphas, np.full((15, 1), 0.3))
 
 
-def naive_enough(setting, trial):
+def naive_enough(comparison, trial):
     """The least number in steps of sqrt(2) from all downwards, each with losses like those of all centers."""
-    m = len(setting.centers)
+    m = len(comparison.centers)
     numbers, fine = [m], m
     while numbers[-1] / 2**0.5 >= comparing.FEWEST_CENTERS:
         numbers.append(round(numbers[-1] / 2**0.5))
     for fewer in numbers[1:]:
-        few = replace(setting, centers=setting.centers[:fewer])
+        few = replace(comparison, centers=comparison.centers[:fewer])
         K = few.values([trial.kernel])(trial.kernel)
         alphas = trial.alpha * 10.0 ** np.array([-0.75, 0.0, 0.75])
         losses = few.losses([few.nested(trial.kernel, K).first()], [alphas])[0]
@@ -139,32 +143,32 @@ def naive_enough(setting, trial):
 @pytest.mark.parametrize("gamma", [0.1, 3.0, 100.0])
 def test_enough_centers_are_the_least_that_are_not_worse_by_one_standard_error(rng, make, gamma):
     problem, kernel = make(rng, 300), RBF(gamma=gamma)
-    setting = Setting.at(kernel, problem, rng.permutation(300), Rung(300, 200))
-    (trial,) = setting.trials([kernel])
-    assert setting.enough(trial) == naive_enough(setting, trial)
+    comparison = ComparisonProblem.at(kernel, problem, rng.permutation(300), SearchStage(300, 200))
+    (trial,) = comparison.trials([kernel])
+    assert comparison.enough_centers(trial) == naive_enough(comparison, trial)
 
 
 def test_a_smooth_function_needs_few_centers(short, rng):
     found = of(smooth(rng, 600), count=True)
-    assert found.enough <= 40
+    assert found.enough_centers <= 40
     assert max(path.n_centers for path in found.paths) < 160
 
 
 def test_a_checkerboard_needs_all_centers_and_all_rungs(short, rng):
     found = of(checkerboard(rng, 600), count=True)
-    assert found.enough is None
+    assert found.enough_centers is None
     assert [path.n_centers for path in found.paths] == [40, 80, 160]
-    assert found.best in found.again
+    assert found.best in found.for_all_points
 
 
-def step(*trials, count=False, enough=None):
-    """A step on the first rung, from the losses of four rows and the criterion with half of the centers."""
+def step(*trials, count=False, enough_centers=None):
+    """A step on the first stage, from the losses of four rows and the criterion with half of the centers."""
     share = np.full(4, 0.25)
     tried = [
         replace(Trial.of(RBF(), np.ones(1), np.array([losses], dtype=float), share), before=before)
         for losses, before in trials
     ]
-    return Step(RUNGS[0], dict(enumerate(tried)), enough, count)
+    return StageTrials(SEARCH_STAGES[0], dict(enumerate(tried)), enough_centers, count)
 
 
 BEST = [1.0, 2.0, 3.0, 4.0], 2.5
@@ -175,36 +179,36 @@ WORSE = [1.5, 2.5, 3.5, 4.5]
 def test_kernels_that_more_centers_may_make_the_best_are_compared_with_more():
     # 3²/3.7 is less than the best criterion, 2.5, and 3²/3.5 is not.
     found = step(BEST, (WORSE, 3.7), (WORSE, 3.5))
-    assert found.hopeful.keys() == {1}
-    assert found.wanted == {0, 1}
+    assert found.improvable.keys() == {1}
+    assert found.next_candidates == {0, 1}
     assert found.needs_centers
-    assert found.worth(RUNGS[1])
-    assert not found.worth(Rung(600, 40))
+    assert found.is_worth(SEARCH_STAGES[1])
+    assert not found.is_worth(SearchStage(600, 40))
 
 
 def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers():
     found = step(BEST, ([1.5, 1.5, 3.5, 3.6], 2.525), (WORSE, 3.0))
-    assert found.close == {0, 1}
+    assert found.indistinguishable == {0, 1}
     assert not found.needs_centers
-    assert found.wanted == {0, 1}
-    assert found.worth(Rung(600, 40))
+    assert found.next_candidates == {0, 1}
+    assert found.is_worth(SearchStage(600, 40))
 
 
 def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
     found = step(BEST, (WORSE, 3.4), (WORSE, 3.9), ([1.5, 1.5, 3.5, 3.6], 2.525))
-    assert found.by_promise(found.tried) == [2, 0, 3, 1]
+    assert found.by_extrapolation(found.tried) == [2, 0, 3, 1]
     compared = of(smooth(rng, 300), once=True)
-    assert compared.best in compared.close
-    assert set(compared.close) < set(range(15))
+    assert compared.best in compared.indistinguishable
+    assert set(compared.indistinguishable) < set(range(15))
 
 
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
-    assert not step(BEST, (WORSE, 3.0)).worth(Rung(600, 40))
-    assert not step(BEST, (WORSE, 3.0), count=True, enough=28).worth(Rung(600, 40))
+    assert not step(BEST, (WORSE, 3.0)).is_worth(SearchStage(600, 40))
+    assert not step(BEST, (WORSE, 3.0), count=True, enough_centers=28).is_worth(SearchStage(600, 40))
 
 
 def test_as_long_as_all_centers_are_needed_more_are_tried():
-    assert step(BEST, (WORSE, 3.0), count=True).worth(RUNGS[1])
+    assert step(BEST, (WORSE, 3.0), count=True).is_worth(SEARCH_STAGES[1])
 
 
 def test_compared_once_means_on_the_first_rung(short, rng):
@@ -270,15 +274,15 @@ def test_a_certain_difference_that_new_rows_would_not_show_is_not_visible():
 
 def test_comparisons_on_more_rows_have_the_centers_that_are_needed(rng):
     problem = smooth(rng, 3000)
-    last = Step(Rung(2000, 600), {}, 200, True)
-    assert _more_rows(last, problem, 240) == Rung(3000, 400)
-    assert _more_rows(replace(last, enough=25), problem, 240) == Rung(3000, 240)
-    assert _more_rows(replace(last, enough=None), problem, 240) == Rung(3000, 600)
+    last = StageTrials(SearchStage(2000, 600), {}, 200, True)
+    assert _more_rows(last, problem, 240) == SearchStage(3000, 400)
+    assert _more_rows(replace(last, enough_centers=25), problem, 240) == SearchStage(3000, 240)
+    assert _more_rows(replace(last, enough_centers=None), problem, 240) == SearchStage(3000, 600)
 
 
 def test_each_doubling_of_the_centers_is_expected_to_help_half_as_much_as_the_one_before():
     trial = replace(Trial.of(RBF(), np.ones(1), np.full((1, 4), 0.8), np.full(4, 0.25)), before=1.0)
-    assert trial.expected(0.0) == 0.8
-    assert trial.expected(1.0) == pytest.approx(0.8 * 0.8**0.5)
-    assert trial.expected(2.0) == pytest.approx(0.8 * 0.8**0.5 * 0.8**0.25)
-    assert trial.expected(100.0) == pytest.approx(trial.promise)
+    assert trial.extrapolated_to(0.0) == 0.8
+    assert trial.extrapolated_to(1.0) == pytest.approx(0.8 * 0.8**0.5)
+    assert trial.extrapolated_to(2.0) == pytest.approx(0.8 * 0.8**0.5 * 0.8**0.25)
+    assert trial.extrapolated_to(100.0) == pytest.approx(trial.extrapolated)

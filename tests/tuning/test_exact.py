@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer._fitting.exact as exact
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer._fitting.selection.alpha import STEP, choose_near
+from mercer._fitting.selection.alpha import ALPHA_STEP, choose_near
 from mercer._solvers.exact_fits import RootFit, SpectrumFit
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, Laplacian, Linear, Sigmoid
@@ -89,7 +89,7 @@ def test_alpha_by_roots_is_within_a_step_of_the_best_of_all(monkeypatch, used, r
 @pytest.mark.parametrize("goal", [1e-6, 3e-4, 1.0, 1.7, 40.0, 1e5])
 def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
     class Fits:
-        doubted = None
+        opposite = None
         spectrum = type("Spectrum", (), {"rank": None, "negative": 0.0})
         asked = 0
 
@@ -110,10 +110,10 @@ def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
 
     found, fits = near(given=False)
     best = np.clip(goal, 1e-5, 1e3)
-    assert abs(np.log10(found.alpha / best)) <= np.log10(STEP)
+    assert abs(np.log10(found.alpha / best)) <= np.log10(ALPHA_STEP)
     assert 1e-5 <= found.paths[-1].alphas.min() <= found.paths[-1].alphas.max() <= 1e3
     # One pair more than the way there takes, and one output at the end.
-    assert fits.asked <= abs(np.log10(best)) / np.log10(STEP) + 2 + 4 + 1
+    assert fits.asked <= abs(np.log10(best)) / np.log10(ALPHA_STEP) + 2 + 4 + 1
     assert near(given=True)[0].alpha == 1.0
 
 
@@ -173,7 +173,7 @@ def test_a_kernel_and_alpha_given_are_not_compared(monkeypatch, used, rows):
     def fail(*args):
         raise AssertionError("kernels were compared")
 
-    monkeypatch.setattr("mercer._fitting.selection.comparison.Setting.trials", fail)
+    monkeypatch.setattr("mercer._fitting.selection.comparison.ComparisonProblem.trials", fail)
     KernelRidgeRegressor(Linear(), alpha=0.1).fit(*rows)
 
 
@@ -260,8 +260,10 @@ def test_kernels_are_chosen_alike_in_single_and_double_precision():
 @pytest.mark.parametrize(("penalty", "once"), [("rkhs", True), ("coef", False)])
 def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_follow(monkeypatch, penalty, once):
     asked = []
-    compare = exact.compare
-    monkeypatch.setattr(exact, "compare", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how))
+    compare = exact.compare_kernels
+    monkeypatch.setattr(
+        exact, "compare_kernels", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how)
+    )
     X = np.random.default_rng(0).uniform(size=(620, 2))
     KernelRidgeRegressor(penalty=penalty, random_state=0).fit(X, X[:, 0])
     assert asked == [once]

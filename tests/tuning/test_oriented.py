@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._fitting.subspaces.components import begin_subspace, sample_rows
-from mercer._fitting.subspaces.oriented import NoiseRows, begin_oriented
+from mercer._fitting.subspaces.components import sample_rows, start_subspace
+from mercer._fitting.subspaces.oriented import NoiseRows, start_oriented
 from mercer._gram import Budget
 from mercer._gram.tangent_covariance import Transformation
 from mercer._linalg.rank import whiten
@@ -26,8 +26,8 @@ def begun(X, gamma, *, samples=(), centers="auto"):
     rng = np.random.default_rng(0)
     looked = sample_rows(MemoryRows(X, block_rows=17), centers, rng, 0)
     moves = () if samples else (Transformation(shifted, 2.0, "noise"),)
-    state = begin_subspace(lambda X, w: RBF(gamma=gamma), looked, None, centers, None, rng, BUDGET, 0, moves)
-    return begin_oriented(state, samples, 0)
+    state = start_subspace(lambda X, w: RBF(gamma=gamma), looked, None, centers, None, rng, BUDGET, 0, moves)
+    return start_oriented(state, samples, 0)
 
 
 def images(state, X):

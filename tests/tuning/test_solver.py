@@ -51,7 +51,7 @@ def by_moments(X, Y, weight, fold):
         cells=10**4,
         fold=fold,
         without=lambda f: decompose_moments(every - moments(np.flatnonzero(fold == f)), K),
-        doubt=weight,
+        opposite_unit=weight,
     )
 
 
@@ -88,9 +88,9 @@ def test_a_factored_problem_leaves_out_as_if_refitted(rows, factor):
     fits = factor(*rows, None)
     for alpha, found in zip(ALPHAS, fits.loo_outputs(ALPHAS)):
         assert_allclose(found, refitted_without(X, Y, weight, alpha, np.eye(N)), rtol=1e-5, atol=1e-6)
-        doubted = fits.doubted.loo_outputs(np.array([alpha]))[0]
-        assert_allclose(doubted, refitted_without(X, Y, weight, alpha, np.diag(weight)), rtol=1e-5, atol=1e-6)
-    assert fits.doubted.doubted is None
+        opposite = fits.opposite.loo_outputs(np.array([alpha]))[0]
+        assert_allclose(opposite, refitted_without(X, Y, weight, alpha, np.diag(weight)), rtol=1e-5, atol=1e-6)
+    assert fits.opposite.opposite is None
 
 
 @pytest.mark.sampled(1)
@@ -126,7 +126,7 @@ class MeanShrunk:
     y: np.ndarray
     calls: list
     spectrum = SimpleNamespace(rank=1, negative=0.0)
-    doubted = None
+    opposite = None
 
     def loo_outputs(self, alphas):
         self.calls.append(len(alphas))
@@ -158,7 +158,7 @@ def test_alpha_is_chosen_for_any_solver_in_any_steps(at_once, again):
         judge,
         at_once=at_once,
         n_points=3,
-        again=again,
+        recompute_loo=again,
         release=lambda: released.append(len(fits.calls)),
     )
     assert tuned.alpha == 0.1

@@ -171,7 +171,7 @@ def test_random_centers_have_the_same_penalty_unless_it_depends_on_the_order(pro
 
 def test_a_comparison_of_kernels_is_refused_before_it_begins(problem, rng, monkeypatch):
     monkeypatch.setattr(
-        "mercer._fitting.sparse.kernels.compare", lambda *args, **options: pytest.fail("work began")
+        "mercer._fitting.sparse.kernels.compare_kernels", lambda *args, **options: pytest.fail("work began")
     )
     # A path of 30 centers takes 202 kB, and a comparison with all 60 points as centers 458 kB.
     problem = replace(problem, budget=Budget(210_000.0))
@@ -180,6 +180,8 @@ def test_a_comparison_of_kernels_is_refused_before_it_begins(problem, rng, monke
 
 
 def test_memory_is_asked_for_before_kernels_are_compared(problem, rng, monkeypatch):
-    monkeypatch.setattr("mercer._fitting.sparse.paths.compare_kernels", lambda *args: pytest.fail("work began"))
+    monkeypatch.setattr(
+        "mercer._fitting.sparse.paths.compare_kernels_by_paths", lambda *args: pytest.fail("work began")
+    )
     with pytest.raises(MemoryBudgetError, match="a path of 30 centers on 60 rows"):
         tune_sparse(RBF(gamma="loo"), replace(problem, budget=Budget(1000.0)), rng)

@@ -52,7 +52,7 @@ class Columns:
 
 
 def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
-    """Rows outside memory; of Parquet files, the columns that the model was fitted on, if it was.
+    """Out-of-core rows; of Parquet files, the columns that the model was fitted on, if it was.
 
     Other columns than those raise an error before anything is read.
     """
@@ -60,7 +60,7 @@ def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
 
 
 def blocks_and_schema(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Rows, RowSchema]:
-    """Rows outside memory, and the names of their columns, if they are known before a pass."""
+    """Out-of-core rows, and the names of their columns, if they are known before a pass."""
     if isinstance(X, str | Path):
         X, y, weight = _files(model, X, y, weight), None, None
     names = feature_names(X, y, weight)

@@ -10,20 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.rows import is_dask, map_rows
 
 
-def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
+def supports_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a fitted model from rows X to (n,) or (n, q) that also takes Dask arrays and data frames.
 
     Workers receive a lean copy of the model.
     """
-    return _lazily(method, lambda model: model.lean() if hasattr(model, "lean") else model)
+    return _supports_dask(method, lambda model: model.lean() if hasattr(model, "lean") else model)
 
 
-def lazily_whole(method: Callable[..., Any]) -> Callable[..., Any]:
+def supports_dask_whole(method: Callable[..., Any]) -> Callable[..., Any]:
     """The same for methods that need the whole model."""
-    return _lazily(method, lambda model: model)
+    return _supports_dask(method, lambda model: model)
 
 
-def _lazily(method: Callable[..., Any], copy: Callable[[Any], Any]) -> Callable[..., Any]:
+def _supports_dask(method: Callable[..., Any], copy: Callable[[Any], Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(self: Any, X: Any, *args: Any, **choices: Any) -> Any:
         if not is_dask(X):

@@ -19,7 +19,7 @@ VERSION = "_mercer_version"
 # Parameters of kernels that other libraries take as parameters of models, and a kernel that has them.
 OF_KERNELS = {"gamma": "RBF", "degree": "Polynomial", "coef0": "Polynomial"}
 # Parameters of other libraries: the one of ours that stands for them, and what to write.
-ELSEWHERE = {
+OTHER_LIBRARIES = {
     "C": ("alpha", "it is 1 / alpha, and alpha is chosen unless given"),
     "probability": ("calibration", "predict_proba needs none"),
     "length_scale": ("kernel", "gamma of a kernel is 1 / (2 length_scale**2), and is chosen unless given"),
@@ -90,7 +90,7 @@ def _remedy(model: str, name: str, value: Any, known: list[str]) -> str:
     if name in OF_KERNELS and "kernel" in known:
         word = "" if known[0] == "kernel" else "kernel="
         return f"it belongs to the kernel: {model}({word}{OF_KERNELS[name]}({name}={value!r}))"
-    ours, words = ELSEWHERE.get(name, ("", ""))
+    ours, words = OTHER_LIBRARIES.get(name, ("", ""))
     if ours in known:
         return words
     close = get_close_matches(name, known, n=1)

@@ -28,11 +28,12 @@ from mercer.rows._table import take
 MOST_NESTED_ROWS = 10_000
 # Tenths up to this number of rows, fifths beyond.
 TENTHS = 300
-# Beyond so many rows only some of the fifths are predicted: it takes about two fits, and the score has two digits.
+# Beyond the first number of rows only some of the fifths are predicted: it takes about two fits, and the score has
+# two digits.
 ALL_FIFTHS, SOME_FIFTHS = 1000, 3
 # Fewer rows, or groups of rows, cannot be chosen by.
 FEWEST_ROWS = 4
-# Equally large classes are dealt one by one to at least so many folds.
+# Equally large classes are dealt one by one to at least this number of folds.
 FEWEST_FOLDS = 5
 
 
@@ -48,7 +49,7 @@ class NestedScore(Waiting):
     row: Indices
     y: NDArray[Any]
     weight: Array | None
-    standing: Array
+    counted_weight: Array
     outer: Indices
     folds: Folds | None
     found: dict[str, Any] | None = None
@@ -61,10 +62,10 @@ class NestedScore(Waiting):
             _, number, count = np.unique(self.y, return_inverse=True, return_counts=True)
             counted = held | (count[number] == 1)
             right = held & (self.predicted == self.y)
-            return float(np.average(right[counted], weights=self.standing[counted]))
-        y, predicted, standing = self.y[held], self.predicted[held], self.standing[held]
+            return float(np.average(right[counted], weights=self.counted_weight[counted]))
+        y, predicted, counted_weight = self.y[held], self.predicted[held], self.counted_weight[held]
         group = None if self.folds is None else self.folds.some(np.flatnonzero(held)).group
-        return float(self.model._expected_score(y, predicted, standing, group))
+        return float(self.model._expected_score(y, predicted, counted_weight, group))
 
     @property
     def predicted(self) -> NDArray[Any]:
@@ -121,7 +122,8 @@ class LeaveOneOutModel(KernelModel):
         """The accuracy, or R², to expect of new rows: that of rows for which everything was chosen without them.
 
         Nested cross-validation of kernel, alpha and centers: ten folds, five beyond 300 rows, three of these
-        beyond 1000. The first call takes as long as so many fits. If nothing was chosen it is ``loo_score_``.
+        beyond 1000. The first call takes as long as a fit for each of them. If nothing was chosen it is
+        ``loo_score_``.
 
         Only for up to 10,000 rows in memory, which are kept: otherwise use
         :func:`sklearn.model_selection.cross_val_score` on some rows.
@@ -160,8 +162,8 @@ def nested_score_of(
     """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
 
     ``centers``: rows that every row with weight is one of, and which (n,); None: rows are copied. None is returned
-    if there are too many or too few rows, or if the kernel is given by its values, which are not kept. Counts are
-    so many rows: folds depend on the order of the distinct rows, not on where their copies are.
+    if there are too many or too few rows, or if the kernel is precomputed: its values are not kept. A row with a
+    count is that number of rows: folds depend on the order of the distinct rows, not on where their copies are.
     """
     count = np.where(training.weight > 0, training.count, 0.0)
     if kernel.takes_values or not FEWEST_ROWS <= count.sum() <= MOST_NESTED_ROWS:

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from mercer._estimators.base import Columns, KernelModel, check_square, read_blocks, schema_of
-from mercer._estimators.dask_methods import lazily
+from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.estimator import MercerEstimator
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, published, reads_one_state
 from mercer._estimators.least_squares.classifier import KernelFisherClassifier
@@ -28,7 +28,7 @@ from mercer._estimators.parameters import (
     row_weight,
     with_default,
 )
-from mercer._estimators.predictions import LabelAnswers, has_probabilities, log_probabilities
+from mercer._estimators.predictions import LabelPredictions, has_probabilities, log_probabilities
 from mercer._fitting.data import check_names
 from mercer._gram.blocks import BLOCK_SIZE, cuts
 from mercer._scores.probabilities.coupling import couple_least_squares, couple_odds
@@ -54,7 +54,7 @@ def _rule(coupling: Any) -> Callable[[Array], Array]:
     return couple_odds if coupling == "odds" else couple_least_squares
 
 
-class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
+class PairwiseClassifier(MetaEstimatorMixin, LabelPredictions, MercerEstimator):
     """One-vs-one classification: k (k - 1) / 2 classifiers with coupled class probabilities.
 
     The classifier of the pair (i, j) is fitted to the rows of these two classes and gives r_ij(x), the probability
@@ -191,19 +191,19 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelAnswers, MercerEstimator):
         attributes = {"classes_": known, "pairs_": pairs, "estimators_": estimators}
         return self._publish(Fitted(_columns_of(estimators) | attributes, [None] * len(pairs)))
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, k) of the classes."""
         return np.exp(self._coupled(X, _rule(self.coupling)))
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms (n, k) of the probabilities; they are finite, also where probabilities underflow to zero."""
         return self._coupled(X, _rule(self.coupling))
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def decision_function(self, X: Any) -> Array:
         """Probabilities (n, k), or for two classes the log-odds (n,) of the second, used by ``predict``."""

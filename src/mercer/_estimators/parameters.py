@@ -360,8 +360,8 @@ def _decision_of(model: Any, classes: NDArray[Any]) -> Decision:
         model.threshold,
         component_count(getattr(model, "n_components", None), len(classes)),
         class_priors(model.priors, classes),
-        model.moderates,
-        model.directed,
+        model._moderates,
+        model._has_directions,
     )
 
 
@@ -402,7 +402,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) ->
 
 
 def refuse_blocks(model: Any, X: Any) -> None:
-    """Reject rows outside memory."""
+    """Reject out-of-core rows."""
     if is_out_of_core(X):
         raise ValueError(
             f"{type(model).__name__} needs the rows in memory, but X is {type(X).__name__}; pass an array, or use "
@@ -444,7 +444,7 @@ def folds_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classif
         raise ValueError("all rows are in one group; groups must define at least two")
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)
     if groups is not None and isinstance(cv, Integral):
-        # Folds of so many groups: a number alone means folds of rows.
+        # This number of folds of groups: a number alone means folds of rows.
         splitter = GroupKFold(int(cv))
     fold = np.full(len(y), -1, dtype=np.intp)
     for number, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):

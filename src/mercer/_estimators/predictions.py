@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._estimators.base import KernelModel
-from mercer._estimators.dask_methods import lazily
+from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import fitted, reads_one_state
 from mercer._estimators.parameters import class_targets_of
 from mercer._scores import LooResults, Rule
@@ -45,12 +45,12 @@ def log_probabilities(classifier: Any, X: Any) -> Array:
     return np.where(np.isneginf(logs), LEAST_LOG, logs)
 
 
-class LabelAnswers(ClassifierMixin):
+class LabelPredictions(ClassifierMixin):
     """Labels from probabilities; abstract."""
 
     classes_ = fitted[NDArray[Any]]()
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest probability for each row (n,)."""
@@ -59,16 +59,16 @@ class LabelAnswers(ClassifierMixin):
         return labels
 
 
-class ProbabilityAnswers(LabelAnswers, KernelModel):
+class ClassifierPredictions(LabelPredictions, KernelModel):
     """Predictions of every kernel classifier: its rule applied to its outputs; abstract."""
 
     rule_ = fitted[Rule]()
     priors_ = fitted[Array]()
     threshold_ = fitted[float | None]()
-    # Whether probabilities are no surer than left-out rows justify.
-    moderates: ClassVar[bool] = False
+    # Whether probabilities are no surer than held-out rows justify.
+    _moderates: ClassVar[bool] = False
     # Whether several classes are told apart in discriminant directions.
-    directed: ClassVar[bool] = True
+    _has_directions: ClassVar[bool] = True
 
     def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> ClassTargets:
         """The classes of rows with these labels, or the declared ones."""
@@ -76,21 +76,21 @@ class ProbabilityAnswers(LabelAnswers, KernelModel):
         assert labels is not None
         return class_targets_of(self, labels, declared)
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (n, n_classes), calibrated on held-out rows."""
         F, trust = self._evidence(X)
         return self.rule_.probabilities(F, trust)
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities (n, n_classes)."""
         F, trust = self._evidence(X)
         return self.rule_.log_probabilities(F, trust)
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of ``classes_[1]`` (n,), or log-probabilities of three or more classes (n, n_classes)."""
@@ -118,12 +118,12 @@ class HeldOutValues:
     left_out_ = fitted[LooResults]()
 
 
-class NoveltyAnswers(ProbabilityAnswers):
+class NoveltyPredictions(ClassifierPredictions):
     """Probabilities that tend to the shares of the classes where little is known of a row; abstract."""
 
     knowledge_ = fitted[UnexplainedVariance | None]()
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def novelty(self, X: Any) -> Floats:
         """How little the training rows say about each row (n,).
@@ -153,7 +153,7 @@ class NoveltyAnswers(ProbabilityAnswers):
         return both[:, :-1], both[:, -1].astype(np.float64)
 
 
-class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilityAnswers):
+class DiscriminantPredictions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierPredictions):
     """Probabilities, and discriminant variates; abstract."""
 
     scalings_ = fitted[Array]()
@@ -162,7 +162,7 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Probabilit
     # Types of numbers that outputs keep.
     _preserved: ClassVar[tuple[str, ...]] = ("float64", "float32")
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def transform(self, X: Any) -> Floats:
         """Discriminant variates (n, n_components), best first.
@@ -185,14 +185,14 @@ class ClassAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Probabilit
         return int(self.scalings_.shape[1])
 
 
-class ValueAnswers(MultiOutputMixin, RegressorMixin, KernelModel):
+class RegressorPredictions(MultiOutputMixin, RegressorMixin, KernelModel):
     """Predictions of every kernel regressor: its outputs, in the shape of the targets; abstract."""
 
     def _targets_of(self, y: Any, labels: Labels | None, declared: ArrayLike | None) -> RealTargets:
         """Real targets in the shape of y."""
         return RealTargets(np.shape(y)[1:])
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q)."""

@@ -1,19 +1,25 @@
 """Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
 
-from mercer._fitting.selection.alpha_of_moments import finish
-from mercer._fitting.selection.centers import Choice, Encoded, Task, choose, precision_of
+from mercer._fitting.selection.alpha_of_moments import choose_alpha_from_moments
+from mercer._fitting.selection.centers import (
+    EncodedMoments,
+    ModelSelection,
+    SampleProblem,
+    choose_kernel_and_centers,
+    precision_of,
+)
 from mercer._fitting.selection.path import ALPHAS, TuningPath
 from mercer._fitting.selection.problem import ExactProblem, at_points
 
 __all__ = [
     "ALPHAS",
-    "Choice",
-    "Encoded",
+    "EncodedMoments",
     "ExactProblem",
-    "Task",
+    "ModelSelection",
+    "SampleProblem",
     "TuningPath",
     "at_points",
-    "choose",
-    "finish",
+    "choose_alpha_from_moments",
+    "choose_kernel_and_centers",
     "precision_of",
 ]

@@ -82,7 +82,7 @@ class TrainingData:
 
 
 def check_names(known: Any, names: tuple[Any, ...] | None) -> None:
-    """Columns of rows outside memory, if they have names, must be those of the first rows."""
+    """Columns of out-of-core rows, if they have names, must be those of the first rows."""
     known = () if known is None else tuple(known)
     if names is not None and known and names != known:
         raise ValueError(

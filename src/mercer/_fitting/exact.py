@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.kernel_learning.evidence import Evidence, Learned
-from mercer._fitting.kernel_learning.learn import learn
+from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
+from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.kernel_learning.relevance import Features
 from mercer._fitting.memory import (
     BLAS_BUFFER,
     SINGULAR_HELD,
-    Exact,
-    FewCenters,
-    Load,
+    ExactShape,
+    InputsForCenters,
+    MemoryInputs,
     alphas_at_once,
     check_exact,
     exact_threads,
@@ -33,13 +33,13 @@ from mercer._fitting.notices import (
     warn_of_scales,
 )
 from mercer._fitting.result import ChosenSolution, FitResult, held_out
-from mercer._fitting.selection.alpha import PAIR, alphas_to_try, choose_alpha, choose_near
-from mercer._fitting.selection.comparison import Compared, compare
+from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
+from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
 from mercer._fitting.selection.path import ALPHAS, Trial, path_of
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
 from mercer._fitting.spec import FitSpec
-from mercer._fitting.training import load_before, training_of, warn_of_fit
+from mercer._fitting.training import inputs_before_sample, training_of, warn_of_fit
 from mercer._gram import gram
 from mercer._gram.blocks import MATRICES_HELD
 from mercer._linalg import blas_threads, limit_threads
@@ -58,7 +58,8 @@ from mercer.rows._table import in_single, n_rows, take
 
 # Fits with all points as centers, by alpha.
 Found = dict[float, AlphaFit]
-# Up to so many points two Cholesky factors of all cost less than a decomposition with a third of them as centers.
+# Up to this number of points two Cholesky factors of all cost less than a decomposition with a third of them as
+# centers.
 MOST_TO_CLIMB = 2000
 
 
@@ -77,9 +78,9 @@ class ExactFit:
     part: Training
     used: Indices
     problem: ExactProblem
-    few: FewCenters
+    few: InputsForCenters
     names: Sequence[str] | None = None
-    learned: Learned | None = None
+    learned: LearnedKernel | None = None
 
     @classmethod
     def of(
@@ -93,7 +94,7 @@ class ExactFit:
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
         training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
         unused = training.weight == 0
-        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
         criterion = targets.criterion(training)
         problem = ExactProblem(
             X=points,
@@ -127,7 +128,7 @@ class ExactFit:
     def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
         """With what the kernel learns from the rows with weight."""
         part, problem = self.part, self.problem
-        learned = learn(
+        learned = learn_kernel(
             self.kernel,
             features,
             Evidence(part.X, part.Y, part.weight, part.fold),
@@ -139,12 +140,12 @@ class ExactFit:
         )
         return replace(self, kernel=learned.applied, learned=learned)
 
-    def compare(self, rng: np.random.Generator, *, count: bool = False) -> Compared:
+    def compare(self, rng: np.random.Generator, *, count: bool = False) -> KernelComparison:
         """The best kernel, and how many centers are enough (``count``)."""
         warn_of_scales(self.kernel, self.part.X, self.names)
         return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
 
-    def fit(self, compared: Compared) -> FitResult:
+    def fit(self, compared: KernelComparison) -> FitResult:
         """Choose alpha for the best kernel, and solve."""
         training, used, observations = self.training, self.used, self.problem.observations
         solution = fit_compared(compared, self._prepared)
@@ -172,23 +173,23 @@ class ExactFit:
             learned=self.learned,
         )
 
-    def _without_own_part(self, solution: ChosenSolution, learned: Learned) -> Array:
+    def _without_own_part(self, solution: ChosenSolution, learned: LearnedKernel) -> Array:
         """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""
         loo = solution.loo.copy()
         for f, kernel in enumerate(learned.kernels_without(solution.kernel, self.problem.X)):
             rows = learned.part == f
-            alone = fit_compared(Compared([kernel]), replace(self.problem, alpha=solution.alpha))
+            alone = fit_compared(KernelComparison([kernel]), replace(self.problem, alpha=solution.alpha))
             loo[rows] = alone.loo[rows]
         return loo
 
 
-def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> FewCenters:
-    """From a value of ``centers`` to the load of a fit to these rows in memory, with q targets."""
+def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> InputsForCenters:
+    """From a value of ``centers`` to the memory inputs of a fit to these rows in memory, with q targets."""
     rows = MemoryRows(block.X)
 
-    def few(centers: int | str) -> Load:
+    def few(centers: int | str) -> MemoryInputs:
         written = replace(spec, centers=centers)
-        return load_before(written, block.X, q, block.n_rows, classes, rows).with_labels
+        return inputs_before_sample(written, block.X, q, block.n_rows, classes, rows).with_labels
 
     return few
 
@@ -200,11 +201,11 @@ def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, ce
     for f, model in solution.without.items():
         rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
         loo[rows] = Expansion(solution.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
-    otherwise = None if solution.otherwise is None else loo.copy()
-    if otherwise is not None:
-        otherwise[used] = solution.otherwise
+    loo_opposite = None if solution.loo_opposite is None else loo.copy()
+    if loo_opposite is not None:
+        loo_opposite[used] = solution.loo_opposite
     fitted[used], loo[used] = solution.fitted, solution.loo
-    return replace(solution, fitted=fitted, loo=loo, otherwise=otherwise)
+    return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite)
 
 
 def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
@@ -213,8 +214,8 @@ def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
 
 
 def compare_exact(
-    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: FewCenters, *, count: bool = False
-) -> Compared:
+    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: InputsForCenters, *, count: bool = False
+) -> KernelComparison:
     """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget.
 
     ``few`` gives the memory of fits that an error may suggest instead.
@@ -223,10 +224,10 @@ def compare_exact(
     alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
     with _within(kernel, problem) as within:
         once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
-        return compare(kernel, within, rng, alone=alone, count=count, once=once)
+        return compare_kernels(kernel, within, rng, alone=alone, count=count, once=once)
 
 
-def fit_compared(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """The fit with every point as a center, when kernels were compared."""
     with _within(compared.kernel, problem) as within:
         return _fit(compared, within)
@@ -240,7 +241,7 @@ def _within(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
         yield replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER))
 
 
-def _extent(kernel: Kernel, problem: ExactProblem) -> Exact:
+def _extent(kernel: Kernel, problem: ExactProblem) -> ExactShape:
     """What the memory of the fit depends on, with the solver that is tried first."""
     folds, singular = problem.fold is not None, problem.penalty == "coef"
     # Of rows in float32 the spectrum may be needed, too.
@@ -254,7 +255,7 @@ def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
 
 
-def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+def _fit(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """Choose alpha for the kernel on all points, and solve."""
     known = compared.alpha is not None or problem.alpha is not None
     if not known or not _definite(compared.kernel, problem):
@@ -267,14 +268,14 @@ def _fit(compared: Compared, problem: ExactProblem) -> ChosenSolution:
     return _by_spectrum(climbed, problem) if solution is None else solution
 
 
-def _climbed(compared: Compared, problem: ExactProblem) -> tuple[Compared, Found]:
-    """Kernels compared with all points as centers, if so many matter and are not too many.
+def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelComparison, Found]:
+    """Kernels compared with all points as centers, if more centers matter and points are not too many.
 
     Also returns the fits of the best kernel, for alphas around that of the result.
     """
-    if len(compared.candidates) == 1 or not compared.again or n_rows(problem.X) > MOST_TO_CLIMB:
+    if len(compared.candidates) == 1 or not compared.for_all_points or n_rows(problem.X) > MOST_TO_CLIMB:
         return compared, {}
-    alphas = {g: trial.alpha for g, trial in compared.again.items()}
+    alphas = {g: trial.alpha for g, trial in compared.for_all_points.items()}
     tried: dict[int, Trial] = {}
     found: dict[int, Found] = {}
 
@@ -303,7 +304,9 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
     fits, judge = _root_fit(kernel, problem), problem.judge
-    alphas = np.maximum(alpha * PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    alphas = (
+        np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
+    )
     losses = np.full((len(alphas), len(judge.share)), np.inf)
     with suppress(NumericalError):
         losses = judge.losses(fits.loo_outputs(alphas))
@@ -318,7 +321,7 @@ def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None)
     return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
 
 
-def _by_roots(compared: Compared, problem: ExactProblem, found: Found) -> ChosenSolution:
+def _by_roots(compared: KernelComparison, problem: ExactProblem, found: Found) -> ChosenSolution:
     """Few alphas, one Cholesky factor each unless their fits were found before."""
     fits = _root_fit(compared.kernel, problem, found)
     matrix = fits.projected
@@ -352,7 +355,7 @@ def _too_small(alpha: float) -> NumericalError:
     )
 
 
-def _by_spectrum(compared: Compared, problem: ExactProblem) -> ChosenSolution:
+def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """All alphas from one eigendecomposition."""
     with limit_threads(1):
         held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
@@ -371,7 +374,7 @@ def _by_spectrum(compared: Compared, problem: ExactProblem) -> ChosenSolution:
                 problem.judge,
                 at_once=at_once,
                 n_points=n_rows(problem.X),
-                again=True,
+                recompute_loo=True,
                 paths=compared.paths,
                 release=problem.budget.release,
             )

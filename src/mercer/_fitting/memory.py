@@ -21,7 +21,7 @@ from mercer._gram.budget import GIB, readable_size
 from mercer._gram.moments import PRODUCT_ROWS
 from mercer._linalg.threads import ITEMS_AHEAD
 from mercer._scores.criteria import judging_bytes
-from mercer._solvers.moments.leave_one_out import ROWS_IN_MEMORY as LEAVING
+from mercer._solvers.moments.leave_one_out import ROWS_IN_MEMORY as LOO_BLOCK_ROWS
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers._base import Extent
 from mercer.centers._resolve import EXACT_ROWS, selector_for
@@ -41,7 +41,7 @@ PROBE_HELD = 10
 # Numbers per row of the sample besides its features and targets: weights, keys, positions.
 ROW_NUMBERS = 12
 # Approximate number of kernels compared if a kernel has parameters to choose.
-SEVERAL = 15
+KERNELS_TO_COMPARE = 15
 # Arrays (n, k) of rows and classes while leave-one-out outputs become decisions and probabilities.
 CALIBRATION_HELD = 9
 # Matrices (u, u) for each Cholesky factor: the factor, and its inverse in the basis of the points; as many again
@@ -59,7 +59,8 @@ BLAS_BUFFER = 2.0**25
 BLAS_SHARE = 0.25
 # Fewer points than this are not enough to compare kernels.
 LEAST_COMPARED_POINTS = 100
-# However few centers are enough on the sample, so many cost next to nothing; a budget leaves no fewer by default.
+# However few centers are enough on the sample, this number costs next to nothing; a budget leaves no fewer by
+# default.
 LEAST_CENTERS = 100
 
 # Kernels in parallel, regardless of the number of threads.
@@ -71,7 +72,7 @@ RANDOM_PER_SELECTED = 2
 
 
 @dataclass(frozen=True)
-class Rung:
+class SearchStage:
     """Numbers of rows and of centers with which kernels are compared."""
 
     n_rows: int
@@ -79,13 +80,13 @@ class Rung:
 
 
 # All kernels are compared on the first; the best few on the next, as long as more centers or rows matter.
-RUNGS = Rung(2000, 240), Rung(5000, 600), Rung(5000, 1200)
-# Kernels that differ little are compared on so many rows, with as many centers as before.
+SEARCH_STAGES = SearchStage(2000, 240), SearchStage(5000, 600), SearchStage(5000, 1200)
+# Rows on which kernels that differ little are compared, with as many centers as before.
 MOST_COMPARED_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class Stage:
+class MemoryStage:
     """Name and peak memory in bytes of a stage of a fit, including the rows in memory."""
 
     name: str
@@ -93,11 +94,11 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Load:
+class MemoryInputs:
     """The properties of a fit with centers that determine its memory.
 
     ``row`` and ``item`` are the bytes of a row and of a number in it; of ``n`` rows (None: not known) ``sample``
-    are in memory, and leave-one-out uses ``left`` of them. There are q targets, with or without ``classes``,
+    are in memory, and leave-one-out uses ``held_out`` of them. There are q targets, with or without ``classes``,
     ``n_centers`` (None: chosen by the selector), ``kernels`` and ``alphas`` to compare, at most ``threads``.
     ``copied``: blocks of rows are not views; ``blocks`` of kernel values are in memory while one is computed.
     However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels. ``usual`` is the
@@ -107,7 +108,7 @@ class Load:
 
     row: float
     sample: int
-    left: int
+    held_out: int
     q: int
     n_centers: int | None
     selector: CenterSelector
@@ -145,14 +146,14 @@ class Load:
         return self.kernels > 1 or self.usual is not None
 
     @property
-    def with_labels(self) -> "Load":
-        """The load of the largest sample, with all rows that may be kept for their labels."""
+    def with_labels(self) -> "MemoryInputs":
+        """The memory inputs of the largest sample, with all rows that may be kept for their labels."""
         most = inf if self.n is None else self.n
-        sample, left = (int(min(rows + self.least, most)) for rows in (self.sample, self.left))
-        return replace(self, sample=sample, left=left)
+        sample, held_out = (int(min(rows + self.least, most)) for rows in (self.sample, self.held_out))
+        return replace(self, sample=sample, held_out=held_out)
 
-    def written(self, m: int) -> "Load":
-        """The load if the user writes ``centers=m``."""
+    def written(self, m: int) -> "MemoryInputs":
+        """The inputs if the user writes ``centers=m``."""
         return replace(self.with_labels, n_centers=m, selector=selector_for(m), usual=None)
 
     def extent(self, threads: int) -> Extent:
@@ -160,119 +161,127 @@ class Load:
         return Extent(self.sample, self.row, self.value, self.q, threads)
 
 
-# From a value of the parameter ``centers`` to the load of the fit.
-FewCenters = Callable[[int | str], Load]
+# From a value of the parameter ``centers`` to the memory inputs of the fit.
+InputsForCenters = Callable[[int | str], MemoryInputs]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class MemoryPlan:
     """How much a fit does at once, and the stages with their bytes.
 
     ``n_centers`` is their largest number (None: chosen by the selector), ``lowered`` if the budget sets it.
-    ``threads`` work in the pass over all rows, ``few`` in passes over the sample. Kernels are compared on
-    ``rungs``; ``alphas`` are evaluated at once in the end. Products use blocks of ``cells`` kernel values.
-    ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
+    ``threads`` work in the pass over all rows, ``sample_threads`` in passes over the sample. Kernels are compared
+    in ``search_stages``; ``alphas`` are evaluated at once in the end. Products use blocks of ``cells`` kernel
+    values. ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
     """
 
     n_centers: int | None
     lowered: bool
     threads: int
-    few: int
-    rungs: tuple[Rung, ...]
+    sample_threads: int
+    search_stages: tuple[SearchStage, ...]
     alphas: int
     cells: int
     probe: bool
     held: float
     selector: CenterSelector
-    stages: tuple[Stage, ...] = field(repr=False)
+    stages: tuple[MemoryStage, ...] = field(repr=False)
     words: str = ""
 
     @property
-    def largest(self) -> Stage:
+    def largest(self) -> MemoryStage:
         """The stage with the largest peak."""
         return max(self.stages, key=lambda stage: stage.n_bytes)
 
 
-def sizes_within(load: Load, budget: Budget) -> Sizes:
-    """The largest sizes for which every stage of a fit with centers stays within the budget, or an error.
+def plan_within(inputs: MemoryInputs, budget: Budget) -> MemoryPlan:
+    """The largest plan with which every stage of a fit with centers stays within the budget, or an error.
 
     MemoryBudgetError names the largest stage, its bytes, the budget, and parameters that would fit.
     """
-    load = _lowered(load, budget.n_bytes)
-    sizes = fitted_sizes(load, budget.n_bytes)
-    if sizes.largest.n_bytes > budget.n_bytes:
-        raise refusal(sizes.largest, budget, _remedies(load, budget), sizes.largest.n_bytes)
-    return sizes
+    inputs = _lowered(inputs, budget.n_bytes)
+    plan = largest_plan(inputs, budget.n_bytes)
+    if plan.largest.n_bytes > budget.n_bytes:
+        raise refusal(plan.largest, budget, _remedies(inputs, budget), plan.largest.n_bytes)
+    return plan
 
 
-def fitted_sizes(load: Load, room: float) -> Sizes:
+def largest_plan(inputs: MemoryInputs, available: float) -> MemoryPlan:
     """The largest sizes that fit, or the smallest ones if none do: of centers first, then of threads."""
-    load = _lowered(load, room)
-    least = _sizes(replace(load, threads=1), room)
-    if least.largest.n_bytes > room:
+    inputs = _lowered(inputs, available)
+    least = _plan(replace(inputs, threads=1), available)
+    if least.largest.n_bytes > available:
         return least
-    threads = threads_within(room, load.threads)
-    threads = _first(_down(threads), lambda t: _pass_bytes(replace(load, threads=t)), room)
-    several = (_sizes(replace(load, threads=t), room) for t in range(threads, 1, -1))
-    return next((sizes for sizes in several if sizes.largest.n_bytes <= room), least)
+    threads = threads_within(available, inputs.threads)
+    threads = _first(_down(threads), lambda t: _pass_bytes(replace(inputs, threads=t)), available)
+    several = (_plan(replace(inputs, threads=t), available) for t in range(threads, 1, -1))
+    return next((plan for plan in several if plan.largest.n_bytes <= available), least)
 
 
-def _lowered(load: Load, room: float) -> Load:
-    """With as many centers as fit, unless their number is given; at least so many that they are of use."""
-    m = load.n_centers
-    if load.usual is None or m is None:
-        return load
-    most = _most(lambda m: _fits(replace(load, n_centers=m), room), m)
-    return replace(load, n_centers=max(most, min(m, LEAST_CENTERS)))
+def _lowered(inputs: MemoryInputs, available: float) -> MemoryInputs:
+    """With as many centers as fit, unless their number is given; at least ``LEAST_CENTERS``."""
+    m = inputs.n_centers
+    if inputs.usual is None or m is None:
+        return inputs
+    most = _most(lambda m: _fits(replace(inputs, n_centers=m), available), m)
+    return replace(inputs, n_centers=max(most, min(m, LEAST_CENTERS)))
 
 
-def _sizes(load: Load, room: float) -> Sizes:
+def _plan(inputs: MemoryInputs, available: float) -> MemoryPlan:
     """The largest sizes that fit with this number of centers and of threads, or the smallest ones."""
-    few, selector = _selection(load, room)
-    before, load = load, replace(load, selector=selector)
-    rungs = rungs_within(_of_sample(load), room - load.held, RANDOM_PER_SELECTED * load.m)
-    m, n = load.m, load.left
-    alphas = _first(_down(load.alphas), lambda a: _leaving_bytes(load, n, m, a, few), room)
-    cells = (room - _solved_bytes(load, m)) / _cell_bytes(load)
-    sizes = Sizes(
-        n_centers=load.n_centers,
-        lowered=load.usual is not None and m < load.usual,
-        threads=load.threads,
-        few=few,
-        rungs=rungs,
+    sample_threads, selector = _selection(inputs, available)
+    before, inputs = inputs, replace(inputs, selector=selector)
+    search_stages = search_stages_within(
+        _of_sample(inputs), available - inputs.held, RANDOM_PER_SELECTED * inputs.m
+    )
+    m, n = inputs.m, inputs.held_out
+    alphas = _first(_down(inputs.alphas), lambda a: _loo_bytes(inputs, n, m, a, sample_threads), available)
+    cells = (available - _solved_bytes(inputs, m)) / _cell_bytes(inputs)
+    plan = MemoryPlan(
+        n_centers=inputs.n_centers,
+        lowered=inputs.usual is not None and m < inputs.usual,
+        threads=inputs.threads,
+        sample_threads=sample_threads,
+        search_stages=search_stages,
         alphas=alphas,
         cells=int(max(min(cells, BLOCK_SIZE), m)),
-        probe=_probe_bytes(load, few) <= room,
-        held=load.held,
+        probe=_probe_bytes(inputs, sample_threads) <= available,
+        held=inputs.held,
         selector=selector,
         stages=(),
     )
-    return replace(sizes, stages=tuple(_stages(load, sizes)), words=_words(sizes, before))
+    return replace(plan, stages=tuple(_stages(inputs, plan)), words=_words(plan, before))
 
 
-def _stages(load: Load, sizes: Sizes) -> Iterator[Stage]:
+def _stages(inputs: MemoryInputs, plan: MemoryPlan) -> Iterator[MemoryStage]:
     """Every stage with its memory at these sizes."""
-    m, left, q = load.m, load.left, load.q
-    yield Stage(f"the sample of {load.sample} rows", _sample_bytes(load))
-    if load.compares:
-        for rung in sizes.rungs:
-            words = f"the comparison of kernels on {rung.n_rows} rows with {rung.n_centers} centers"
-            yield Stage(words, load.held + rung_bytes(_of_sample(load), rung, 1))
-    yield Stage(f"the selection of {m} centers", load.held + sizes.selector.n_bytes(m, load.extent(sizes.few)))
-    if sizes.probe:
-        yield Stage(f"the trial of products for {m} centers", _probe_bytes(load, sizes.few))
-    yield Stage(f"the pass for the moments of {m} centers", _pass_bytes(replace(load, threads=sizes.threads)))
-    yield Stage(f"the solution for {m} centers", load.held + 8.0 * MOMENTS_HELD * m * m)
-    words = f"leave-one-out outputs of {left} rows for {sizes.alphas} of {load.alphas} alphas and {q} targets"
-    yield Stage(words, _leaving_bytes(load, left, m, sizes.alphas, sizes.few))
-    outputs = _cell_bytes(load) * min(sizes.cells, left * m)
-    yield Stage(f"outputs of {left} rows", _solved_bytes(load, m) + outputs)
-    if load.classes:
-        yield Stage(f"the calibration on {left} rows and {q} targets", load.held + _calibration_bytes(load))
+    m, held_out, q = inputs.m, inputs.held_out, inputs.q
+    yield MemoryStage(f"the sample of {inputs.sample} rows", _sample_bytes(inputs))
+    if inputs.compares:
+        for stage in plan.search_stages:
+            words = f"the comparison of kernels on {stage.n_rows} rows with {stage.n_centers} centers"
+            yield MemoryStage(words, inputs.held + search_bytes(_of_sample(inputs), stage, 1))
+    yield MemoryStage(
+        f"the selection of {m} centers", inputs.held + plan.selector.n_bytes(m, inputs.extent(plan.sample_threads))
+    )
+    if plan.probe:
+        yield MemoryStage(f"the trial of products for {m} centers", _probe_bytes(inputs, plan.sample_threads))
+    yield MemoryStage(
+        f"the pass for the moments of {m} centers", _pass_bytes(replace(inputs, threads=plan.threads))
+    )
+    yield MemoryStage(f"the solution for {m} centers", inputs.held + 8.0 * MOMENTS_HELD * m * m)
+    words = f"leave-one-out outputs of {held_out} rows for {plan.alphas} of {inputs.alphas} alphas and {q} targets"
+    yield MemoryStage(words, _loo_bytes(inputs, held_out, m, plan.alphas, plan.sample_threads))
+    outputs = _cell_bytes(inputs) * min(plan.cells, held_out * m)
+    yield MemoryStage(f"outputs of {held_out} rows", _solved_bytes(inputs, m) + outputs)
+    if inputs.classes:
+        yield MemoryStage(
+            f"the calibration on {held_out} rows and {q} targets", inputs.held + _calibration_bytes(inputs)
+        )
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactShape:
     """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes.
 
     ``held`` matrices (u, u) are in memory at its peak; ``folds``: several rows are held out together.
@@ -300,23 +309,23 @@ class Exact:
         return rows + max(gram_bytes(u, self.held), leaving + judging)
 
 
-def exact_threads(extent: Exact, room: float, threads: int) -> int:
+def exact_threads(extent: ExactShape, available: float, threads: int) -> int:
     """BLAS threads for such a fit: those for which there is memory besides one decomposition."""
-    most = threads_within(room, threads)
-    spare = min(max(room - extent.n_bytes(1), 0.0), most * BLAS_BUFFER)
+    most = threads_within(available, threads)
+    spare = min(max(available - extent.n_bytes(1), 0.0), most * BLAS_BUFFER)
     return min(most, 1 + int(spare / BLAS_BUFFER))
 
 
-def alphas_at_once(extent: Exact, room: float) -> int:
+def alphas_at_once(extent: ExactShape, available: float) -> int:
     """How many alphas are evaluated at once besides one decomposition."""
-    return _first(_down(judged_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, room)
+    return _first(_down(judged_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, available)
 
 
-def root_workers(extent: Exact, room: float, workers: int) -> int:
+def root_workers(extent: ExactShape, available: float, workers: int) -> int:
     """How many Cholesky factors are computed in parallel: a few matrices each, and one that they share."""
     rows = extent.n * (8.0 * extent.q + 8.0 * ROW_NUMBERS) + 2.0 * extent.u * extent.row
     each = ROOT_HELD * (1 + extent.folds)
-    return _first(_down(workers), lambda k: rows + gram_bytes(extent.u, 1 + each * k), room)
+    return _first(_down(workers), lambda k: rows + gram_bytes(extent.u, 1 + each * k), available)
 
 
 def matrices_held(kernel: Kernel, X: Any, *, roots: bool, singular: bool, folds: bool) -> int:
@@ -331,64 +340,70 @@ def matrices_held(kernel: Kernel, X: Any, *, roots: bool, singular: bool, folds:
     return 1 + ROOT_HELD if roots and in_place and not folds else MATRICES_HELD
 
 
-def rungs_within(extent: Exact, room: float, most: int | None = None) -> tuple[Rung, ...]:
-    """The rungs for so many rows and at most so many centers, with fewer if there is no memory for more."""
-    found: list[Rung] = []
-    for usual in RUNGS:
-        rung = usual if most is None else replace(usual, n_centers=min(usual.n_centers, most))
-        rows = rows_within(extent, rung, room)
-        if not found or 2 * rung.n_centers <= rows or rows <= RUNGS[1].n_centers:
-            found.append(Rung(rows, min(rung.n_centers, rows)))
+def search_stages_within(extent: ExactShape, available: float, most: int | None = None) -> tuple[SearchStage, ...]:
+    """The stages for these rows with at most ``most`` centers, or fewer of both if there is no memory for more."""
+    found: list[SearchStage] = []
+    for usual in SEARCH_STAGES:
+        stage = usual if most is None else replace(usual, n_centers=min(usual.n_centers, most))
+        rows = rows_within(extent, stage, available)
+        if not found or 2 * stage.n_centers <= rows or rows <= SEARCH_STAGES[1].n_centers:
+            found.append(SearchStage(rows, min(stage.n_centers, rows)))
     return tuple(dict.fromkeys(found))
 
 
-def rungs_with_copies(extent: Exact, own: int, room: float, most: int | None = None) -> tuple[Rung, ...]:
+def search_stages_with_copies(
+    extent: ExactShape, own: int, available: float, most: int | None = None
+) -> tuple[SearchStage, ...]:
     """The same for ``own`` rows, which with their copies are all points: as many rows as there is memory for."""
     found = []
-    for usual in RUNGS:
+    for usual in SEARCH_STAGES:
         m = min(usual.n_centers, extent.u if most is None else most, extent.u)
-        n = rows_within(extent, Rung(MOST_COMPARED_ROWS, m), room) * own // extent.u
-        found.append(Rung(max(n, 1), m))
+        n = rows_within(extent, SearchStage(MOST_COMPARED_ROWS, m), available) * own // extent.u
+        found.append(SearchStage(max(n, 1), m))
     return tuple(dict.fromkeys(found))
 
 
-def rows_within(extent: Exact, rung: Rung, room: float) -> int:
-    """The rows of a rung, or as many as there is memory for."""
-    rows = min(rung.n_rows, extent.u)
+def rows_within(extent: ExactShape, stage: SearchStage, available: float) -> int:
+    """The rows of a stage, or as many as there is memory for."""
+    rows = min(stage.n_rows, extent.u)
     sizes = sorted({rows, *range(min(LEAST_COMPARED_POINTS, rows), rows, 50)}, reverse=True)
-    return _first(sizes, lambda n: rung_bytes(extent, Rung(n, min(rung.n_centers, n)), 1), room)
+    return _first(sizes, lambda n: search_bytes(extent, SearchStage(n, min(stage.n_centers, n)), 1), available)
 
 
-def settling_rows(u: int, room: float) -> int:
+def resolving_rows(u: int, available: float) -> int:
     """Rows from which parameters given as strings are computed: all, or those whose distances fit into memory."""
-    return u if room >= PAIR_BYTES * min(u, MAX_ROWS) ** 2 else max(2, min(u, int((room / PAIR_BYTES) ** 0.5)))
+    return (
+        u
+        if available >= PAIR_BYTES * min(u, MAX_ROWS) ** 2
+        else max(2, min(u, int((available / PAIR_BYTES) ** 0.5)))
+    )
 
 
-def least_comparison(extent: Exact, most: int) -> Stage:
+def least_comparison(extent: ExactShape, most: int) -> MemoryStage:
     """The comparison of kernels with the least memory, with at most this many centers."""
-    rung = rungs_within(extent, 0.0, most)[0]
-    words = f"a comparison of kernels on {rung.n_rows} rows with {rung.n_centers} centers"
-    return Stage(words, rung_bytes(extent, rung, 1))
+    stage = search_stages_within(extent, 0.0, most)[0]
+    words = f"a comparison of kernels on {stage.n_rows} rows with {stage.n_centers} centers"
+    return MemoryStage(words, search_bytes(extent, stage, 1))
 
 
-def rung_sizes(extent: Exact, m: int, room: float) -> tuple[int, int]:
+def search_batches(extent: ExactShape, m: int, available: float) -> tuple[int, int]:
     """How many kernels are compared in parallel with m centers on all points, and of how many alphas at once."""
-    rung = Rung(extent.u, m)
-    workers = _first(_down(MOST_AT_ONCE), lambda k: rung_bytes(extent, rung, k), room)
+    stage = SearchStage(extent.u, m)
+    workers = _first(_down(MOST_AT_ONCE), lambda k: search_bytes(extent, stage, k), available)
     most = judged_at_once(extent.alphas, extent.n, extent.q)
-    return workers, _first(_down(most), lambda a: rung_bytes(extent, rung, workers, a), room)
+    return workers, _first(_down(most), lambda a: search_bytes(extent, stage, workers, a), available)
 
 
-def rung_bytes(extent: Exact, rung: Rung, workers: int, alphas: int = 1) -> float:
+def search_bytes(extent: ExactShape, stage: SearchStage, workers: int, alphas: int = 1) -> float:
     """Kernels compared with m centers on u points: distances; for each kernel its values, coordinates, basis."""
-    u, m, q = rung.n_rows, rung.n_centers, extent.q
+    u, m, q = stage.n_rows, stage.n_centers, extent.q
     n = extent.n * u / max(extent.u, 1)
     outputs = 8.0 * alphas * n * (3.0 * q + 2.0) + judging_bytes(alphas, int(n), q, classes=extent.classes)
     each = 8.0 * (5.0 * u * m + 9.0 * m * m) + outputs
     return u * extent.row + 8.0 * u * m + workers * each
 
 
-def check_exact(extent: Exact, budget: Budget, few: FewCenters, *, auto: bool = True) -> None:
+def check_exact(extent: ExactShape, budget: Budget, few: InputsForCenters, *, auto: bool = True) -> None:
     """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits.
 
     ``auto``: whether the default number of centers for many rows may be suggested.
@@ -396,12 +411,16 @@ def check_exact(extent: Exact, budget: Budget, few: FewCenters, *, auto: bool = 
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
-    stage = Stage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
+    stage = MemoryStage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
     if stage.n_bytes <= budget.n_bytes:
-        stage = Stage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
-    room = budget.n_bytes
-    default = ['centers="auto"'] if auto and n > EXACT_ROWS and _fits(_lowered(few("auto"), room), room) else []
-    raise refusal(stage, budget, default + _fewer_centers(few, max(u // 2, 1), room), need)
+        stage = MemoryStage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
+    available = budget.n_bytes
+    default = (
+        ['centers="auto"']
+        if auto and n > EXACT_ROWS and _fits(_lowered(few("auto"), available), available)
+        else []
+    )
+    raise refusal(stage, budget, default + _fewer_centers(few, max(u // 2, 1), available), need)
 
 
 def sparse_path_bytes(u: int, m: int, c: int) -> float:
@@ -414,7 +433,7 @@ def sparse_trial_bytes(u: int, c: int) -> float:
     return 8.0 * (1.5 * u * c + 2.0 * c * c)
 
 
-def rows_left_out(n: int, q: int) -> int:
+def most_loo_rows(n: int, q: int) -> int:
     """How many of n rows leave-one-out uses for q targets, such that outputs for all alphas fit into memory."""
     return min(n, max(LEAST_LOO_ROWS, LOO_OUTPUTS // q))
 
@@ -434,7 +453,7 @@ def blocks_of(kernel: Kernel, X: Any) -> int:
     return 1 if isinstance(kernel, RBF) else 2
 
 
-def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) -> MemoryBudgetError:
+def refusal(stage: MemoryStage, budget: Budget, remedies: Sequence[str], need: float) -> MemoryBudgetError:
     """The error for a stage beyond the budget, with parameters that would fit."""
     most = f"{budget.parameter}={_above(need / GIB)}"
     return MemoryBudgetError(
@@ -443,84 +462,88 @@ def refusal(stage: Stage, budget: Budget, remedies: Sequence[str], need: float) 
     )
 
 
-def _remedies(load: Load, budget: Budget) -> list[str]:
+def _remedies(inputs: MemoryInputs, budget: Budget) -> list[str]:
     """Parameters with which the fit would stay within the budget."""
-    found, room = [], budget.n_bytes
-    if load.n_centers is not None:
-        found += _fewer_centers(load.written, load.n_centers - 1, room)
+    found, available = [], budget.n_bytes
+    if inputs.n_centers is not None:
+        found += _fewer_centers(inputs.written, inputs.n_centers - 1, available)
 
-    def fewer(n: int) -> Load:
-        held = max(n, load.floor) + load.least
-        return replace(load, sample=min(held, load.sample), left=min(n + load.least, load.left))
+    def fewer(n: int) -> MemoryInputs:
+        held = max(n, inputs.floor) + inputs.least
+        return replace(inputs, sample=min(held, inputs.sample), held_out=min(n + inputs.least, inputs.held_out))
 
-    rows = _most(lambda n: _fits(fewer(n), room), load.sample - load.least - 1)
+    rows = _most(lambda n: _fits(fewer(n), available), inputs.sample - inputs.least - 1)
     return found + ([f"loo_rows={_below(rows)}"] if rows >= 2 * LEAST_COMPARED_POINTS else [])
 
 
-def _fewer_centers(few: Callable[[int], Load], high: int, room: float) -> list[str]:
-    """The largest number of centers of two digits, up to ``high``, whose load fits; none if not even one does.
+def _fewer_centers(few: Callable[[int], MemoryInputs], high: int, available: float) -> list[str]:
+    """The largest number of centers of two digits, up to ``high``, for which it fits; none if not even one does.
 
     Memory grows with the number as long as the selector is the same.
     """
     numbers = {k * 10**e for e in range(len(str(high))) for k in range(1, 100) if k * 10**e <= high}
     for _, alike in groupby(sorted(numbers, reverse=True), lambda m: type(few(m).selector)):
         some = sorted(alike)
-        found = bisect_left(some, True, key=lambda m: not _fits(few(m), room))
+        found = bisect_left(some, True, key=lambda m: not _fits(few(m), available))
         if found:
             return [f"centers={some[found - 1]}"]
     return []
 
 
-def _fits(load: Load, room: float) -> bool:
+def _fits(inputs: MemoryInputs, available: float) -> bool:
     """Whether every stage fits, on one thread and with the smallest sizes if necessary."""
-    return _sizes(replace(load, threads=1), room).largest.n_bytes <= room
+    return _plan(replace(inputs, threads=1), available).largest.n_bytes <= available
 
 
-def _sample_bytes(load: Load) -> float:
+def _sample_bytes(inputs: MemoryInputs) -> float:
     """While rows are drawn: those selected, and a copy; if their number is not known, twice as many."""
-    rows = 2.0 * load.sample if load.n is not None else 4.0 * load.sample + 2.0 * BLOCK_ROWS
-    return rows * (load.row + 8.0 * ROW_NUMBERS) + _in_flight(load, load.threads)
+    rows = 2.0 * inputs.sample if inputs.n is not None else 4.0 * inputs.sample + 2.0 * BLOCK_ROWS
+    return rows * (inputs.row + 8.0 * ROW_NUMBERS) + _in_flight(inputs, inputs.threads)
 
 
-def _in_flight(load: Load, threads: int) -> float:
+def _in_flight(inputs: MemoryInputs, threads: int) -> float:
     """Blocks of rows that were read and are not yet processed."""
-    return (ITEMS_AHEAD * threads + 2.0) * _rows(load, BLOCK_ROWS) * load.row if load.copied else 0.0
+    return (ITEMS_AHEAD * threads + 2.0) * _rows(inputs, BLOCK_ROWS) * inputs.row if inputs.copied else 0.0
 
 
-def _rows(load: Load, most: int) -> int:
-    return most if load.n is None else min(most, load.n)
+def _rows(inputs: MemoryInputs, most: int) -> int:
+    return most if inputs.n is None else min(most, inputs.n)
 
 
-def threads_within(room: float, threads: int) -> int:
+def threads_within(available: float, threads: int) -> int:
     """The largest number of threads whose BLAS buffers stay within their share of the budget."""
-    return int(max(1, min(threads, 1 + BLAS_SHARE * room / BLAS_BUFFER)))
+    return int(max(1, min(threads, 1 + BLAS_SHARE * available / BLAS_BUFFER)))
 
 
-def _pass_bytes(load: Load) -> float:
+def _pass_bytes(inputs: MemoryInputs) -> float:
     """Moments: a piece of kernel values for each thread, sums that wait to be added, and coordinates."""
-    m, piece, threads = load.m, _rows(load, PRODUCT_ROWS), load.threads
-    each = piece * (m * load.value + 3.0 * load.row + 16.0 * (load.q + 1)) + 8.0 * m * m
-    return load.held + threads * each + 8.0 * m * m * (ITEMS_AHEAD * threads + 4) + _in_flight(load, threads)
+    m, piece, threads = inputs.m, _rows(inputs, PRODUCT_ROWS), inputs.threads
+    each = piece * (m * inputs.value + 3.0 * inputs.row + 16.0 * (inputs.q + 1)) + 8.0 * m * m
+    return inputs.held + threads * each + 8.0 * m * m * (ITEMS_AHEAD * threads + 4) + _in_flight(inputs, threads)
 
 
-def _solved_bytes(load: Load, m: int) -> float:
+def _solved_bytes(inputs: MemoryInputs, m: int) -> float:
     """Moments, the factor of the penalty and the basis of the solution."""
-    return load.held + 24.0 * m * m
+    return inputs.held + 24.0 * m * m
 
 
-def _cell_bytes(load: Load) -> float:
+def _cell_bytes(inputs: MemoryInputs) -> float:
     """Bytes per kernel value of a block in a product, including its share of the centered and scaled rows."""
-    return 8.0 * load.blocks + 2.0 * load.row / load.m
+    return 8.0 * inputs.blocks + 2.0 * inputs.row / inputs.m
 
 
-def _leaving_bytes(load: Load, n: int, m: int, alphas: int, threads: int) -> float:
+def _loo_bytes(inputs: MemoryInputs, n: int, m: int, alphas: int, threads: int) -> float:
     """Leave-one-out outputs of n rows for some alphas: their parts, joined, then evaluated."""
-    outputs = float(load.item) * alphas * n * load.q
-    work = threads * min(n, LEAVING) * (2.0 * m * load.value + 3.0 * load.item * alphas * load.q + 3.0 * load.row)
-    step = judged_at_once(alphas, n, load.q)
-    judging = 8.0 * step * n * load.q + judging_bytes(step, n, load.q, classes=load.classes)
-    slopes = 16.0 * m * alphas * load.q
-    return _solved_bytes(load, m) + 8.0 * n * load.q + slopes + outputs + max(work, outputs, judging)
+    outputs = float(inputs.item) * alphas * n * inputs.q
+    work = (
+        threads
+        * min(n, LOO_BLOCK_ROWS)
+        * (2.0 * m * inputs.value + 3.0 * inputs.item * alphas * inputs.q + 3.0 * inputs.row)
+    )
+    step = judged_at_once(alphas, n, inputs.q)
+    judging = 8.0 * step * n * inputs.q + judging_bytes(step, n, inputs.q, classes=inputs.classes)
+    slopes = 16.0 * m * alphas * inputs.q
+    return _solved_bytes(inputs, m) + 8.0 * n * inputs.q + slopes + outputs + max(work, outputs, judging)
 
 
 def judged_at_once(alphas: int, n: int, q: int) -> int:
@@ -528,10 +551,10 @@ def judged_at_once(alphas: int, n: int, q: int) -> int:
     return min(alphas, max(1, JUDGED_OUTPUTS // max(n * q, 1)))
 
 
-def _calibration_bytes(load: Load) -> float:
+def _calibration_bytes(inputs: MemoryInputs) -> float:
     """Leave-one-out outputs, decisions and probabilities, and the memory for calibration."""
-    k = load.q if load.q > 1 else 2
-    return 8.0 * load.left * CALIBRATION_HELD * k
+    k = inputs.q if inputs.q > 1 else 2
+    return 8.0 * inputs.held_out * CALIBRATION_HELD * k
 
 
 def probe_rows(m: int) -> int:
@@ -543,49 +566,51 @@ def probe_rows(m: int) -> int:
     return max(PROBE_ROWS // 2, 2 * m) if m <= PROBE_ROWS // 2 else max(PROBE_ROWS, m // 2)
 
 
-def _probe_bytes(load: Load, threads: int) -> float:
+def _probe_bytes(inputs: MemoryInputs, threads: int) -> float:
     """Moments of a few rows, for values in float32 in both precisions."""
     return (
-        load.held
-        + min(threads, 2) * min(probe_rows(load.m), PRODUCT_ROWS) * load.m * load.value
-        + 8.0 * PROBE_HELD * load.m**2
+        inputs.held
+        + min(threads, 2) * min(probe_rows(inputs.m), PRODUCT_ROWS) * inputs.m * inputs.value
+        + 8.0 * PROBE_HELD * inputs.m**2
     )
 
 
-def _selection(load: Load, room: float) -> tuple[int, CenterSelector]:
+def _selection(inputs: MemoryInputs, available: float) -> tuple[int, CenterSelector]:
     """Threads in passes over the sample, and the selector with as many candidates as fit."""
 
     def cost(threads: int) -> float:
-        m = load.m
-        return load.held + load.selector.n_bytes(m, load.extent(threads))
+        m = inputs.m
+        return inputs.held + inputs.selector.n_bytes(m, inputs.extent(threads))
 
-    threads = _first(_down(load.threads), cost, room)
-    if cost(threads) <= room:
-        return threads, load.selector
-    return threads, load.selector.within(room - load.held, load.n_centers, load.extent(threads))
-
-
-def _of_sample(load: Load) -> Exact:
-    return Exact(load.sample, load.sample, load.q, load.row, load.alphas, load.classes)
+    threads = _first(_down(inputs.threads), cost, available)
+    if cost(threads) <= available:
+        return threads, inputs.selector
+    return threads, inputs.selector.within(available - inputs.held, inputs.n_centers, inputs.extent(threads))
 
 
-def _words(sizes: Sizes, load: Load) -> str:
+def _of_sample(inputs: MemoryInputs) -> ExactShape:
+    return ExactShape(inputs.sample, inputs.sample, inputs.q, inputs.row, inputs.alphas, inputs.classes)
+
+
+def _words(plan: MemoryPlan, inputs: MemoryInputs) -> str:
     """Text on reductions that affect more than the running time."""
-    less = [f"at most {sizes.n_centers} centers"] if sizes.lowered else []
-    selector, rungs = sizes.selector, sizes.rungs
-    if isinstance(selector, ForwardSelection) and selector is not load.selector:
+    less = [f"at most {plan.n_centers} centers"] if plan.lowered else []
+    selector, search_stages = plan.selector, plan.search_stages
+    if isinstance(selector, ForwardSelection) and selector is not inputs.selector:
         less.append(f"{selector.n_candidates} candidates")
-    if load.compares and rungs != rungs_within(_of_sample(load), inf, RANDOM_PER_SELECTED * load.m):
-        what = "kernels" if load.kernels > 1 else "numbers of centers"
-        less.append(f"{rungs[-1].n_rows} rows to compare {what}")
+    if inputs.compares and search_stages != search_stages_within(
+        _of_sample(inputs), inf, RANDOM_PER_SELECTED * inputs.m
+    ):
+        what = "kernels" if inputs.kernels > 1 else "numbers of centers"
+        less.append(f"{search_stages[-1].n_rows} rows to compare {what}")
     return f"; within max_memory {', '.join(less)}" if less else ""
 
 
-def _first(sizes: Iterable[int], cost: Callable[[int], float], room: float) -> int:
+def _first(sizes: Iterable[int], cost: Callable[[int], float], available: float) -> int:
     """The first size that fits, or the last one."""
     size = 1
     for size in sizes:
-        if cost(size) <= room:
+        if cost(size) <= available:
             return size
     return size
 

@@ -14,18 +14,25 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._fitting.data import RowSchema, TrainingData
-from mercer._fitting.kernel_learning.evidence import Evidence, Learned
-from mercer._fitting.kernel_learning.learn import learn
-from mercer._fitting.memory import Load, sizes_within, threads_within
+from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
+from mercer._fitting.kernel_learning.learn import learn_kernel
+from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out
-from mercer._fitting.selection.alpha_of_moments import PartOf, finish, moment_fit
-from mercer._fitting.selection.centers import Choice, Encoded, Task, choose, precision_of, select_again
-from mercer._fitting.selection.comparison import Compared
-from mercer._fitting.selection.path import TIE
+from mercer._fitting.selection.alpha_of_moments import PartOf, choose_alpha_from_moments, moment_fit
+from mercer._fitting.selection.centers import (
+    EncodedMoments,
+    ModelSelection,
+    SampleProblem,
+    choose_kernel_and_centers,
+    precision_of,
+    reselect_centers,
+)
+from mercer._fitting.selection.comparison import KernelComparison
+from mercer._fitting.selection.path import CRITERION_TIE
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.state import AdditiveState, Summed
-from mercer._fitting.training import load_before, load_of, n_drawn, n_held_out, warn_of_fit
+from mercer._fitting.training import inputs_before_sample, memory_inputs, n_drawn, n_held_out, warn_of_fit
 from mercer._gram.moments import Moments, MomentsOf
 from mercer._gram.precision import Precision
 from mercer._gram.tangent_covariance import DifferencesOf, Transformation
@@ -53,7 +60,7 @@ from mercer.rows._virtual import Copies, name_of, rows_for_each
 # where centers cannot be selected again without some of the others, since not all rows are in memory.
 LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
 # Parts of the rows that selected the centers, without each of which they are selected again.
-PARTS = 3
+PARTS_WITHOUT_SELECTION = 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Encoder:
 class Gatherer:
     """Moments of rows: how their targets are encoded, against which centers, in which precision."""
 
-    choice: Choice
+    selection: ModelSelection
     encode: Encoder
     precision: Precision
     # Largest number of threads.
@@ -89,9 +96,9 @@ class Gatherer:
     def __call__(self, rows: Rows, *, verbose: int = 0) -> Moments:
         """Moments of the rows, in one pass."""
         where = self.precision.coordinates
-        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, self.precision.dtype, where)
+        fold = MomentsOf(self.selection.kernel, self.selection.centers.rows, self.precision.dtype, where)
         with at_most(self.threads):
-            moments: Moments = rows.reduce(Encoded(self.encode, fold), phase="moments", verbose=verbose)
+            moments: Moments = rows.reduce(EncodedMoments(self.encode, fold), phase="moments", verbose=verbose)
         return replace(moments, coordinates=where, n_rows=moments.n_rows // rows_for_each(self.encode.copies))
 
     def changes(self, tangents: Copies | None, rows: Rows, *, verbose: int = 0) -> Moments | None:
@@ -100,7 +107,7 @@ class Gatherer:
             return None
         where = self.precision.coordinates
         where = None if where is None else replace(where, origin=np.zeros_like(where.origin))
-        fold = MomentsOf(self.choice.kernel, self.choice.centers.rows, np.float64, where)
+        fold = MomentsOf(self.selection.kernel, self.selection.centers.rows, np.float64, where)
         share = 1.0 / len(tangents.transforms)
         moved = [Transformation(f, share, name_of(i, f)) for i, f in enumerate(tangents.transforms)]
         with at_most(self.threads):
@@ -128,20 +135,21 @@ class SampledRows:
 class PassState:
     """The state of a fit: what was asked, what was chosen, and sums over all rows so far with a sample of them.
 
-    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``seen`` those of rows whose
-    targets were used to select the centers, ``taught`` those from which the kernel was ``learned``;
-    ``folds`` are rows held out together; ``reselects``: centers can be selected again without rows.
+    ``support`` (m,) are the row numbers of the centers, None if centers are not rows; ``center_selection_rows``
+    those of rows whose targets were used to select the centers, ``kernel_learning_rows`` those from which the
+    kernel was ``learned``; ``folds`` are rows held out together; ``reselects``: centers can be selected again
+    without rows.
     """
 
     spec: FitSpec
     gather: Gatherer
     additive: AdditiveState
     support: Indices | None
-    seen: Indices
+    center_selection_rows: Indices
     folds: Folds | None = None
-    learned: Learned | None = None
+    learned: LearnedKernel | None = None
     reselects: bool = True
-    taught: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    kernel_learning_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
     def targets(self) -> Targets:
@@ -154,11 +162,11 @@ class PassState:
 
     @property
     def kernel(self) -> Kernel:
-        return self.gather.choice.kernel
+        return self.gather.selection.kernel
 
     @property
     def centers(self) -> Any:
-        return self.gather.choice.centers.rows
+        return self.gather.selection.centers.rows
 
     def under(self, spec: FitSpec, targets: Targets) -> "PassState":
         """With other choices and decisions, on which the sums do not depend."""
@@ -184,23 +192,34 @@ class PassState:
     def solved(self, rows: PartlyRead | None = None) -> FitResult:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
         held = self.held_out()
-        with at_most(held.task.sizes.threads):
-            held = replace(held, others=_selected_again(self, held))
+        with at_most(held.problem.plan.threads):
+            held = replace(held, others=_reselected_gatherers(self, held))
             found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
-        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + TIE))
+        solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + CRITERION_TIE))
         return replace(self.concluded(held, solution), mu=mu)
 
     def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        sums, task, choice = with_changes(self.moments, self.additive.changes, mu), held.task, self.gather.choice
+        sums, problem, selection = (
+            with_changes(self.moments, self.additive.changes, mu),
+            held.problem,
+            self.gather.selection,
+        )
         if mu:
             assert self.spec.tangents is not None
-            task = replace(task, copies=replace(self.spec.tangents, mu=mu))
-        again = partial(_fits_again, self, replace(held, task=task), mu, rows) if held.others else None
-        return finish(
-            choice, sums, task, judges=held.judges, part=self.part_of(self.gather, mu, rows), again=again
+            problem = replace(problem, copies=replace(self.spec.tangents, mu=mu))
+        reselected = (
+            partial(_reselected_fits, self, replace(held, problem=problem), mu, rows) if held.others else None
+        )
+        return choose_alpha_from_moments(
+            selection,
+            sums,
+            problem,
+            judges=held.judges,
+            part=self.part_of(self.gather, mu, rows),
+            reselected=reselected,
         )
 
     def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
@@ -217,24 +236,24 @@ class PassState:
     def held_out(self) -> "HeldSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
-        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.choice
-        task, training = _task(self.spec, self.gather.encode, drawn, self.folds, known=known)
+        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.selection
+        problem, training = _sample_problem(self.spec, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
-        return HeldSample(task, training, index, self._judges(index))
+        return HeldSample(problem, training, index, self._judges(index))
 
     def _judges(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
         Rows used to select the centers count if there are too few others, and centers can be selected without
-        them; those that taught the kernel never count.
+        them; those from which the kernel was learned never count.
         """
-        untaught = ~np.isin(index, self.taught)
-        judges = np.flatnonzero(untaught & ~np.isin(index, self.seen))
+        not_learned_from = ~np.isin(index, self.kernel_learning_rows)
+        judges = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
         every = self.reselects and self.moments.n_rows <= len(index)
         least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
         if len(judges) >= least:
             return judges
-        return np.flatnonzero(untaught) if not untaught.all() and untaught.any() else None
+        return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
     def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
@@ -254,7 +273,7 @@ class PassState:
             n_rows=n,
             criterion_value=solution.least,
             held_out=held_out(training.fold, len(solution.loo), n),
-            selected=self.gather.choice.words,
+            selected=self.gather.selection.words,
             products=self.gather.precision.words,
             moments=self.moments,
             learned=self.learned,
@@ -270,13 +289,13 @@ class PassState:
 
 @dataclass(frozen=True)
 class HeldSample:
-    """A task on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
+    """A problem on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
 
     ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
     them.
     """
 
-    task: Task
+    problem: SampleProblem
     training: Training
     index: Indices
     judges: Indices | None
@@ -302,12 +321,12 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
 def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:
     """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
     X = rows.X if isinstance(rows, MemoryRows) else None
-    load, budget = partial(load_before, spec, X, n=n, classes=classes, rows=rows), spec.budget
+    inputs, budget = partial(inputs_before_sample, spec, X, n=n, classes=classes, rows=rows), spec.budget
     try:
-        sizes_within(load(q=1), budget)
+        plan_within(inputs(q=1), budget)
     except MemoryBudgetError:
         if isinstance(rows, MemoryRows):
-            sizes_within(load(q=_n_targets(rows, classes)), budget)
+            plan_within(inputs(q=_n_targets(rows, classes)), budget)
         raise
 
 
@@ -324,7 +343,7 @@ def start_state(
     spec: FitSpec,
     sampled: SampledRows,
     rng: np.random.Generator,
-    compared: Compared | None = None,
+    compared: KernelComparison | None = None,
     *,
     every: bool = False,
     reselects: bool = True,
@@ -335,28 +354,28 @@ def start_state(
     without rows whose targets selected them.
     """
     kernel, encode, folds = spec.kernel, sampled.encode, sampled.folds
-    task, _ = _task(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
-    warn_of_memory(task.sizes, spec.budget)
+    problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
+    warn_of_memory(problem.plan, spec.budget)
     if compared is None:
-        warn_of_scales(kernel, task.sample.X, sampled.schema.names)
+        warn_of_scales(kernel, problem.sample.X, sampled.schema.names)
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
-        task = replace(task, selector=_blind_to_half(task.selector, len(index)))
-    learned = _learned(spec, task, rng)
+        problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))
+    learned = _learned(spec, problem, rng)
     kernel = kernel if learned is None else learned.applied
-    with at_most(task.sizes.threads):
-        choice = choose(kernel, task, rng, compared)
-        gather = Gatherer(choice, encode, precision_of(choice, task), task.sizes.threads)
+    with at_most(problem.plan.threads):
+        selection = choose_kernel_and_centers(kernel, problem, rng, compared)
+        gather = Gatherer(selection, encode, precision_of(selection, problem), problem.plan.threads)
     moments = gather(sampled.rows, verbose=spec.verbose)
     changes = gather.changes(spec.tangents, sampled.rows, verbose=spec.verbose)
-    indices, unseen = choice.centers.indices, choice.centers.unseen
+    indices, unseen = selection.centers.indices, selection.centers.unseen
     support = None if indices is None else index[indices]
-    seen = index[:0] if unseen is None else np.delete(index, unseen)
+    center_selection_rows = index[:0] if unseen is None else np.delete(index, unseen)
     additive = AdditiveState(moments, changes, sampled.drawn, sampled.draw)
-    state = PassState(spec, gather, additive, support, seen, folds, learned, reselects)
+    state = PassState(spec, gather, additive, support, center_selection_rows, folds, learned, reselects)
     if learned is None or not learned.is_new:
         return state
-    return replace(state, taught=index[learned.part >= 0])
+    return replace(state, kernel_learning_rows=index[learned.part >= 0])
 
 
 def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
@@ -367,71 +386,74 @@ def _blind_to_half(selector: CenterSelector, n: int) -> CenterSelector:
     return blind
 
 
-def thirds(kernel: Kernel, task: Task) -> Indices:
+def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
     """Which of three random parts each row of the sample (n,) is in; equal rows and folds are in one.
 
     Numeric rows are numbered in an order of their own, those without weight not at all: neither how rows are
     ordered or repeated nor such rows matter.
     """
-    unit = kernel.distinct(task.sample.X).point if task.fold is None else task.fold
-    weighted = np.unique(unit[task.weight > 0])
+    unit = kernel.distinct(problem.sample.X).point if problem.fold is None else problem.fold
+    weighted = np.unique(unit[problem.weight > 0])
     number = np.minimum(np.searchsorted(weighted, unit), len(weighted) - 1)
-    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS
+    third: Indices = np.random.default_rng(0).permutation(len(weighted))[number] % PARTS_WITHOUT_SELECTION
     return third
 
 
-def _selected_again(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
     """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
 
     None if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
-    task, seen = held.task, np.isin(held.index, state.seen) & (held.task.weight > 0)
+    problem, center_selection_rows = (
+        held.problem,
+        np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
+    )
     if held.judges is not None:
-        seen &= np.isin(np.arange(len(seen)), held.judges)
-    if not seen.any() or state.moments.n_rows > len(seen) or not state.reselects:
+        center_selection_rows &= np.isin(np.arange(len(center_selection_rows)), held.judges)
+    if not center_selection_rows.any() or state.moments.n_rows > len(center_selection_rows) or not state.reselects:
         return []
-    third, found, rng = thirds(state.kernel, task), [], np.random.default_rng(state.additive.draw.seed)
-    if len(np.unique(third[task.weight > 0])) == 1:
+    third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
+    if len(np.unique(third[problem.weight > 0])) == 1:
         return []
-    quiet = replace(task, verbose=0)
-    with stage("selection of centers without thirds of the rows", verbose=task.verbose):
-        for t in np.unique(third[seen]):
-            choice = select_again(state.gather.choice, quiet, np.flatnonzero(third != t), rng)
-            gather = replace(state.gather, choice=choice, precision=precision_of(choice, quiet))
-            found.append((np.flatnonzero(seen & (third == t)), gather))
+    quiet = replace(problem, verbose=0)
+    with stage("selection of centers without thirds of the rows", verbose=problem.verbose):
+        for t in np.unique(third[center_selection_rows]):
+            selection = reselect_centers(state.gather.selection, quiet, np.flatnonzero(third != t), rng)
+            gather = replace(state.gather, selection=selection, precision=precision_of(selection, quiet))
+            found.append((np.flatnonzero(center_selection_rows & (third == t)), gather))
     return found
 
 
-def _fits_again(
+def _reselected_fits(
     state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
-    sample, quiet = state.additive.drawn.least().sample(), replace(held.task, verbose=0)
+    sample, quiet = state.additive.drawn.least().sample(), replace(held.problem, verbose=0)
     state = replace(state, spec=replace(state.spec, verbose=0))
     every = MemoryRows(sample.X, sample.y, sample.weight)
     for positions, gather in held.others:
         sums = with_changes(*state.sums(gather, every), mu)
-        fits = moment_fit(gather.choice, sums, quiet, state.part_of(gather, mu, rows))
+        fits = moment_fit(gather.selection, sums, quiet, state.part_of(gather, mu, rows))
         yield positions, fits.of_rows(positions)
 
 
-def _learned(spec: FitSpec, task: Task, rng: np.random.Generator) -> Learned | None:
+def _learned(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
     """What the kernel learns from at most half of the sample: the others are evaluated."""
     if not spec.learns:
         return None
-    sample, weight = task.sample, task.weight
+    sample, weight = problem.sample, problem.weight
     used = np.flatnonzero(weight > 0)
-    fold = None if task.fold is None else task.fold[used]
+    fold = None if problem.fold is None else problem.fold[used]
     evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
-    with at_most(task.sizes.threads):
-        learned = learn(
+    with at_most(problem.plan.threads):
+        learned = learn_kernel(
             spec.kernel,
             spec.relevance,
             evidence,
             # Kernels are then compared with the same random centers as if nothing were learned.
             deepcopy(rng),
-            task.budget,
-            classes=task.label is not None,
+            problem.budget,
+            classes=problem.label is not None,
             most=len(used) // 2,
             verbose=spec.verbose,
         )
@@ -440,16 +462,16 @@ def _learned(spec: FitSpec, task: Task, rng: np.random.Generator) -> Learned | N
     return learned.of_rows(part)
 
 
-def _task(
+def _sample_problem(
     spec: FitSpec,
     encode: Encoder,
     drawn: RunningSample,
     folds: Folds | None,
     *,
     rows: Rows | None = None,
-    known: Choice | None = None,
+    known: ModelSelection | None = None,
     every: bool = False,
-) -> tuple[Task, Training]:
+) -> tuple[SampleProblem, Training]:
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
     ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
     """
@@ -470,33 +492,33 @@ def _task(
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
-    load = load_of(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
-    if every and load.usual is not None:
-        load = replace(load, usual=drawn.n_rows)
-    sizes = sizes_within(load, spec.budget)
-    return Task(
+    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    if every and inputs.usual is not None:
+        inputs = replace(inputs, usual=drawn.n_rows)
+    plan = plan_within(inputs, spec.budget)
+    return SampleProblem(
         sample=block if block.weight is None else replace(block, unit=training.unit),
         label=class_numbers(block.y) if classes else None,
         fold=training.fold,
         criterion=encode.targets.criterion(training),
-        selector=sizes.selector,
-        n_centers=sizes.n_centers,
+        selector=plan.selector,
+        n_centers=plan.n_centers,
         alpha=spec.alpha,
         penalty=spec.norm,
         intercept=spec.intercept,
         budget=spec.budget,
-        sizes=sizes,
+        plan=plan,
         verbose=spec.verbose,
-        doubt=training.doubt,
-        few_enough=isinstance(spec.centers, str) and not _every_copy(spec, load),
+        opposite_unit=training.opposite_unit,
+        few_enough=isinstance(spec.centers, str) and not _every_copy(spec, inputs),
         copies=spec.copies,
     ), training
 
 
-def _every_copy(spec: FitSpec, load: Load) -> bool:
+def _every_copy(spec: FitSpec, inputs: MemoryInputs) -> bool:
     """Whether all rows and copies are centers, however few would be enough."""
     known = spec.copies is not None or spec.tangents is not None
-    return known and load.n is not None and load.n <= EVERY_ROW
+    return known and inputs.n is not None and inputs.n <= EVERY_ROW
 
 
 def with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:

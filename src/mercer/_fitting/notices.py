@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.memory import Sizes
+from mercer._fitting.memory import MemoryPlan
 from mercer._gram import Budget, cross
 from mercer._gram.budget import GIB
 from mercer.errors import MemoryWarning, NumericalWarning, ScaleWarning, warn
@@ -50,10 +50,10 @@ def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -
     )
 
 
-def warn_of_memory(sizes: Sizes, budget: Budget) -> None:
+def warn_of_memory(plan: MemoryPlan, budget: Budget) -> None:
     """Warn if a budget that nobody has set makes the model another one, which the report describes."""
-    less = [sizes.words.removeprefix("; within max_memory ")] if sizes.words else []
-    less += [] if sizes.probe else ["no test of the precision of sums"]
+    less = [plan.words.removeprefix("; within max_memory ")] if plan.words else []
+    less += [] if plan.probe else ["no test of the precision of sums"]
     if budget.given or not less:
         return
     warn(

@@ -12,7 +12,7 @@ from mercer.rows import Block, Reading, distinct_rows
 from mercer.rows._sampling.row_matching import weight_of
 
 # Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
-SETTLING = 100
+RESOLVING_ROWS = 100
 # Rows that may be kept because they are all equal.
 MOST_HELD = 1000
 
@@ -36,10 +36,10 @@ def resolved_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -
             f"{chosen!r} stands for {len(candidates)} kernels, but a stream has no second pass to choose between "
             "them; pass kernel_ of a model fitted to the first rows"
         )
-    return candidates[0], not more_to_come or (n >= SETTLING and different >= 2)
+    return candidates[0], not more_to_come or (n >= RESOLVING_ROWS and different >= 2)
 
 
-def left_out_scores(
+def loo_scores_of_last_rows(
     recursion: Recursion, state: RecursiveState, last: Block, encoded: Block, reading: Reading
 ) -> ScoreWindow:
     """Leave-one-out scores of the last rows learned, with their class targets, for this meaning of weights."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer._fitting.data import RowSchema
-from mercer._fitting.kernel_learning.evidence import Learned
+from mercer._fitting.kernel_learning.evidence import LearnedKernel
 from mercer._fitting.selection.path import TuningPath
 from mercer._gram.moments import Moments
 from mercer._scores.targets import Targets
@@ -23,11 +23,11 @@ from mercer.kernels._base import Kernel
 class ChosenSolution:
     """The chosen kernel and alpha, coef (m, q), intercept (q,), fitted and leave-one-out outputs of n rows (n, q).
 
-    ``paths`` ends with the comparison of alphas for the chosen kernel; those of kernels come before. ``otherwise``
-    (n, q) are the leave-one-out outputs under the other meaning of weights, counts or importance, if that is in
-    doubt. ``rank`` is that of the kernel matrix, None: not computed; ``negative`` the clipped negative part in
-    units of the largest eigenvalue, None: not known; ``error`` a bound on rounding errors of outputs, in units of
-    the spread of the targets; ``without`` holds models without a fold.
+    ``paths`` ends with the comparison of alphas for the chosen kernel; those of kernels come before.
+    ``loo_opposite`` (n, q) are the leave-one-out outputs under the opposite reading of weights, counts or
+    importance, if they are ambiguous. ``rank`` is that of the kernel matrix, None: not computed; ``negative`` the
+    clipped negative part in units of the largest eigenvalue, None: not known; ``error`` a bound on rounding errors
+    of outputs, in units of the spread of the targets; ``without`` holds models without a fold.
     """
 
     kernel: Kernel
@@ -38,7 +38,7 @@ class ChosenSolution:
     loo: Array
     degrees_of_freedom: float
     paths: tuple[TuningPath, ...]
-    otherwise: Array | None = None
+    loo_opposite: Array | None = None
     rank: int | None = None
     negative: float | None = None
     error: float | None = None
@@ -47,8 +47,8 @@ class ChosenSolution:
     def of_rows(self, rows: Indices) -> "ChosenSolution":
         """With the outputs of some rows only."""
         fitted = self.fitted[rows] if len(self.fitted) else self.fitted
-        otherwise = None if self.otherwise is None else self.otherwise[rows]
-        return replace(self, fitted=fitted, loo=self.loo[rows], otherwise=otherwise)
+        loo_opposite = None if self.loo_opposite is None else self.loo_opposite[rows]
+        return replace(self, fitted=fitted, loo=self.loo[rows], loo_opposite=loo_opposite)
 
     @property
     def least(self) -> float:
@@ -123,7 +123,7 @@ class FitResult:
     moments: Moments | None = None
     observations: Observations | None = None
     mu: float | None = None
-    learned: Learned | None = None
+    learned: LearnedKernel | None = None
     sparse: SparseDetails | None = None
     program: ProgramDetails | None = None
     state: Any = None

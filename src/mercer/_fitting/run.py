@@ -14,7 +14,7 @@ from mercer._fitting.moments import sample_rows, start_state
 from mercer._fitting.programs.in_memory import fit_machine
 from mercer._fitting.programs.in_passes import fit_machine_in_passes
 from mercer._fitting.result import FitDecision, FitResult
-from mercer._fitting.selection.comparison import Compared
+from mercer._fitting.selection.comparison import KernelComparison
 from mercer._fitting.sparse.fit import fit_sparse
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows, check_folds
@@ -25,12 +25,13 @@ from mercer.rows._table import in_single, n_rows
 # Names of the fits.
 EXACT, MOMENTS, SPARSE = "all rows at once", "sums over the rows", "centers one after another"
 # The same, after every row was found to be too many centers for the memory, or more than are needed.
-LIMITED, FEW = "sums over the rows, in little memory", "sums over the rows, with few centers"
+LITTLE_MEMORY = "sums over the rows, in little memory"
+FEW_CENTERS = "sums over the rows, with few centers"
 PROGRAM, PROGRAM_IN_PASSES = "program in memory", "program in passes"
-# So many times more rows than centers make a fit in passes worth it.
+# A fit in passes is worth it if there are this many times more rows than centers.
 WORTH_IT = 4
 # Losses with which rows need not be in memory.
-SMOOTH = ("logistic", "squared", "huber", "squared_hinge")
+SMOOTH_LOSSES = ("logistic", "squared", "huber", "squared_hinge")
 # More rows in memory than this are fitted in passes, if they need not be in memory.
 MOST_IN_PROGRAM = 2000
 
@@ -57,7 +58,7 @@ class Situation:
         return self.exact.with_learned(self.spec.relevance, deepcopy(self.rng))
 
     @cached_property
-    def compared(self) -> Compared:
+    def compared(self) -> KernelComparison:
         """The best kernel with every row a center, and how many centers would be enough."""
         exact = self.learned
         return exact.compare(self.rng, count=self.may_be_fewer(exact.problem.X))
@@ -159,7 +160,7 @@ def _memory_is_small(s: Situation) -> str | None:
 
 
 def _few_are_enough(s: Situation) -> str | None:
-    enough = s.compared.enough
+    enough = s.compared.enough_centers
     if enough is None or not WORTH_IT * enough <= n_rows(s.exact.problem.X):
         return None
     return f"{enough} centers are enough by leave-one-out"
@@ -174,20 +175,20 @@ REASONS: tuple[tuple[str, Reason], ...] = (
     (MOMENTS, _has_transformations),
     (MOMENTS, _centers_are_given),
     (MOMENTS, _has_many_rows),
-    (LIMITED, _memory_is_small),
-    (FEW, _few_are_enough),
+    (LITTLE_MEMORY, _memory_is_small),
+    (FEW_CENTERS, _few_are_enough),
 )
 
 
 def needs_memory(spec: FitSpec) -> str:
     """What of a program needs the rows in memory, empty if nothing does."""
     assert spec.loss is not None
-    if spec.loss.name not in SMOOTH:
-        return f"loss={spec.loss.name!r}, which has corners,"
+    if spec.loss.name not in SMOOTH_LOSSES:
+        return f"loss={spec.loss.name!r}, which is not smooth,"
     if spec.l1_share > 0.0:
         return f"penalty={spec.penalty!r}"
     if spec.kernel.takes_values:
-        return "a kernel given by its values"
+        return "a precomputed kernel"
     return 'centers="all"' if spec.all_are_centers else ""
 
 
@@ -195,7 +196,7 @@ def _exact(s: Situation) -> FitResult:
     return s.learned.fit(s.compared)
 
 
-def _moments(s: Situation, compared: Compared | None = None, *, limited: bool = False) -> FitResult:
+def _moments(s: Situation, compared: KernelComparison | None = None, *, limited: bool = False) -> FitResult:
     """Passes over the rows; what was compared to decide on them is not compared again."""
     rows, folds = s.data.rows, s.data.folds
     check_folds(folds, getattr(rows, "weight", None))
@@ -227,8 +228,8 @@ def _program_in_passes(s: Situation) -> FitResult:
 STRATEGIES: dict[str, Callable[[Situation], FitResult]] = {
     EXACT: _exact,
     MOMENTS: _moments,
-    LIMITED: _moments_limited,
-    FEW: _moments_of_few,
+    LITTLE_MEMORY: _moments_limited,
+    FEW_CENTERS: _moments_of_few,
     SPARSE: _sparse,
     PROGRAM: _program,
     PROGRAM_IN_PASSES: _program_in_passes,

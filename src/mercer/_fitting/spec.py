@@ -73,8 +73,8 @@ class FitSpec:
     ``copies`` join the rows; changes of f by ``tangents`` are penalized instead, with one of the weights ``mus``.
     ``relevance``: features have gammas as far as they matter; None: all have the same. ``loss`` makes the fit a
     program, with the part ``l1_share`` of sum_j |c_j| in the penalty "elastic_net"; None: least squares.
-    ``sparse``: centers are selected one after another, with settings for so many distinct rows; None: they are
-    not.
+    ``sparse``: centers are selected one after another, with settings for this number of distinct rows; None: they
+    are not.
     """
 
     kernel: Kernel

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.memory import SEVERAL, Load, blocks_of, row_bytes, rows_left_out
+from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, blocks_of, most_loo_rows, row_bytes
 from mercer._fitting.notices import (
     warn_of_constant,
     warn_of_equal_rows,
     warn_of_lost_digits,
 )
 from mercer._fitting.result import ChosenSolution
-from mercer._fitting.selection.centers import Choice
+from mercer._fitting.selection.centers import ModelSelection
 from mercer._fitting.selection.path import ALPHAS
 from mercer._fitting.spec import FitSpec
 from mercer._linalg import blas_threads
@@ -56,7 +56,7 @@ def at_rows(fitted: Array, used: Indices, outputs: Array) -> Array:
     return every
 
 
-def load_of(
+def memory_inputs(
     spec: FitSpec,
     X: Any,
     q: int,
@@ -65,8 +65,8 @@ def load_of(
     n: int,
     classes: bool,
     rows: Rows | None,
-    known: Choice | None = None,
-) -> Load:
+    known: ModelSelection | None = None,
+) -> MemoryInputs:
     """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
     are held and ``held_out`` of them held out.
     """
@@ -82,10 +82,10 @@ def load_of(
         selector = Uniform() if isinstance(spec.centers, Integral) else selector
     if auto and n <= EXACT_ROWS and (spec.copies or spec.tangents):
         n_centers = n
-    return Load(
+    return MemoryInputs(
         row=0.0 if X is None else row_bytes(X),
         sample=sample,
-        left=held_out,
+        held_out=held_out,
         q=q,
         n_centers=n_centers,
         selector=selector,
@@ -93,7 +93,7 @@ def load_of(
         n=n,
         item=4 if in_single(X) else 8,
         classes=classes,
-        kernels=1 if kernel.resolved else SEVERAL,
+        kernels=1 if kernel.resolved else KERNELS_TO_COMPARE,
         alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
@@ -107,7 +107,7 @@ def n_held_out(spec: FitSpec, q: int, size: int) -> int:
     """How many of the drawn rows leave-one-out uses for q targets."""
     if spec.loo_rows is None or spec.kernel.takes_values:
         return size
-    return min(size, rows_left_out(spec.loo_rows, q))
+    return min(size, most_loo_rows(spec.loo_rows, q))
 
 
 def n_drawn(spec: FitSpec) -> int:
@@ -117,10 +117,10 @@ def n_drawn(spec: FitSpec) -> int:
     return max(spec.loo_rows, 2 * requested_centers(spec.centers))
 
 
-def load_before(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> Load:
-    """The load before a sample is drawn, without rows that are kept for their labels."""
+def inputs_before_sample(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> MemoryInputs:
+    """The inputs before a sample is drawn, without rows that are kept for their labels."""
     sample = min(n, n_drawn(spec))
-    return load_of(spec, X, q, sample, n_held_out(spec, q, sample), n, classes, rows)
+    return memory_inputs(spec, X, q, sample, n_held_out(spec, q, sample), n, classes, rows)
 
 
 def warn_of_fit(X: Any, solution: ChosenSolution) -> None:

@@ -2,7 +2,7 @@
 
 Functions of ``scipy.linalg`` for symmetric and triangular matrices keep the lock, so that no other thread runs and
 signals wait; those of ``numpy.linalg`` release it, but hold copies of their arguments and results. So the library
-of SciPy is called at the addresses in ``scipy.linalg.cython_blas`` and ``cython_lapack``, if the signature beside
+of SciPy is called at the addresses in ``scipy.linalg.cython_blas`` and ``cython_lapack``, if the signature with
 the address is the one expected here. Otherwise functions of NumPy and SciPy stand in: the results are the same up
 to rounding, but Ctrl-C may have to wait for one call.
 """

@@ -85,7 +85,7 @@ class _OneThread:
             _set(library, threads)
 
     @property
-    def otherwise(self) -> int:
+    def unlimited(self) -> int:
         """The number of threads that BLAS has, or will have when nobody asks for one any longer."""
         with self._lock:
             if self._n_asking:
@@ -118,7 +118,7 @@ if hasattr(os, "register_at_fork"):
 def blas_threads() -> int:
     """How many threads the current computation may use: its limit, or that of BLAS, set by the user or a job."""
     share = _THREAD_SHARE.get()
-    return _ONE_THREAD.otherwise if share is None else share
+    return _ONE_THREAD.unlimited if share is None else share
 
 
 @contextmanager

@@ -41,8 +41,8 @@ SCORE_GAP = 0.02
 
 
 class Outputs(Protocol):
-    """Outputs (n, q) of the training rows: fitted, leave-one-out, and leave-one-out under the other reading of
-    weights, where there is a doubt; coefficients and intercept of f; degrees of freedom.
+    """Outputs (n, q) of the training rows: fitted, leave-one-out, and leave-one-out under the opposite reading
+    of weights, where these are ambiguous; coefficients and intercept of f; degrees of freedom.
     """
 
     @property
@@ -50,7 +50,7 @@ class Outputs(Protocol):
     @property
     def loo(self) -> Array: ...
     @property
-    def otherwise(self) -> Array | None: ...
+    def loo_opposite(self) -> Array | None: ...
     @property
     def coef(self) -> Array: ...
     @property
@@ -148,12 +148,15 @@ class ClassTargets:
         count = np.bincount(label, np.where(training.weight > 0, training.count, 0.0))
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
-        if outputs.otherwise is not None:
-            other = self.rule(replace(fit, loo=outputs.otherwise), share, group=training.group)
+        if outputs.loo_opposite is not None:
+            other = self.rule(replace(fit, loo=outputs.loo_opposite), share, group=training.group)
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
-            labels = [rule.probabilities(outputs.loo, trust), other.rule.probabilities(outputs.otherwise, trust)]
+            labels = [
+                rule.probabilities(outputs.loo, trust),
+                other.rule.probabilities(outputs.loo_opposite, trust),
+            ]
             first, second = (accuracy(P, known, fit.weight) for P in labels)
-            opposite = accuracy(other.probabilities(outputs.otherwise, trust), known, fit.weight)
+            opposite = accuracy(other.probabilities(outputs.loo_opposite, trust), known, fit.weight)
             warn_of_weights(training.reading, score, opposite, gap=abs(first - second))
         return (
             self.known
@@ -264,8 +267,10 @@ class RealTargets:
         def for_rows(rows: Indices, columns: list[int] | None = None, /) -> Criterion:
             Y = training.Y[rows] if columns is None else training.Y[rows][:, columns]
             if self.measure == "squared":
-                return squared_criterion(Y, training.standing[rows])
-            loss = pinball_criterion(Y, training.standing[rows], levels if columns is None else levels[columns])
+                return squared_criterion(Y, training.represented_weight[rows])
+            loss = pinball_criterion(
+                Y, training.represented_weight[rows], levels if columns is None else levels[columns]
+            )
             return loss if columns is not None else replace(loss, losses=lambda F: loss.losses(self.uncrossed(F)))
 
         return for_rows
@@ -279,13 +284,19 @@ class RealTargets:
         observations: Observations | None = None,
     ) -> dict[str, Any]:
         """Held-out predictions with their R², and the noise; ``moments`` of all rows, if these are a sample."""
-        used, standing, loo = training.weight > 0, training.standing, self.uncrossed(outputs.loo)
-        score = self.score(training.Y, loo, standing)
-        if outputs.otherwise is not None:
-            other = self.score(training.Y, self.uncrossed(outputs.otherwise), standing)
+        used, represented_weight, loo = (
+            training.weight > 0,
+            training.represented_weight,
+            self.uncrossed(outputs.loo),
+        )
+        score = self.score(training.Y, loo, represented_weight)
+        if outputs.loo_opposite is not None:
+            other = self.score(training.Y, self.uncrossed(outputs.loo_opposite), represented_weight)
             warn_of_weights(training.reading, score, other)
         residual = (training.Y - outputs.fitted)[used]
-        noise = noise_std(residual, standing[used], _counted(training, moments), outputs.degrees_of_freedom)
+        noise = noise_std(
+            residual, represented_weight[used], _counted(training, moments), outputs.degrees_of_freedom
+        )
         return {
             "loo_prediction_": self.shaped(loo),
             "loo_score_": score,
@@ -338,7 +349,7 @@ def _counted(training: Training, moments: Moments | None) -> float:
         return float(training.count[used].sum())
     if training.reading.counts:
         return moments.n
-    return float(max(moments.n_rows, used.sum())) if training.faded is None else training.n_left
+    return float(max(moments.n_rows, used.sum())) if training.faded is None else training.n_effective_rows
 
 
 def warn_of_weights(reading: Reading, score: float, opposite: float, *, gap: float | None = None) -> None:

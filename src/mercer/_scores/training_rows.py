@@ -80,8 +80,8 @@ class Training:
         return unit
 
     @property
-    def doubt(self) -> Array | None:
-        """The unit (n,) of each row under the other meaning of the weights, if ambiguous; None with folds."""
+    def opposite_unit(self) -> Array | None:
+        """The unit (n,) of each row under the opposite reading of the weights, if ambiguous; None with folds."""
         if not self.reading.doubtful or self.fold is not None:
             return None
         unit: Array = self.weight / self.reading.opposite.copies(self.given)
@@ -90,11 +90,13 @@ class Training:
     @property
     def evidence(self) -> Array:
         """The weights (n,) scaled to sum to the effective number of rows: those of a group may say the same."""
-        scaled: Array = self.standing * (self.rows[self.weight > 0].sum() / self.standing.sum())
+        scaled: Array = self.represented_weight * (
+            self.rows[self.weight > 0].sum() / self.represented_weight.sum()
+        )
         return scaled if self.faded is not None else scaled / design_effect(self.Y, scaled, self.count, self.group)
 
     @property
-    def standing(self) -> Array:
+    def represented_weight(self) -> Array:
         """The weight (n,) of all rows that each row represents."""
         return self.weight if self.represents is None else self.weight * self.represents
 
@@ -108,7 +110,7 @@ class Training:
         return rows
 
     @property
-    def n_left(self) -> float:
+    def n_effective_rows(self) -> float:
         """Effective number of all rows, those of the sample and others, after decay."""
         if self.faded is None or self.represents is None:
             return float(self.count[self.weight > 0].sum())

@@ -31,10 +31,10 @@ class SpectrumFit:
     fold: Indices | None = None
 
     @property
-    def doubted(self) -> "SpectrumFit | None":
-        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
-        doubted = self.observations.doubted
-        return None if doubted is None else SpectrumFit(self.spectrum, doubted)
+    def opposite(self) -> "SpectrumFit | None":
+        """Leave-one-out with the weights held out under the opposite reading, counts or importance."""
+        opposite = self.observations.opposite
+        return None if opposite is None else SpectrumFit(self.spectrum, opposite)
 
     def loo_outputs(self, alphas: Array) -> Array:
         return loo_outputs(self.spectrum, self.observations, alphas, self.fold)
@@ -61,7 +61,7 @@ class AlphaFit:
     """What follows from the factor for one alpha: leave-one-out and fitted outputs (n, q), coefficients."""
 
     loo: Array
-    otherwise: Array | None
+    loo_opposite: Array | None
     fitted: Array
     solution: Coefficients
     degrees_of_freedom: float
@@ -69,11 +69,11 @@ class AlphaFit:
 
     @classmethod
     def of(cls, root: Rooted, observations: Observations, alpha: float, fold: Indices | None) -> "AlphaFit":
-        one, doubted = np.array([alpha]), observations.doubted
+        one, opposite = np.array([alpha]), observations.opposite
         loo = loo_outputs(root, observations, one, fold)[0]
         return cls(
             loo,
-            None if doubted is None else loo_outputs(root, doubted, one)[0],
+            None if opposite is None else loo_outputs(root, opposite, one)[0],
             fitted(root, observations, alpha),
             solve(root, observations, alpha),
             float(root.degrees_of_freedom(one)[0]),
@@ -108,14 +108,14 @@ class RootFit:
         return self.projected
 
     @property
-    def doubted(self) -> "RootFit | None":
-        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
-        if self.observations.doubt is None:
+    def opposite(self) -> "RootFit | None":
+        """Leave-one-out with the weights held out under the opposite reading, counts or importance."""
+        if self.observations.opposite_unit is None:
             return None
         other = {
-            alpha: replace(fit, loo=fit.otherwise)
+            alpha: replace(fit, loo=fit.loo_opposite)
             for alpha, fit in self.found.items()
-            if fit.otherwise is not None
+            if fit.loo_opposite is not None
         }
         return replace(self, found=other)
 

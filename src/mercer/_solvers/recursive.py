@@ -179,7 +179,7 @@ def forgetful(state: RecursiveState) -> RecursiveState:
     return replace(state, learned=np.zeros((0, state.m)), kept=0)
 
 
-def learn(
+def learn_rows(
     recursion: Recursion, state: RecursiveState, X: Any, Y: Array, weight: Array
 ) -> tuple[RecursiveState, Array]:
     """The state after rows X with targets Y (n, q) and positive weights (n,), and outputs (n, q).

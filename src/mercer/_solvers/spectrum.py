@@ -37,19 +37,20 @@ FAR_ABOVE = 1e-3
 class Observations:
     """Targets Y (n, q) with weights (n,) at the points ``rows.point``; ``unit`` (n,) is held out with a row.
 
-    ``doubt`` (n,) is the unit under the other meaning of the weights, counts or importance; None: no doubt.
+    ``opposite_unit`` (n,) is the unit under the opposite reading of the weights, counts or importance; None: no
+    ambiguity.
     """
 
     Y: Array
     weight: Array
     unit: Array
     rows: Distinct
-    doubt: Array | None = None
+    opposite_unit: Array | None = None
 
     @property
-    def doubted(self) -> "Observations | None":
-        """The same with the units under the other meaning of the weights."""
-        return None if self.doubt is None else replace(self, unit=self.doubt, doubt=None)
+    def opposite(self) -> "Observations | None":
+        """The same with the units under the opposite reading of the weights."""
+        return None if self.opposite_unit is None else replace(self, unit=self.opposite_unit, opposite_unit=None)
 
     @cached_property
     def n_counted(self) -> float:

@@ -167,7 +167,7 @@ def free_spots(Z: Array, label: Indices, names: list[str], size: Array) -> Array
 
 
 def _free_spot(points: Array, own: Array, half: Array, taken: list[tuple[Array, Array]], top: Array) -> Array:
-    """The center (2,) of a box of half sizes (2,) beside the class's own points, in inches: the best one tried."""
+    """The center (2,) of a box of half sizes (2,) near the class's own points, in inches: the best one tried."""
     mean = own.mean(axis=0)
     away = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
     reach = np.quantile((own - mean) @ away.T, 0.98, axis=0) + np.abs(away) @ half

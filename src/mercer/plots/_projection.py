@@ -31,7 +31,7 @@ class DiscriminantDisplay:
 
     With one variate, each class is a density whose area is the share of the class, so that for well-calibrated
     scores the densities cross near the threshold. With more variates the first two are drawn as points, with the
-    mean of each class and its name beside its points.
+    mean of each class and its name next to its points.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class DiscriminantDisplay:
             self._name(str(name), Z[self.label == c].mean(axis=0), spots[c], c)
 
     def _name(self, name: str, mean: Array, spot: Array, c: int) -> None:
-        """The mean of a class as a large marker, its name beside its points, and a line between them."""
+        """The mean of a class as a large marker, its name next to its points, and a line between them."""
         from matplotlib.patheffects import withStroke
 
         halo = [withStroke(linewidth=3, foreground="white")]

@@ -32,7 +32,7 @@ class States:
 
     @classmethod
     def of(cls, sequences: Sequence[Array], word: Indices, most: Sequence[int], topology: str) -> "States":
-        """At most so many states for each word, and no more than frames in its longest sequence."""
+        """At most ``most`` states for each word, and no more than frames in its longest sequence."""
         lengths = np.array([len(X) for X in sequences])
         return cls(tuple(min(n, int(lengths[word == w].max())) for w, n in enumerate(most)), topology)
 
@@ -156,8 +156,8 @@ def _least_variances(words: Sequence[Sequence[Array]]) -> tuple[Array, Indices |
     variance = np.where(constant(low, high, kind), 0.0, variance)[:, varies]
     share = np.array([sum(map(len, own)) for own in words], dtype=np.float64)
     within = np.average(variance, axis=0, weights=share)
-    otherwise = np.where(within > 0.0, within, mean[:, varies].var(axis=0))
-    least = LEAST_VARIANCE * np.where(variance > 0.0, variance, otherwise)
+    fallback = np.where(within > 0.0, within, mean[:, varies].var(axis=0))
+    least = LEAST_VARIANCE * np.where(variance > 0.0, variance, fallback)
     return least, None if len(varies) == low.shape[1] else varies
 
 

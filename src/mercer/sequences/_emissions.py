@@ -21,7 +21,7 @@ Emissions = Callable[[Sequence[Array]], list[Array]]
 EMISSION_FOLDS = 20
 # Frames whose emissions are computed at a time.
 BATCH = 20_000
-# More frames are never beside their neighbors all at once, if the classifier reads rows block by block.
+# More frames are never with their neighbors all at once, if the classifier reads rows block by block.
 MANY_FRAMES = 100_000
 
 

@@ -1,4 +1,4 @@
-"""Frames of sequences beside their neighbors: all at once, or block by block when they are read."""
+"""Frames of sequences with their neighbors: all at once, or block by block when they are read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from mercer._types import Array, Indices
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows
 
-# Columns whose values differ by at most so many roundings of the largest are constant.
+# Columns whose values differ by at most this many roundings of the largest are constant.
 FRAME_ROUNDING = 4.0
 
 
 def stacked(sequences: Sequence[Array], context: int) -> Array:
-    """All frames (n, (2 context + 1) d) beside their neighbors; the ends of sequences are repeated."""
+    """All frames (n, (2 context + 1) d) with their neighbors; the ends of sequences are repeated."""
     if context == 0:
         return np.asarray(np.concatenate(sequences))
     n, d = sum(map(len, sequences)), sequences[0].shape[1]
@@ -33,7 +33,7 @@ def split(values: Array, sequences: Sequence[Array]) -> list[Array]:
 
 @dataclass(frozen=True, eq=False)
 class FrameRows(LocalRows):
-    """Frames beside their neighbors as rows, with the state (n,) of each: only a block of them is in memory.
+    """Frames with their neighbors as rows, with the state (n,) of each: only a block of them is in memory.
 
     ``number`` (n,) are the numbers of the frames, counted over all sequences; None: all of them.
     """
@@ -65,7 +65,7 @@ class FrameRows(LocalRows):
         return np.cumsum([len(X) for X in self.sequences])
 
     def _stacked(self, frames: Indices) -> Array:
-        """Frames of these numbers beside their neighbors."""
+        """Frames of these numbers with their neighbors."""
         place = np.searchsorted(self._ends, frames, side="right")
         starts = np.flatnonzero(np.diff(place, prepend=-1))
         parts = []
@@ -76,7 +76,7 @@ class FrameRows(LocalRows):
 
 
 def _with_neighbors(X: Array, frames: Indices, context: int) -> Array:
-    """Some frames of a sequence (T, d) beside their neighbors."""
+    """Some frames of a sequence (T, d) with their neighbors."""
     places = np.clip(frames[:, None] + np.arange(-context, context + 1), 0, len(X) - 1)
     return np.asarray(X[places].reshape(len(frames), -1))
 

@@ -156,7 +156,7 @@ def _standardized(X: Array) -> Array:
     # Powers of two divide without rounding: the largest value is between 1/2 and 1, and squares are in range.
     Z: Array = np.ldexp(X.astype(np.float64), -np.frexp(np.abs(X).max(axis=0))[1])
     same = constant(Z.min(axis=0), Z.max(axis=0), X.dtype)
-    # Twice: the first mean is rounded, which counts if columns vary little beside it.
+    # Twice: the first mean is rounded, which counts if columns vary little compared with it.
     for _ in range(2):
         Z -= Z.mean(axis=0)
     Z /= np.where(same, np.inf, np.sqrt((Z**2).mean(axis=0)))

@@ -109,10 +109,12 @@ def _check_shape(name: str, X: Any) -> None:
 
 def _check_width(name: str, frames: Array, fitted: int | None, first: int) -> None:
     """Frames are as wide as those that a model was fitted on, or else as those of the first sequence."""
-    d, wanted = frames.shape[1], first if fitted is None else fitted
-    if d != wanted:
+    d, expected_width = frames.shape[1], first if fitted is None else fitted
+    if d != expected_width:
         others = "others" if fitted is None else "the model was fitted on frames of"
-        raise ValueError(f"{name} has frames of {d} numbers, and {others} {wanted}; pass the same features")
+        raise ValueError(
+            f"{name} has frames of {d} numbers, and {others} {expected_width}; pass the same features"
+        )
 
 
 def read_groups(groups: Any, n: int) -> Indices:

@@ -20,7 +20,7 @@ from mercer.sequences._paths.decoding import Grammar, follow, network, words_alo
 from mercer.sequences._paths.hmm import best_path
 
 
-class WordAnswers(ClassifierMixin):
+class WordPredictions(ClassifierMixin):
     """Answers of hidden Markov models of words; abstract."""
 
     n_features_in_: int
@@ -92,7 +92,7 @@ class WordAnswers(ClassifierMixin):
         insertion_penalty : float, default=0.0
             Subtracted from the log-likelihood of a path for each word on it.
         silence : label, default=None
-            A word, such as that of pauses, that is left out of the answer.
+            A word, such as that of pauses, that is dropped from the answer.
 
         Notes
         -----

@@ -51,7 +51,7 @@ def read_sequences(
 ) -> tuple[Any, ...]:
     """Sequences (T_i, d) and their labels from Parquet files with a row for each frame, in order.
 
-    Files are read batch by batch: beside the frames, one batch is in memory.
+    Files are read batch by batch: besides the frames, one batch is in memory.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def read_sequences(
         raise ValueError(f"columns={columns!r}; it must be a list of names: [{columns!r}]")
     place = None if file is None else _place(file, path)
     features = ParquetRows(path, target=marks, columns=columns).feature_names
-    # All features are read beside the first mark, and one beside each of the others: there must be one.
+    # All features are read with the first mark, and one with each of the others: there must be one.
     sources = [
         ParquetRows(path, target=mark, columns=features[:1] if i else features) for i, mark in enumerate(marks)
     ]

@@ -16,14 +16,14 @@ from mercer._fitting.data import RowSchema
 from mercer.sequences._alignment import States, mixture_models
 from mercer.sequences._given import checked_sequences, frame_names, read_groups
 from mercer.sequences._paths.chains import TOPOLOGIES
-from mercer.sequences._predictions import WordAnswers, number_of
-from mercer.sequences._training import Labeled, Trained, calibrated, discriminant_fit, drawn, train
+from mercer.sequences._predictions import WordPredictions, number_of
+from mercer.sequences._training import LabeledSequences, TrainedModels, calibrated, discriminant_fit, drawn, train
 
 # Centers of the discriminant of all states, and states of words, if none are given.
 CENTERS_OF_STATES, STATES = 300, 5
 
 
-class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
+class HiddenMarkovClassifier(MetaEstimatorMixin, WordPredictions, MercerEstimator):
     r"""Hidden Markov models of words whose emissions come from one discriminant of all their states.
 
     Each class ("word") is a chain of states. A first alignment says which state each frame belongs to: Gaussian
@@ -32,7 +32,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
 
         P(i | x) / P(i) = p(x | i) / p(x),
 
-    of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned anew by these models and
+    of which p(x) is the same for all paths (a hybrid recognizer). Sequences are aligned again by these models and
     the classifier trained again, while words that it has not seen are told apart better. A sequence is assigned to
     the word with the largest p(X | word)^s P(word), where p is a sum over all paths and s the slope below.
 
@@ -56,9 +56,9 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
     n_iter : int, default=5
         Iterations of Baum-Welch.
     context : int, default=0
-        Number of frames on each side that the classifier sees beside a frame; not used by mixtures.
+        Number of frames on each side that the classifier sees besides a frame; not used by mixtures.
     n_rounds : int, default=2
-        How many times, at most, sequences are aligned anew and the classifier trained again.
+        How many times, at most, sequences are aligned again and the classifier trained again.
     held_out : float, default=0.2
         Share of the sequences on which rounds are compared and probabilities calibrated: the classifier is fitted
         without them, and once more, at the end, with them. At least one group is held out, if one can be. 0, or
@@ -161,7 +161,7 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         classes, word = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y contains one class, {classes.tolist()[0]!r}; a classifier needs at least 2")
-        data = Labeled(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
+        data = LabeledSequences(sequences, word.astype(np.intp), read_groups(groups, len(sequences)))
         training = self._train(data, classes, generator(self.random_state))
         schema = RowSchema(sequences[0].shape[1]).named(frame_names(X))
         found = {
@@ -180,12 +180,12 @@ class HiddenMarkovClassifier(MetaEstimatorMixin, WordAnswers, MercerEstimator):
         super().set_params(**params)
         return self
 
-    def _train(self, data: Labeled, classes: NDArray[Any], rng: np.random.Generator) -> Trained:
+    def _train(self, data: LabeledSequences, classes: NDArray[Any], rng: np.random.Generator) -> TrainedModels:
         states = States.of(data.sequences, data.word, self._most_states(classes), self.topology)
         held = drawn(data.word, data.group, self.held_out, rng)
         seed = int(rng.integers(2**31))
 
-        def mixtures(part: Labeled) -> Any:
+        def mixtures(part: LabeledSequences) -> Any:
             own, M = np.random.default_rng(seed), self.n_mixtures
             return mixture_models(part.sequences, part.word, states, n_mixtures=M, n_iter=self.n_iter, rng=own)
 

@@ -1,4 +1,4 @@
-"""Training of hybrid models: discriminants on an alignment, sequences aligned anew, while held-out ones gain."""
+"""Training of hybrid models: discriminants on an alignment, sequences aligned again, while held-out ones gain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ N_SLOPES = 101
 
 
 @dataclass(frozen=True)
-class Labeled:
+class LabeledSequences:
     """Sequences (T_i, d), the number of the word of each, and the group with which it is held out."""
 
     sequences: list[Array]
     word: Indices
     group: Indices
 
-    def part(self, chosen: Indices) -> "Labeled":
+    def part(self, chosen: Indices) -> "LabeledSequences":
         """Some of the sequences."""
-        return Labeled([self.sequences[i] for i in chosen], self.word[chosen], self.group[chosen])
+        return LabeledSequences([self.sequences[i] for i in chosen], self.word[chosen], self.group[chosen])
 
     @property
     def priors(self) -> Array:
@@ -39,7 +39,7 @@ class Labeled:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModels:
     """Models, the slope of their log-likelihoods, and the log-loss of held-out sequences by round."""
 
     models: WordModels
@@ -48,13 +48,13 @@ class Trained:
 
 
 # Models of words from sequences with given paths, and from the models of the round before.
-Fit = Callable[[Labeled, Sequence[Indices], WordModels | None], WordModels]
+Fit = Callable[[LabeledSequences, Sequence[Indices], WordModels | None], WordModels]
 
 
 def discriminant_fit(new: Callable[[Any], Any], states: States, context: int, seed: int) -> Fit:
     """How models are made from paths: a new classifier of all states, which may know the last, and chains."""
 
-    def fit(data: Labeled, paths: Sequence[Indices], before: WordModels | None) -> WordModels:
+    def fit(data: LabeledSequences, paths: Sequence[Indices], before: WordModels | None) -> WordModels:
         frames = data.sequences, paths, data.group
         known = before.emissions if before is not None else None
         classifier = new(known.classifier if isinstance(known, DiscriminantEmissions) else None)
@@ -65,8 +65,13 @@ def discriminant_fit(new: Callable[[Any], Any], states: States, context: int, se
 
 
 def train(
-    data: Labeled, first: Callable[[Labeled], WordModels], fit: Fit, *, n_rounds: int, held_out: Indices
-) -> Trained:
+    data: LabeledSequences,
+    first: Callable[[LabeledSequences], WordModels],
+    fit: Fit,
+    *,
+    n_rounds: int,
+    held_out: Indices,
+) -> TrainedModels:
     """Models on the first alignment, and on up to ``n_rounds`` new ones while held-out words are predicted better.
 
     Without held-out sequences, as many rounds as asked for, and a slope of one. Nothing that is compared has seen
@@ -76,7 +81,7 @@ def train(
     known, new = data.part(kept), data.part(held_out)
     paths = first(known).align(data.sequences, data.word)
     if len(held_out) == 0:
-        return Trained(_all_rounds(data, paths, fit, n_rounds), 1.0, ())
+        return TrainedModels(_all_rounds(data, paths, fit, n_rounds), 1.0, ())
     models: WordModels | None = None
     losses: list[float] = []
     best, slope = paths, 1.0
@@ -89,10 +94,10 @@ def train(
         best, slope = paths, found
         if len(losses) <= n_rounds:
             paths = models.align(data.sequences, data.word)
-    return Trained(fit(data, best, models), slope, tuple(losses))
+    return TrainedModels(fit(data, best, models), slope, tuple(losses))
 
 
-def _all_rounds(data: Labeled, paths: Sequence[Indices], fit: Fit, n_rounds: int) -> WordModels:
+def _all_rounds(data: LabeledSequences, paths: Sequence[Indices], fit: Fit, n_rounds: int) -> WordModels:
     """Models on the first alignment and on new ones, without a comparison."""
     models = fit(data, paths, None)
     for _ in range(n_rounds):
@@ -100,35 +105,37 @@ def _all_rounds(data: Labeled, paths: Sequence[Indices], fit: Fit, n_rounds: int
     return models
 
 
-def calibrated(data: Labeled, fit: Callable[[Labeled], WordModels], *, held_out: Indices) -> Trained:
+def calibrated(
+    data: LabeledSequences, fit: Callable[[LabeledSequences], WordModels], *, held_out: Indices
+) -> TrainedModels:
     """Models of all sequences, with the slope of others that have not seen the held-out ones."""
     if len(held_out) == 0:
-        return Trained(fit(data), 1.0, ())
+        return TrainedModels(fit(data), 1.0, ())
     known, new = data.part(np.setdiff1d(np.arange(len(data.word)), held_out)), data.part(held_out)
     slope, loss = best_slope(fit(known).log_likelihoods(new.sequences), new.word, known.log_prior)
-    return Trained(fit(data), slope, (loss,))
+    return TrainedModels(fit(data), slope, (loss,))
 
 
 def drawn(word: Indices, group: Indices, share: float, rng: np.random.Generator) -> Indices:
     """About this share of the sequences, whole groups at random, so that each word keeps some of its sequences.
 
-    A group is added if that brings their number nearer to the share. If none does, the smallest that can be left
+    A group is added if that brings their number nearer to the share. If none does, the smallest that can be held
     out; none if the share is zero.
     """
-    left, n_chosen, chosen = np.bincount(word), 0, []
+    n_remaining, n_chosen, chosen = np.bincount(word), 0, []
     groups, sizes = np.unique(group, return_counts=True)
-    order, wanted = rng.permutation(len(groups)), share * len(word)
+    order, n_wanted = rng.permutation(len(groups)), share * len(word)
 
     def words_of(g: int) -> Indices:
-        return np.bincount(word[group == groups[g]], minlength=len(left))
+        return np.bincount(word[group == groups[g]], minlength=len(n_remaining))
 
     def can_leave(g: int) -> bool:
-        return bool((left > words_of(g)).all())
+        return bool((n_remaining > words_of(g)).all())
 
     for g in order:
-        nearer = abs(n_chosen + sizes[g] - wanted) < abs(n_chosen - wanted)
+        nearer = abs(n_chosen + sizes[g] - n_wanted) < abs(n_chosen - n_wanted)
         if nearer and can_leave(g):
-            left, n_chosen = left - words_of(g), n_chosen + sizes[g]
+            n_remaining, n_chosen = n_remaining - words_of(g), n_chosen + sizes[g]
             chosen.append(g)
     if share > 0.0 and not chosen:
         by_size = order[np.argsort(sizes[order], kind="stable")]

@@ -70,7 +70,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     Parameters
     ----------
     n_components : int, default=2
-        Number of pairs of functions, or of as many as there are views; fewer if the views do not have so many.
+        Number of pairs of functions, or of as many as there are views; fewer if the views have fewer.
     kernel : str, Kernel, callable, or a dict or list of these, default="rbf"
         One for all views, or one for each: by the name of the view, or in the order of the views. "rbf" is
         ``RBF(gamma="median")``: the median distance between rows of that view.
@@ -211,7 +211,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
 
     @reads_one_state
     def correlations(self, X: Any, y: Any = None) -> Array:
-        """Correlations (n_components,) of the scores of these rows, at least two; honest for new rows.
+        """Correlations (n_components,) of the scores of these rows, at least two; without bias for new rows.
 
         Of more than two views, the mean over all pairs.
         """
@@ -231,7 +231,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     ) -> Array:
         """P-values (n_components,): how often rows that are matched at random agree as well as these do.
 
-        Pass the training rows. For every random matching the functions are found anew, with the kernels and the
+        Pass the training rows. For every random matching the functions are found again, with the kernels and the
         alpha of the fit, and as many centers as in folds. The k-th value says whether there are k components, and
         is no less than those before.
         """

@@ -24,11 +24,11 @@ from mercer._estimators.parameters import check_parameters, generator, parameter
 from mercer._fitting.data import RowSchema
 from mercer._fitting.subspaces.components import (
     SubspaceState,
-    begin_subspace,
     exact_subspace,
-    left_out_of_points,
-    left_out_of_state,
+    held_out_statistics_of_points,
+    held_out_statistics_of_state,
     sample_rows,
+    start_subspace,
 )
 from mercer._scores.monitoring import ControlLimits, Statistics
 from mercer._solvers.preimages import preimages
@@ -139,14 +139,14 @@ class KernelPCA(SubspaceModel):
         Parameters
         ----------
         X : array, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or rows outside memory: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
             Spark.
         y : ignored
         sample_weight : array of shape (n,), default=None
             Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
             column.
         """
-        most, _ = wanted(self)
+        most, _ = requested_components(self)
         rows, schema = self._first_rows(X, sample_weight)
         if not isinstance(rows, MemoryRows):
             return self._publish(self._begun(rows, schema))
@@ -167,7 +167,7 @@ class KernelPCA(SubspaceModel):
 
         Learned if ``fit_inverse_transform``: then they are the rows, where scores determine these. Otherwise exact
         for a linear kernel, and for the Gaussian kernel by the fixed-point iteration of Mika et al. (1999), which
-        leaves out what is not along the components: with few of them, noise.
+        drops what is not along the components: with few of them, noise.
         """
         check_is_fitted(self, "X_fit_")
         scores = check_array(X, dtype=np.float64, input_name="X")
@@ -215,26 +215,26 @@ class KernelPCA(SubspaceModel):
         rate = _validation.check_number("rate", rate, "between 0 and 1", above=0.0, below=1.0)
         known = self._details
         if known.sums is not None:
-            found, weight = left_out_of_state(known.sums, self.n_components_)
+            found, weight = held_out_statistics_of_state(known.sums, self.n_components_)
         else:
             assert known.weight is not None
             weight = known.weight
-            found = left_out_of_points(known.subspace, known.rows, weight, budget_of(self))
+            found = held_out_statistics_of_points(known.subspace, known.rows, weight, budget_of(self))
         return ControlLimits.of(found, weight, rate)
 
     def _check(self) -> None:
-        wanted(self)
+        requested_components(self)
 
     def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, and moments of all of them."""
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
         sampled = sample_rows(rows, self.centers, rng, self.verbose)
-        schema, settle = schema.of_rows(sampled.rows), partial(resolved, self.kernel)
-        check, most = self._check_of(sampled), wanted(self)[0]
+        schema, resolve = schema.of_rows(sampled.rows), partial(resolved, self.kernel)
+        check, most = self._check_of(sampled), requested_components(self)[0]
         if check is not None:
             schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
-        sums = begin_subspace(settle, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
+        sums = start_subspace(resolve, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
         return self._continued(sums, schema)
 
     def _known_sums(self) -> SubspaceState:
@@ -246,7 +246,7 @@ class KernelPCA(SubspaceModel):
         rng, kernel, centers = generator(self.random_state), self.kernel_, known.rows
         sampled = sample_rows(MemoryRows(centers, None, known.weight), centers, rng, self.verbose)
         budget, check = budget_of(self), self._check_of(sampled)
-        return begin_subspace(lambda X, w: kernel, sampled, check, centers, None, rng, budget, self.verbose)
+        return start_subspace(lambda X, w: kernel, sampled, check, centers, None, rng, budget, self.verbose)
 
     def _continued(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
         details = SubspaceDetails(sums.solved(), parameters_of(self, self._fixed), sums)
@@ -254,7 +254,7 @@ class KernelPCA(SubspaceModel):
 
     def _concluded(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
         """The components that are wanted."""
-        most, share = wanted(self)
+        most, share = requested_components(self)
         subspace = details.subspace
         require_components(subspace)
         k = subspace.n_components(most, share)
@@ -278,7 +278,7 @@ class KernelPCA(SubspaceModel):
         return replace(state, details=replace(state.details, inverse=inverse))
 
 
-def wanted(model: KernelPCA) -> tuple[int | None, float | None]:
+def requested_components(model: KernelPCA) -> tuple[int | None, float | None]:
     """The number of components, or the share of the variance, that is wanted; all parameters are checked."""
     check_parameters(model)
     generator(model.random_state)

@@ -20,8 +20,8 @@ from mercer._estimators.directions.subspace import (
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, published
 from mercer._estimators.parameters import check_parameters, count_or_none, generator, parameters_of
 from mercer._fitting.data import RowSchema, check_names
-from mercer._fitting.subspaces.components import begin_subspace, sample_rows
-from mercer._fitting.subspaces.oriented import HELD, SHARE, NoiseRows, OrientedState, begin_oriented
+from mercer._fitting.subspaces.components import sample_rows, start_subspace
+from mercer._fitting.subspaces.oriented import HELD, SHARE, NoiseRows, OrientedState, start_oriented
 from mercer._gram.tangent_covariance import Transformation
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
@@ -73,7 +73,7 @@ class OrientedKernelPCA(SubspaceModel):
     mu : float or "auto", default="auto"
         The penalty of the length of w in units of the whole noise variance, the trace of N: the components do not
         depend on units of rows and noise. "auto" is 0.001. Larger values keep more of the variance of the rows,
-        smaller ones avoid more of the noise; 0 leaves out directions in which the sample has no noise at all.
+        smaller ones avoid more of the noise; 0 drops directions in which the sample has no noise at all.
     centers : int, "auto", "all", selector or rows, default="auto"
         As in :class:`KernelPCA`. Transformed rows are not among them unless they are given, as in
         ``centers=np.vstack([some, f(some)])`` with some of the rows. They express better what transformations
@@ -161,7 +161,7 @@ class OrientedKernelPCA(SubspaceModel):
         Parameters
         ----------
         X : array, CSR matrix, data frame or list of objects, n rows
-            Or rows outside memory: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
             Spark.
         y : ignored
         sample_weight : array of shape (n,), default=None
@@ -200,9 +200,11 @@ class OrientedKernelPCA(SubspaceModel):
         if check is not None:
             schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
         transformations, samples = self._noise(schema)
-        settle, budget, verbose = partial(resolved, self.kernel), budget_of(self), self.verbose
-        begun = begin_subspace(settle, sampled, check, centers, None, rng, budget, verbose, transformations, HELD)
-        return self._continued(begin_oriented(begun, samples, verbose), schema)
+        resolve, budget, verbose = partial(resolved, self.kernel), budget_of(self), self.verbose
+        started = start_subspace(
+            resolve, sampled, check, centers, None, rng, budget, verbose, transformations, HELD
+        )
+        return self._continued(start_oriented(started, samples, verbose), schema)
 
     def _noise(self, schema: RowSchema) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:
         """Functions, and rows that are noise, without those of weight zero."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _validation
 from mercer._estimators.base import KernelModel, blocks_and_schema, read_blocks, schema_of
-from mercer._estimators.dask_methods import lazily
+from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.parameters import memory_or_none, parameters_of, refuse_changes, row_weight
 from mercer._fitting.data import RowSchema
@@ -97,7 +97,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         sums = self._known_sums().removed(rows, self.verbose)
         return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def transform(self, X: Any) -> Floats:
         """Scores (n, n_components): coordinates around the mean along the components."""

@@ -22,17 +22,17 @@ from mercer._estimators.parameters import (
     real_targets,
     under_parameters,
 )
-from mercer._estimators.predictions import ClassAnswers, ValueAnswers
+from mercer._estimators.predictions import DiscriminantPredictions, RegressorPredictions
 from mercer._fitting.data import RowSchema
 from mercer._fitting.notices import warn_of_constant
-from mercer._fitting.online import SETTLING, left_out_scores, resolved_kernel, scatter_of
+from mercer._fitting.online import RESOLVING_ROWS, loo_scores_of_last_rows, resolved_kernel, scatter_of
 from mercer._gram import check_size, self_similarity
 from mercer._gram.moments import pieces
 from mercer._scores.class_outputs import class_numbers, class_shares
 from mercer._scores.criteria import squared_errors
 from mercer._scores.prequential import ONLINE_CALIBRATIONS, Prequential, ScoreWindow, uncalibrated
 from mercer._scores.targets import Targets, warn_of_weights
-from mercer._solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn, start
+from mercer._solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn_rows, start
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import (
@@ -193,7 +193,7 @@ class OnlineModel(KernelModel):
     def _add_source(
         self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, restart: bool
     ) -> tuple[OnlineState, Block]:
-        """Learn rows outside memory block by block; returns the last ``window`` of them, too.
+        """Learn out-of-core rows block by block; returns the last ``window`` of them, too.
 
         A pass before finds the classes and their weights, unless the classes are declared and not balanced.
         """
@@ -206,7 +206,7 @@ class OnlineModel(KernelModel):
         # Blocks have no names: those of all rows are compared.
         state = None if state is None else replace(state, schema=replace(schema, names=None))
         last = None
-        for block in of_at_least(rows.blocks(), SETTLING):
+        for block in of_at_least(rows.blocks(), RESOLVING_ROWS):
             begins = restart and last is None
             state, new = self._add(state, block.X, block.y, block.weight, declared, restart=begins, labels=labels)
             last = new if last is None else join_blocks([last, new])
@@ -234,7 +234,7 @@ class OnlineModel(KernelModel):
     def _after(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
         """With a block, so that later rows benefit from calibration."""
         recursion, weight = self._recursion(state.kernel), weight_of(encoded)
-        factors, outputs = learn(recursion, state.factors, encoded.X, encoded.y, weight)
+        factors, outputs = learn_rows(recursion, state.factors, encoded.X, encoded.y, weight)
         coef, intercept = factors.solve()
         # Rows with k(x, x) = 0 do not become centers: the model is the intercept.
         X_fit = take(encoded.X, slice(0)) if factors.m == 0 else factors.centers
@@ -246,7 +246,7 @@ class OnlineModel(KernelModel):
         return replace(state, prequential=state.prequential.extended(loss, weight, self.window))
 
 
-class OnlineFisherClassifier(ClassAnswers, OnlineModel):
+class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
     r"""Kernel Fisher discriminant that learns from a stream, with constant time per row and memory.
 
     Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,
@@ -262,17 +262,17 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
     contributes nothing to centers added later, which neglects at most a fraction nu of it while there are fewer
     than ``max_centers``.
 
-    Every row is predicted before it is learned (test-then-train), which gives honest errors and, from a window of
-    the last scores, calibrated probabilities. O(m²) time per row and O(m²) memory for m <= max_centers: with 500
-    centers about 0.15 milliseconds per row in blocks of a few hundred, 4 in calls with one row. Predicting costs
-    O(m d) per row.
+    Every row is predicted before it is learned (test-then-train), which gives errors as of new rows and, from a
+    window of the last scores, calibrated probabilities. O(m²) time per row and O(m²) memory for m <= max_centers:
+    with 500 centers about 0.15 milliseconds per row in blocks of a few hundred, 4 in calls with one row.
+    Predicting costs O(m d) per row.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
         are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
@@ -378,7 +378,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
             Class labels of one type: numbers, strings, Booleans or dates.
         sample_weight : array of shape (n,), default=None
@@ -402,7 +402,7 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,)
         classes : array of shape (n_classes,), default=None
             All labels that will occur; needed in the first call if its rows do not contain them all.
@@ -439,18 +439,18 @@ class OnlineFisherClassifier(ClassAnswers, OnlineModel):
         last = block.cut(max(0, block.n_rows - self.window), block.n_rows)
         encoded, reading = state.targets.encode(last), self._reading(weight_of(block))
         recursion = self._recursion(state.kernel)
-        taken = left_out_scores(recursion, state.factors, last, encoded, reading)
+        taken = loo_scores_of_last_rows(recursion, state.factors, last, encoded, reading)
         if len(taken.label) == 0:
             return state
         found = self._calibrated(state, taken, reading)
         if reading.doubtful:
-            other = left_out_scores(recursion, state.factors, last, encoded, reading.opposite)
+            other = loo_scores_of_last_rows(recursion, state.factors, last, encoded, reading.opposite)
             rule = other.calibrated(state.targets, reading, scatter_of(state.factors))
             warn_of_weights(reading, taken.accuracy(found.decided["rule_"]), other.accuracy(rule))
         return found
 
 
-class OnlineKernelRegressor(ValueAnswers, OnlineModel):
+class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
     r"""Kernel ridge regression that learns from a stream, with constant time per row and memory.
 
     Kernel recursive least squares (KRLS) with a bounded dictionary. The width is a parameter of the kernel,
@@ -469,7 +469,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
     kernel : str, Kernel or callable, default="rbf"
         A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
         are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of rows outside memory, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
+        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
         Penalty; larger is smoother.
@@ -554,7 +554,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
             A row of weight zero is not learned.
@@ -570,7 +570,7 @@ class OnlineKernelRegressor(ValueAnswers, OnlineModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix or list of objects, n rows
-            Or rows outside memory, learned block by block: as in :class:`KernelFisherClassifier`.
+            Or out-of-core rows, learned block by block: as in :class:`KernelFisherClassifier`.
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """

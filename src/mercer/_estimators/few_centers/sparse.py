@@ -21,7 +21,12 @@ from mercer._estimators.parameters import (
     positive_or_word,
     refuse_blocks,
 )
-from mercer._estimators.predictions import ClassAnswers, HeldOutProbabilities, HeldOutValues, ValueAnswers
+from mercer._estimators.predictions import (
+    DiscriminantPredictions,
+    HeldOutProbabilities,
+    HeldOutValues,
+    RegressorPredictions,
+)
 from mercer._expansion import expansion_of
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
@@ -176,7 +181,7 @@ class SparseModel(LeaveOneOutModel):
             )
 
 
-class SparseFisherClassifier(ClassAnswers, HeldOutProbabilities, SparseModel):
+class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, SparseModel):
     r"""Kernel Fisher discriminant with few centers, selected one after another by the classes.
 
     Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseFisherClassifier()``
@@ -286,7 +291,7 @@ class SparseFisherClassifier(ClassAnswers, HeldOutProbabilities, SparseModel):
     True
     """
 
-    moderates = True
+    _moderates = True
 
     def __init__(
         self,
@@ -338,7 +343,7 @@ class SparseFisherClassifier(ClassAnswers, HeldOutProbabilities, SparseModel):
             yield self.classes_[self.rule_.probabilities(F).argmax(axis=1)]
 
 
-class SparseKernelRegressor(ValueAnswers, HeldOutValues, SparseModel):
+class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
     r"""Kernel regression with few centers, selected one after another by the targets.
 
     Greedy forward selection: orthogonal least squares (OLS), kernel matching pursuit. ``SparseKernelRegressor()``

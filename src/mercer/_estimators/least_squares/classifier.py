@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 from mercer._estimators.fitted import atomic_update
 from mercer._estimators.least_squares.resumable import ResumableModel
 from mercer._estimators.parameters import check_declared
-from mercer._estimators.predictions import ClassAnswers, HeldOutProbabilities, NoveltyAnswers
+from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities, ResumableModel):
+class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ResumableModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -30,7 +30,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     set the threshold and to calibrate the probabilities (Platt scaling).
 
     Kernels, by default 15, are compared by leave-one-out of small fits with 240 random centers to at most 2000
-    rows, and the promising ones with more if that could change the choice. With every row as a center, the fit
+    rows, and the best of them with more if that could change the choice. With every row as a center, the fit
     with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky
     factor for each of a few alphas. Memory is 3 n² to 5 n² numbers (``penalty="coef"``: 10 n²). Predicting
     costs O(n d) per row. With m centers (Nyström landmarks, inducing points, a subset-of-regressors
@@ -100,7 +100,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
         better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
         centers from at most half of the sample, in a few times the time of the fit to 1000 rows. Labels in place
         of "diagonal" name the group of each feature: features of one group, such as the indicators of one
-        nominal variable, have one relevance.
+        categorical variable, have one relevance.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -161,7 +161,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
     knowledge_ : UnexplainedVariance or None
-        What is known of rows, which moderates probabilities far from the training rows; None for indefinite
+        What is known of rows, which _moderates probabilities far from the training rows; None for indefinite
         kernels.
     rule_ : Rule
         The rule that turns outputs into decisions.
@@ -191,7 +191,7 @@ class KernelFisherClassifier(NoveltyAnswers, ClassAnswers, HeldOutProbabilities,
     0.1
     """
 
-    moderates = True
+    _moderates = True
 
     def __init__(
         self,

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _validation
-from mercer._estimators.dask_methods import lazily_whole
+from mercer._estimators.dask_methods import supports_dask_whole
 from mercer._estimators.fitted import Fitted, atomic_update, reads_one_state
 from mercer._estimators.least_squares.resumable import ResumableModel
 from mercer._estimators.nested_score import NestedScore
-from mercer._estimators.predictions import HeldOutValues, ValueAnswers
+from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
 from mercer._gram import Budget
 from mercer._gram.moments import Moments
@@ -21,11 +21,11 @@ from mercer._types import Array, Floats
 from mercer.kernels import Kernel
 from mercer.rows._virtual import Copies
 
-# Up to so many rows it matters for intervals that kernel and alpha were chosen by their residuals.
-PRICED_ROWS = 300
+# Up to this number of rows it matters for intervals that kernel and alpha were chosen by their residuals.
+BIASED_ROWS = 300
 
 
-class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
+class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -37,7 +37,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
     rows (PRESS) are exact and come at no extra cost: they are used to choose gamma and alpha, and for intervals.
 
     Kernels, by default 15, are compared by leave-one-out of small fits with 240 random centers to at most 2000
-    rows, and the promising ones with more if that could change the choice. With every row as a center, the fit
+    rows, and the best of them with more if that could change the choice. With every row as a center, the fit
     with the best one costs O(n³): an eigendecomposition for up to 600 distinct rows, for more a Cholesky
     factor for each of a few alphas. Memory is 3 n² to 5 n² numbers (``penalty="coef"``: 10 n²). With m centers
     (Nyström landmarks, inducing points, a subset-of-regressors approximation), selected or given, the fit is
@@ -87,7 +87,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
         centers from at most half of the sample, in a few times the time of the fit to 1000 rows. Labels in place
         of "diagonal" name the group of each feature: features of one group, such as the indicators of one
-        nominal variable, have one relevance.
+        categorical variable, have one relevance.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -208,7 +208,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         """A copy that can only predict: without leave-one-out results of training rows, and the moments and
         rows from which the fit could be continued.
 
-        For up to 300 rows intervals are those of the model: the price of its choices is computed, if it was not
+        For up to 300 rows intervals are those of the model: the selection bias is computed, if it was not
         before. With fewer centers than rows there are no intervals and standard deviations.
         """
         return super().lean()
@@ -216,11 +216,11 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
     def _lean_state(self) -> Fitted:
         lean = super()._lean_state()
         if hasattr(self, "left_out_") and self.left_out_.point is not None:
-            return replace(lean, details=replace(lean.details, price=self._price_of_choice()))
+            return replace(lean, details=replace(lean.details, selection_bias=self._bias_of_selection()))
         attributes = {name: value for name, value in lean.attributes.items() if name != "left_out_"}
         return replace(lean, attributes=attributes)
 
-    @lazily_whole
+    @supports_dask_whole
     @reads_one_state
     def predict_std(self, X: Any) -> Floats:
         """Standard deviation (n,) or (n, q) of a new observation at each row.
@@ -233,7 +233,7 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         uncertainty, noise = self._uncertainty(), np.atleast_1d(self.noise_std_)
         return self._shaped(self._evaluated(X, lambda rows: uncertainty.std(rows, noise)))
 
-    @lazily_whole
+    @supports_dask_whole
     @reads_one_state
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Lower and upper ends (n, 2), or (n, q, 2), of an interval for a new observation at each row.
@@ -245,12 +245,11 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         residuals are rounded so that few rows cover rather more, and with fewer than 1 / (1 - coverage) - 1 rows
         the ends are infinite, with an :class:`~mercer.errors.IntervalWarning`.
 
-        Residuals of a model that was chosen by them are too small: for up to 300 rows the price of the choice is
-        found by choosing anew without each tenth of the rows, ten fits at the first call. With more rows it is too
-        small to matter.
+        Residuals of a model that was chosen by them are too small: for up to 300 rows this selection bias is
+        found by nested cross-validation, ten fits at the first call. With more rows it is too small to matter.
 
         Costs O(n³) once per call and O(n²) per row. With m centers the jackknife, because one of many rows hardly
-        changes f: O(m³) and O(m²) for each of the rows left out once per call, and O(m²) per row.
+        changes f: O(m³) and O(m²) for each of the rows held out once per call, and O(m²) per row.
         """
         check_is_fitted(self)
         _validation.check_number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
@@ -269,8 +268,8 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
             self.left_out_,
             self.report_.negative or 0.0,
             self._moments_of_rows,
-            self._left_out_rows,
-            self._price_of_choice,
+            self._loo_rows,
+            self._bias_of_selection,
             Budget.from_parameter(self.max_memory),
             self._copies,
         )
@@ -287,17 +286,17 @@ class KernelRidgeRegressor(ValueAnswers, HeldOutValues, ResumableModel):
         tangents = sums.spec.tangents
         return replace(tangents, mu=self.mu_) if tangents and self.mu_ else sums.spec.copies
 
-    def _left_out_rows(self) -> Any:
+    def _loo_rows(self) -> Any:
         """The rows with leave-one-out predictions, of those with weight."""
         return self._known_sums().rows_of(self.loo_index_)
 
-    def _price_of_choice(self) -> Array:
+    def _bias_of_selection(self) -> Array:
         """Factor (q,) of leave-one-out residuals; ones if nothing was chosen, or by many rows."""
         assert self._fitted is not None
-        nested, price = self._fitted.nested, self._continuation.price
-        if price is not None:
-            return price
-        if not isinstance(nested, NestedScore) or len(nested.y) > PRICED_ROWS:
+        nested, known = self._fitted.nested, self._continuation.selection_bias
+        if known is not None:
+            return known
+        if not isinstance(nested, NestedScore) or len(nested.y) > BIASED_ROWS:
             return np.ones(self.left_out_.residual.shape[1])
         residual = (nested.y - nested.predicted)[nested.outer >= 0]
         return selection_bias(self.left_out_, residual.reshape(len(residual), -1))

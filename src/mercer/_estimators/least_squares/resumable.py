@@ -40,7 +40,7 @@ from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
-from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn
+from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn_unexplained_variance
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.centers import CenterSelector
@@ -60,7 +60,7 @@ MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRows:
     """Rows of a fit with every distinct row as a center: the center of each (n,), targets, weights or None."""
 
     point: Indices
@@ -75,15 +75,15 @@ class Kept:
 @dataclass(frozen=True, eq=False)
 class Continuation:
     """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
-    parameters on which sums depend, penalty and intercept, whatever is set later; and the price of choosing (q,),
-    if known.
+    parameters on which sums depend, penalty and intercept, whatever is set later; and the ``selection_bias`` (q,)
+    of residuals, if known.
     """
 
     begun_with: dict[str, Any]
     penalized: tuple[Penalty, bool]
     sums: PassState | None = None
-    kept: Kept | None = None
-    price: Array | None = None
+    kept: KeptRows | None = None
+    selection_bias: Array | None = None
 
 
 @dataclass(eq=False)
@@ -128,7 +128,7 @@ class ResumableModel(LeaveOneOutModel):
         Parameters
         ----------
         X : array, memory map, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or rows outside memory, which are read block by block: the path of a Parquet file or folder, a
+            Or out-of-core rows, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
             collection of Dask, Ray or Spark.
         y : array of shape (n,), for a regressor also (n, q)
@@ -295,14 +295,14 @@ def _block_rows(spec: FitSpec) -> int:
     return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
 
 
-def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> Kept | None:
+def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
     """The rows of a fit with every row a center; kernel values are not kept."""
     if spec.kernel.takes_values or result.observations is None:
         return None
     rows, used = data.rows, np.asarray(data.block.weight) > 0
     assert isinstance(rows, MemoryRows)
     weight = None if rows.weight is None else np.asarray(rows.weight)[used]
-    return Kept(result.observations.rows.point, np.asarray(rows.y)[used], weight)
+    return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
 def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
@@ -428,5 +428,7 @@ def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array]
     total = weight if fit.moments is None else fit.moments.n
     alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
     every = training if copies is None else training.with_copies(copies)
-    learned = learn(solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None)
+    learned = learn_unexplained_variance(
+        solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None
+    )
     return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])

@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
-from mercer._estimators.dask_methods import lazily
+from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
 from mercer._estimators.parameters import (
@@ -22,14 +22,14 @@ from mercer._estimators.parameters import (
     row_weight,
     share,
 )
-from mercer._estimators.predictions import HeldOutProbabilities, NoveltyAnswers, ValueAnswers
+from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
 from mercer._estimators.report import loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
 from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
-from mercer._scores.uncertainty.unexplained_variance import learn
+from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
 from mercer._types import Array, Floats, Indices
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import Labels
@@ -76,7 +76,7 @@ class MachineModel(LeaveOneOutModel):
         Parameters
         ----------
         X : array, data frame, CSR matrix, list of objects or kernel matrix, n rows
-            Or, for smooth losses, rows outside memory, as in :meth:`KernelFisherClassifier.fit`.
+            Or, for smooth losses, out-of-core rows, as in :meth:`KernelFisherClassifier.fit`.
         y : array of shape (n,), for a regressor also (n, q)
             Class labels of one type (numbers, strings, Booleans or dates), or real targets; for a path, the name
             of the column.
@@ -120,7 +120,9 @@ class MachineModel(LeaveOneOutModel):
         assert program is not None
         if result.targets.has_classes and solution.definite:
             keep = self.max_memory is None
-            learned = learn(solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep)
+            learned = learn_unexplained_variance(
+                solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep
+            )
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
         return attributes_of(result, learned, program=words) | {
             "gap_": program.gap,
@@ -130,7 +132,7 @@ class MachineModel(LeaveOneOutModel):
         }
 
 
-class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel):
+class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineModel):
     r"""Classifier with any loss and penalty: support vector machine, logistic regression, robust and sparse KFD.
 
     ``KernelMachineClassifier()`` needs no parameters; the width is a parameter of the kernel, as in
@@ -165,7 +167,7 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
     Costs O(n m² + m³) for every step of a solver with n rows and m centers, some hundred of them in all, and
     memory of 4 n m numbers; with the logistic loss some thousand gradients of O(n m) and a few such steps. With
     the losses "logistic", "squared", "huber" and "squared_hinge" and the penalties "rkhs" and "coef", more than
-    2000 rows, and rows outside memory, are fitted in few passes instead, a Newton step each, with memory for m²
+    2000 rows, and out-of-core rows, are fitted in few passes instead, a Newton step each, with memory for m²
     numbers; with the logistic loss only if there are ten times as many rows as centers, or more than 10⁷ kernel
     values. Rows cannot be added later: the losses' moments change with f.
 
@@ -217,11 +219,11 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
         Training rows with leave-one-out predictions: all, or in passes at most 10,000.
     loo_decision_, loo_proba_, loo_outputs_, loo_score_
         Leave-one-out results, as in :class:`KernelFisherClassifier`. Up to 2000 rows those of refitting for
-        "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and losses with corners: the path of
-        the fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on
-        from there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one
-        for the others; with other penalties, and for more rows, losses with corners have small arcs instead. If
-        targets selected the centers, each row is left out of a fit whose centers were selected without its fold, a
+        "squared", and with the penalty "rkhs" for "huber", "squared_hinge" and non-smooth losses: the path of the
+        fit is followed as a row leaves, with at most 500 bends for a row and 20 on average, and straight on from
+        there. Otherwise approximate, by Newton steps: several for up to 100 rows with the logistic loss, one for
+        the others; with other penalties, and for more rows, non-smooth losses have small arcs for their kinks. If
+        targets selected the centers, each row is held out of a fit whose centers were selected without its fold, a
         fifth of the rows.
     rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
@@ -243,8 +245,8 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
     True
     """
 
-    moderates = True
-    directed = False
+    _moderates = True
+    _has_directions = False
 
     def __init__(
         self,
@@ -286,7 +288,7 @@ class KernelMachineClassifier(NoveltyAnswers, HeldOutProbabilities, MachineModel
         self.verbose = verbose
 
 
-class KernelMachineRegressor(ValueAnswers, MachineModel):
+class KernelMachineRegressor(RegressorPredictions, MachineModel):
     r"""Regression with any loss and penalty: robust, sparse and quantile regression, support vector regression.
 
     ``KernelMachineRegressor()`` needs no parameters; the width is a parameter of the kernel, as in
@@ -318,7 +320,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         As in :class:`KernelMachineClassifier`.
     delta, epsilon : float or None, default=None
         Width of Huber's loss, and the tolerance; None: 1.345 and 0.612 standard deviations of the noise, estimated
-        from left-out residuals of a least-squares fit.
+        from leave-one-out residuals of a least-squares fit.
     quantile : float or list of floats, default=0.5
         For "pinball": between 0 and 1. Several quantiles are several outputs with one kernel and alpha;
         predictions are in the order of the quantiles, sorted so that they do not cross (Chernozhukov et al. 2010).
@@ -377,7 +379,7 @@ class KernelMachineRegressor(ValueAnswers, MachineModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @lazily
+    @supports_dask
     @reads_one_state
     def predict(self, X: Any) -> Floats:
         """f at each row (n,) or (n, q); quantiles in ascending order do not cross."""

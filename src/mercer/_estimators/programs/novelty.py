@@ -22,7 +22,7 @@ from mercer.kernels import Kernel
 from mercer.kernels._resolve import without_targets
 
 NOVELTY_FORMS = ("ball", "plane")
-# Folds in which training rows are left out to find how far away new rows are.
+# Folds in which training rows are held out to find how far away new rows are.
 NOVELTY_FOLDS = 10
 # Weights below this share of the largest are zero.
 NO_WEIGHT = 1e-9
@@ -33,7 +33,7 @@ CONSTANT_DIAGONAL = 1e-9
 @dataclass(frozen=True)
 class Distances:
     """What distances from a ball or a plane depend on besides the expansion: its ``form``, the ``square`` of its
-    length, and k(x, x) of all rows if the kernel is given by its values.
+    length, and k(x, x) of all rows if the kernel is precomputed.
     """
 
     form: str
@@ -96,7 +96,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     the squared distance of row i is at most r² + xi_i (Tax and Duin 1999); the plane <w, phi(x)> = rho is as far
     from the origin as the share ``nu`` of rows on the wrong side allows (Schölkopf et al. 2001). Both are the same
     where k(x, x) is constant. The threshold is not that of the program, beyond which more than the share nu of new
-    rows lie: it is found by training rows that are left out in ten folds, so that of new rows like these the share
+    rows lie: it is found by training rows that are held out in ten folds, so that of new rows like these the share
     ``rate`` is called novel.
 
     Costs O(n²) memory, and O(n) for each of some thousand moves of weight.

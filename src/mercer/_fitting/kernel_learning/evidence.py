@@ -21,7 +21,7 @@ LEAST_ROWS_TO_LEARN = 10
 
 
 @dataclass(frozen=True)
-class Learned(ABC):
+class LearnedKernel(ABC):
     """A kernel learned from rows with targets; ``part`` (n,) is the part of each row, -1: it had no influence."""
 
     part: Indices
@@ -50,7 +50,7 @@ class Learned(ABC):
     def attributes(self) -> dict[str, Any]:
         """What a model shows of it, by name."""
 
-    def of_rows(self, part: Indices) -> "Learned":
+    def of_rows(self, part: Indices) -> "LearnedKernel":
         """The same with parts of more rows."""
         return replace(self, part=part)
 
@@ -92,7 +92,7 @@ class Evidence:
 
 
 def squared_problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
-    """Targets, and perhaps random signs beside them, at the rows, evaluated by the squared errors of targets."""
+    """Targets, and perhaps random signs next to them, at the rows, evaluated by the squared errors of targets."""
     weight, q = evidence.weight, evidence.Y.shape[1]
     X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
 
@@ -129,10 +129,10 @@ class Gain:
         share = evidence.weight / evidence.weight.sum()
         gain = share * (before - after)
         mean = float(gain.sum())
-        around = gain - share * mean
+        deviation = gain - share * mean
         if evidence.fold is not None:
-            around = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], around)
-        return cls(float(before @ share), mean, float(np.sqrt(around @ around)))
+            deviation = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], deviation)
+        return cls(float(before @ share), mean, float(np.sqrt(deviation @ deviation)))
 
     @property
     def ratio(self) -> float:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer._fitting.kernel_learning.evidence import Evidence, Learned, in_units
+from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel, in_units
 from mercer._fitting.kernel_learning.relevance import Features, evidence_for, learn_relevance
 from mercer._fitting.kernel_learning.weights import learn_weights
 from mercer._gram import Budget
@@ -17,7 +17,7 @@ def learns(kernel: Kernel, features: Features | None) -> bool:
     return features is not None or isinstance(kernel, WeightedSum)
 
 
-def learn(
+def learn_kernel(
     kernel: Kernel,
     features: Features | None,
     evidence: Evidence,
@@ -27,7 +27,7 @@ def learn(
     classes: bool,
     most: int,
     verbose: int,
-) -> Learned:
+) -> LearnedKernel:
     """What is learned from at most ``most`` rows, whose targets are those of ``classes`` or real ones."""
     if not classes:
         evidence = replace(evidence, Y=in_units(evidence.Y, evidence.weight))

@@ -24,7 +24,13 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._expansion import Expansion
-from mercer._fitting.kernel_learning.evidence import PARTS_OF_LEARNING, Evidence, Gain, Learned, squared_problem
+from mercer._fitting.kernel_learning.evidence import (
+    PARTS_OF_LEARNING,
+    Evidence,
+    Gain,
+    LearnedKernel,
+    squared_problem,
+)
 from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, RoughFit, fit_roughly
 from mercer._gram import Budget
 from mercer._gram.gradients import GradientsOf
@@ -36,21 +42,21 @@ from mercer.rows._base import Block
 from mercer.rows._progress import progress
 from mercer.rows._table import in_double, is_sparse, n_rows
 
-# At most so many rounds, fewer if so many have not improved the predictions of other rows.
+# The most rounds, and the number of rounds without better predictions of other rows that ends them.
 RELEVANCE_ROUNDS = 6
 ROUNDS_WITHOUT_GAIN = 2
 # Targets of random signs.
-DRAWS = 8
+RANDOM_TARGETS = 8
 # Standard errors by which relevances must be better than none.
 SURE_OF_RELEVANCE = 2.5
 # Smaller shares of the largest relevance are zero.
 LEAST_RELEVANCE = 1e-9
-TINY = float(np.finfo(np.float64).tiny)
+LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 # Smaller gains, relative to the mean square of targets, are rounding errors.
 GAIN_ROUNDING = float((1e3 * np.finfo(np.float64).eps) ** 2)
 # Rows from which relevances are learned.
 MOST_ROWS_FOR_RELEVANCE = 5000
-# Fits hold so many matrices of kernel values of all their rows against the centers.
+# Matrices of kernel values of all rows against the centers that a fit holds.
 MATRICES_OF_RELEVANCE = 8
 
 
@@ -62,7 +68,7 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Relevance(Learned):
+class Relevance(LearnedKernel):
     """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
 
     ``without`` are the shares learned without each part, ``gain`` what they gain, None: there were too few rows to
@@ -245,7 +251,7 @@ class _Learner:
         """The fit with the last shares of a path, to which the next ones are added."""
         evidence = path.evidence
         n, q = evidence.Y.shape
-        signs = self.rng.choice([-1.0, 1.0], size=(n, DRAWS))
+        signs = self.rng.choice([-1.0, 1.0], size=(n, RANDOM_TARGETS))
         # Relevances change the best width by little.
         last = path.fits[-1] if path.fits else None
         fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), last)
@@ -272,7 +278,7 @@ class _Learner:
     def _fit(
         self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, like: RoughFit | None = None
     ) -> RoughFit:
-        """Of targets Y, and perhaps random signs beside them, with other centers every time.
+        """Of targets Y, and perhaps random signs next to them, with other centers every time.
 
         Where features hardly show, some centers show them when others do not.
         """
@@ -298,7 +304,7 @@ def _next(products: Array, size: Array) -> Array:
     """
     q = len(size)
     squares = np.einsum("lcc->lc", products)
-    noise = squares[:, q:] @ np.full(DRAWS, 1.0 / DRAWS)
+    noise = squares[:, q:] @ np.full(RANDOM_TARGETS, 1.0 / RANDOM_TARGETS)
     M = squares[:, :q].sum(axis=1) - noise * (size**2).sum()
     # Different draws for different targets.
     draws = sum(
@@ -323,8 +329,8 @@ def _reliability(M: Array, variance: Array) -> Array:
     James and Stein for a single feature, so that few features far above the others count however many these are.
     """
     difference = (M - M.mean()) ** 2
-    together = 1.0 - variance.mean() / max(float(difference.mean()), TINY)
+    together = 1.0 - variance.mean() / max(float(difference.mean()), LEAST_NORMAL)
     # So few draws may miss the variance of a feature.
-    alone = 1.0 - np.maximum(variance, np.median(variance)) / np.maximum(difference, TINY)
+    alone = 1.0 - np.maximum(variance, np.median(variance)) / np.maximum(difference, LEAST_NORMAL)
     reliability: Array = np.maximum(np.maximum(alone, together), 0.0)
     return reliability

@@ -12,8 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from mercer._fitting.kernel_learning.evidence import PARTS_OF_LEARNING, Evidence, Gain, Learned, squared_problem
-from mercer._fitting.selection.comparison import compare
+from mercer._fitting.kernel_learning.evidence import (
+    PARTS_OF_LEARNING,
+    Evidence,
+    Gain,
+    LearnedKernel,
+    squared_problem,
+)
+from mercer._fitting.selection.comparison import compare_kernels
 from mercer._gram import Budget
 from mercer._gram.blocks import gram
 from mercer._linalg.cholesky import factor_spd
@@ -38,16 +44,16 @@ MOST_NORM = 64.0
 # Smaller shares are zero.
 LEAST_WEIGHT_SHARE = 1e-4
 # Smaller eigenvalues, relative to the largest, of products of matrices in single precision are rounding errors.
-KNOWN = 1e-5
+SINGLE_EIGENVALUE_ROUNDING = 1e-5
 # Matrices of all rows that a step holds, besides those of the kernels, of which there are up to three copies.
 MATRICES_OF_WEIGHTS = 6
-COPIES = 3
+COPIES_OF_KERNELS = 3
 # Standard errors by which weights of another rule must be better; fewer rules are tried than rounds of relevances.
 SURE_OF_WEIGHTS = 2.0
 
 
 @dataclass(frozen=True)
-class Weights(Learned):
+class Weights(LearnedKernel):
     """Shares (p,) of ``kernels``, with numbers as parameters, in a sum of variance one; theirs are ``unit`` (p,).
 
     ``without`` are the shares learned without each part, empty if shares are equal; ``gain`` is what they gain
@@ -103,8 +109,8 @@ def learn_weights(
     """
     p = len(kernel.named)
     n = n_rows(evidence.X)
-    room = int((budget.n_bytes / (4.0 * COPIES * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
-    used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, room))])
+    most_rows = int((budget.n_bytes / (4.0 * COPIES_OF_KERNELS * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
+    used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, most_rows))])
     some = evidence.some(used)
     _check_semidefinite(kernel)
     kernels = [_tuned(each, some, rng, budget) for _, each in kernel.named]
@@ -140,7 +146,7 @@ def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget:
     if len(candidates) == 1:
         return candidates[0]
     problem = squared_problem(kernel, evidence, evidence.Y, budget)
-    return compare(kernel, problem, rng, once=True).kernel
+    return compare_kernels(kernel, problem, rng, once=True).kernel
 
 
 def _check_semidefinite(kernel: WeightedSum) -> None:
@@ -323,7 +329,7 @@ def _by_alignment(rows: _Kernels) -> Array:
     a = (flat @ (SY @ SY.T).ravel().astype(np.float32)).astype(np.float64)
     # The root of M, in the directions that single precision knows.
     M = eigen_psd((flat @ flat.T).astype(np.float64), noise=float(np.finfo(np.float32).eps) * len(rows.Y))
-    known = M.values > KNOWN * M.values[-1]
+    known = M.values > SINGLE_EIGENVALUE_ROUNDING * M.values[-1]
     root, V = np.sqrt(M.values[known]), M.vectors[:, known]
     return _normalized(scipy.optimize.nnls(root[:, None] * V.T, (V.T @ a) / root)[0])
 

@@ -1,7 +1,7 @@
 """Leave-one-out of machines with centers selected without the row; alpha of logistic ones by held-out folds.
 
 Leave-one-out of the logistic loss by a Newton step is too good where alpha is so small that few rows have
-curvature left, and each of many alphas costs a Hessian for every output. Fits without folds cost gradients only,
+curvature, and each of many alphas costs a Hessian for every output. Fits without folds cost gradients only,
 those of all folds and outputs together, and each fold may have centers that were selected without its targets.
 """
 
@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer._fitting.programs.problem import FINER_ALPHAS, MachineAtAlpha, MachineColumns, MachineProblem
-from mercer._fitting.selection.path import COARSE
+from mercer._fitting.selection.path import COARSE_ALPHAS
 from mercer._solvers.orthogonal.folds import dealt
 from mercer._solvers.programs import solve_all
 from mercer._solvers.programs.leave_one_out.newton_steps import LooOutputs, degrees_of_freedom, loo_of_rows
@@ -23,14 +23,14 @@ from mercer.rows._table import n_rows
 
 # Folds; the second number for more rows than the last one, and where centers are selected for each of them.
 PROGRAM_FOLDS, FEW_FOLDS, MANY_ROWS = 10, 5, 2000
-# Fewer points are left out one by one.
+# Fewer points are held out one by one.
 LEAST_POINTS_OF_FOLDS = 2 * PROGRAM_FOLDS
-# What a fit without a fold, or one of which rows are left out, may still gain, as a share of that of f = 0.
+# What a fit without a fold, or one of which rows are held out, may still gain, as a share of that of f = 0.
 # A fit of separable classes that ended earlier would be one with a larger alpha, better than what it stands for.
 FOLD_GAIN = 1e-8
-# The path begins with this alpha of COARSE, 1e-4 of the trace, and goes on in both directions; so many alphas in a
-# row that do not lower the criterion end it.
-FIRST, FOLD_ALPHAS_WITHOUT_GAIN = 5, 2
+# The path begins with this alpha of COARSE_ALPHAS, 1e-4 of the trace, and goes on in both directions; the second
+# number of alphas in a row that do not lower the criterion ends it.
+FIRST_COARSE_ALPHA, FOLD_ALPHAS_WITHOUT_GAIN = 5, 2
 
 
 def has_folds(problem: MachineProblem) -> bool:
@@ -40,7 +40,7 @@ def has_folds(problem: MachineProblem) -> bool:
 
 
 def with_selections(columns: MachineColumns) -> MachineColumns:
-    """The columns and, if targets select the centers, those for leaving out the rows of each fold."""
+    """The columns and, if targets select the centers, those without the rows of each fold."""
     problem = columns.problem
     if problem.select is None or n_rows(problem.exact.X) < LEAST_POINTS_OF_FOLDS:
         return columns
@@ -95,8 +95,11 @@ class MachineFolds:
 
     def path(self) -> list[WithoutFolds]:
         """The fits for all alphas that may be best: from a usual one up and down, and between these."""
-        first = self.fits(COARSE[FIRST] * self.columns.unit)
-        less, more = self._onward(first, COARSE[FIRST - 1 :: -1]), self._onward(first, COARSE[FIRST + 1 :])
+        first = self.fits(COARSE_ALPHAS[FIRST_COARSE_ALPHA] * self.columns.unit)
+        less, more = (
+            self._onward(first, COARSE_ALPHAS[FIRST_COARSE_ALPHA - 1 :: -1]),
+            self._onward(first, COARSE_ALPHAS[FIRST_COARSE_ALPHA + 1 :]),
+        )
         found = [first, *less, *more]
         best = min(found, key=lambda fits: fits.criterion)
         found.extend(self.fits(best.alpha * factor, best) for factor in FINER_ALPHAS)
@@ -175,19 +178,19 @@ class MachineFolds:
     def fit(self, alpha: float, near: WithoutFolds | None = None) -> MachineAtAlpha:
         """The fit to all rows for one alpha, to which other fits may be ``near``, if targets select its centers.
 
-        Each row is left out of a fit whose centers were selected without its fold: those of all rows know its
+        Each row is held out of a fit whose centers were selected without its fold: those of all rows know its
         target.
         """
         programs, unit = self.columns.programs(alpha), self.problem.observations.unit
         solutions = solve_all(programs, [None] * len(programs))
         outputs, known = self.outputs_without(alpha, unit, near), np.ones(len(unit), dtype=bool)
-        left = [
+        approximate_loo = [
             LooOutputs(f, known, degrees_of_freedom(program, found))
             for f, program, found in zip(outputs.T, programs, solutions)
         ]
         loo = outputs[self.problem.row]
         losses = self.problem.exact.judge.losses(loo[None])[0]
-        return MachineAtAlpha(self.columns, alpha, programs, solutions, left, loo, losses)
+        return MachineAtAlpha(self.columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     def outputs_without(self, alpha: float, unit: Array, near: WithoutFolds | None = None) -> Array:
         """Outputs (n, q) of observations without the part ``unit`` of each, with the centers of its fold."""

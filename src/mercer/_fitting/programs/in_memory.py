@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.memory import Rung
+from mercer._fitting.memory import SearchStage
 from mercer._fitting.notices import warn_of_constant, warn_of_equal_rows, warn_of_indefinite, warn_of_scales
 from mercer._fitting.programs.folds import FEW_FOLDS, MachineFolds, WithoutFolds, has_folds, with_selections
 from mercer._fitting.programs.problem import MachineAtAlpha, MachineColumns, MachineProblem, Select
 from mercer._fitting.result import ChosenSolution, FitResult, ProgramDetails
-from mercer._fitting.selection.comparison import Compared, Setting, compare
+from mercer._fitting.selection.comparison import ComparisonProblem, KernelComparison, compare_kernels
 from mercer._fitting.selection.path import Trial, TuningPath
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
@@ -29,7 +29,7 @@ from mercer._linalg import map_in_threads
 from mercer._scores.targets import Targets
 from mercer._scores.training_rows import Training, weighted_quantile
 from mercer._solvers.leave_one_out import loo_outputs
-from mercer._solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_LEFT_OUT
+from mercer._solvers.programs.leave_one_out.newton_steps import STEPPED_ROWS as MOST_STEPPED_ROWS
 from mercer._solvers.programs.losses import (
     Loss,
 )
@@ -45,7 +45,7 @@ from mercer.rows._table import n_rows, take
 
 # centers="auto" makes all rows centers up to these numbers: with the penalty of the norm, and with others.
 MOST_PROGRAM_CENTERS, MOST_CANDIDATES = 1000, 2000
-# Kernels are compared by the machine itself on so many rows at most.
+# The most rows on which kernels are compared by the machine itself.
 MOST_ROWS_TO_COMPARE = 400
 # Kernels with which that begins.
 MOST_KERNELS = 3
@@ -70,7 +70,7 @@ def fit_machine(
     assert spec.loss is not None
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
     warn_of_scales(kernel, part.X, names)
-    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
     criterion = targets.criterion(training)
     exact = ExactProblem(
         X=points,
@@ -83,13 +83,13 @@ def fit_machine(
         classes=targets.has_classes,
         verbose=spec.verbose,
     )
-    compared = compare(kernel, exact, rng, alone=False, once=True)
+    compared = compare_kernels(kernel, exact, rng, alone=False, once=True)
     unscaled = targets.has_classes or not spec.loss.needs_scale
     losses = spec.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
     problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)
     best, tried = _searched(compared, problem, rng)
     columns = best.columns
-    found = best.doubted(replace(columns, problem=problem).again(best.chosen))
+    found = best.with_opposite_loo(replace(columns, problem=problem).without_arcs(best.chosen))
     warn_of_indefinite(columns.kernel, columns.negative or 0.0)
     warn_of_equal_rows(columns.kernel, part.X)
     warn_of_constant(columns.kernel, block.X)
@@ -127,18 +127,20 @@ class Candidate:
     @cached_property
     def chosen(self) -> MachineAtAlpha:
         """The fit for the best alpha."""
-        best = self.path[self.trial.place]
+        best = self.path[self.trial.alpha_position]
         if self.folds is not None and self.selects:
             return self.folds.fit(best.alpha, best if isinstance(best, WithoutFolds) else None)
         fits = [fit for fit in self.path if isinstance(fit, MachineAtAlpha)]
         return self.columns.chosen(fits) if fits else self.columns.fit(best.alpha)
 
-    def doubted(self, found: MachineAtAlpha) -> MachineAtAlpha:
-        """The fit with outputs under the other meaning of weights, in doubt, for centers that targets select."""
-        doubt = self.columns.problem.observations.doubt
-        if self.folds is None or not self.selects or doubt is None:
+    def with_opposite_loo(self, found: MachineAtAlpha) -> MachineAtAlpha:
+        """The fit with outputs under the opposite reading of ambiguous weights, if targets select centers."""
+        opposite_unit = self.columns.problem.observations.opposite_unit
+        if self.folds is None or not self.selects or opposite_unit is None:
             return found
-        return replace(found, otherwise=self.folds.outputs_without(found.alpha, doubt)[self.columns.problem.row])
+        return replace(
+            found, loo_opposite=self.folds.outputs_without(found.alpha, opposite_unit)[self.columns.problem.row]
+        )
 
     @property
     def selects(self) -> bool:
@@ -166,9 +168,9 @@ def _problem(
 def machine_bytes(u: int, n: int, m: int) -> float:
     """The memory of a machine with m centers for n rows at u points.
 
-    Columns, copies around their means and scaled; their matrices; answers of rows to each other.
+    Columns, copies around their means and scaled; their matrices; responses of rows to each other.
     """
-    return columns_bytes(u, n, m) + 8.0 * (3.0 * n * m + 4.0 * m * m + 4.0 * min(n, MOST_LEFT_OUT) ** 2)
+    return columns_bytes(u, n, m) + 8.0 * (3.0 * n * m + 4.0 * m * m + 4.0 * min(n, MOST_STEPPED_ROWS) ** 2)
 
 
 def columns_bytes(u: int, n: int, m: int) -> float:
@@ -180,14 +182,14 @@ def _centers(
     spec: FitSpec, exact: ExactProblem, kernel: Kernel, rng: np.random.Generator
 ) -> tuple[Indices, Any, Select | None]:
     """Which points are centers, centers that are no points (None: there are none), and how targets select them."""
-    u, wanted = n_rows(exact.X), spec.centers
+    u, requested = n_rows(exact.X), spec.centers
     most = MOST_PROGRAM_CENTERS if spec.penalty == "rkhs" else MOST_CANDIDATES
-    auto = isinstance(wanted, str) and wanted == "auto"
-    if (auto and (u <= most or kernel.takes_values)) or (isinstance(wanted, str) and wanted == "all"):
+    auto = isinstance(requested, str) and requested == "auto"
+    if (auto and (u <= most or kernel.takes_values)) or (isinstance(requested, str) and requested == "all"):
         return np.arange(u), None, None
-    if isinstance(wanted, Integral) and int(wanted) >= u:
+    if isinstance(requested, Integral) and int(requested) >= u:
         return np.arange(u), None, None
-    selector, m = (Uniform(), most) if auto else as_plan(wanted, kernel, exact.X, u)
+    selector, m = (Uniform(), most) if auto else as_plan(requested, kernel, exact.X, u)
     given = exact.observations
     label = given.point_target.argmax(axis=1) if given.Y.shape[1] > 1 else (given.point_target[:, 0] > 0.0)
     number = label.astype(np.intp) if exact.classes else None
@@ -208,7 +210,7 @@ def _as_points(found: Centers) -> tuple[Indices, Any]:
 
 
 def _searched(
-    compared: Compared, problem: MachineProblem, rng: np.random.Generator
+    compared: KernelComparison, problem: MachineProblem, rng: np.random.Generator
 ) -> tuple[Candidate, tuple[TuningPath, ...]]:
     """The best kernel with its path, by the machine itself on some rows, and what was compared.
 
@@ -226,7 +228,7 @@ def _searched(
     def trials_of(positions: list[int]) -> list[Trial]:
         return list(map_in_threads(trial, positions))
 
-    tried = climb({compared.best, *compared.close[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
+    tried = climb({compared.best, *compared.indistinguishable[:MOST_KERNELS]}, grid_shape(kernels), trials_of)
     path = _as_path([tried[g] for g in sorted(tried)], n_rows(some.exact.X), len(some.centers))
     best = best_of(tried)
     return found[best] if some is problem else Candidate.of(problem, kernels[best]), (path,)
@@ -244,18 +246,18 @@ def _some(problem: MachineProblem, kernel: Kernel, rng: np.random.Generator) -> 
     return replace(problem, exact=exact, centers=np.arange(MOST_ROWS_TO_COMPARE), others=None, select=None)
 
 
-def _scale(compared: Compared, exact: ExactProblem, rng: np.random.Generator) -> Array:
-    """The standard deviation (q,) of the noise without outliers: from left-out residuals of least squares."""
+def _scale(compared: KernelComparison, exact: ExactProblem, rng: np.random.Generator) -> Array:
+    """The standard deviation (q,) of the noise without outliers: from leave-one-out residuals of least squares."""
     order = rng.permutation(n_rows(exact.X))
-    setting = Setting.at(
+    comparison = ComparisonProblem.at(
         compared.kernel,
         exact,
         order,
-        Rung(min(len(order), MOST_ROWS_TO_COMPARE), min(len(order), MOST_ROWS_TO_COMPARE)),
+        SearchStage(min(len(order), MOST_ROWS_TO_COMPARE), min(len(order), MOST_ROWS_TO_COMPARE)),
     )
-    alpha = setting.trials([compared.kernel])[0].alpha
-    fits = setting.nested(compared.kernel, setting.values([compared.kernel])(compared.kernel)).first()
-    given = setting.problem.observations
+    alpha = comparison.trials([compared.kernel])[0].alpha
+    fits = comparison.nested(compared.kernel, comparison.values([compared.kernel])(compared.kernel)).first()
+    given = comparison.problem.observations
     residual = given.Y - loo_outputs(fits, given, np.array([alpha]), None)[0]
     return noise_scale(residual, given.weight)
 
@@ -321,7 +323,7 @@ def _concluded(
         loo=at_rows(fitted, used, found.loo),
         degrees_of_freedom=found.degrees_of_freedom,
         paths=paths,
-        otherwise=None if found.otherwise is None else at_rows(fitted, used, found.otherwise),
+        loo_opposite=None if found.loo_opposite is None else at_rows(fitted, used, found.loo_opposite),
         negative=found.columns.negative,
     )
     status = max(found.solutions, key=lambda each: each.gap).status

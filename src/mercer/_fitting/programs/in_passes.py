@@ -26,7 +26,7 @@ from mercer._fitting.moments import (
 from mercer._fitting.programs.in_memory import BY_STEPS, fit_machine, machine_bytes, noise_scale
 from mercer._fitting.result import ChosenSolution, FitResult, ProgramDetails
 from mercer._fitting.selection.alpha_of_moments import moment_fit, select_alpha
-from mercer._fitting.selection.centers import Task
+from mercer._fitting.selection.centers import SampleProblem
 from mercer._fitting.spec import FitSpec, LossChoice
 from mercer._gram import combine
 from mercer._gram.moments import MomentsOf
@@ -46,17 +46,17 @@ from mercer.rows._table import n_rows
 
 # Newton steps, besides the fit of least squares.
 MOST_STEPS = 10
-# A step that promises to lower the objective by this share at most is the last.
+# A step that is expected to lower the objective by this share at most is the last.
 LAST_STEP_GAIN = 1e-6
 # The passes, by name.
 STEP_MOMENTS, GRADIENT = "moments of a step", "gradient"
 # Passes for the gradient alone between two of them, and the relative errors of sums in single precision.
 MOST_SLOPES, FIRST_SLOPES = 12, 5
-SINGLE = 1e-7
+SINGLE_ROUNDING = 1e-7
 # Products in float32 may change a fit by this share of its size.
 MOST_ERROR = 0.01
 # With the logistic loss, there are at least this many times as many rows as centers, or rows are fitted in memory,
-# with at most so many kernel values.
+# with at most the second number of kernel values.
 FAR_MORE, MOST_VALUES = 10, 10_000_000
 # An alpha whose criterion is larger than the least by at most this share is kept.
 KEPT_ALPHA_LOSS = 1e-3
@@ -80,8 +80,8 @@ class MachineEncoder:
 def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> FitResult:
     """Choose by leave-one-out, and solve; with moments of least squares.
 
-    If the logistic loss has so many centers that leave-one-out by Newton steps would be too good, the fit is made
-    in memory, with held-out folds.
+    If the logistic loss has too many centers, so that leave-one-out by Newton steps would be too good, the fit is
+    made in memory, with held-out folds.
     """
     loss = spec.loss
     assert loss is not None
@@ -91,9 +91,9 @@ def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Gene
     if held is not None and not isinstance(spec.centers, str) and _has_many(spec, held.n_rows, m):
         return _in_memory(spec, sampled, data.block, rng)
     state = start_state(spec, sampled, rng, reselects=False)
-    choice = state.gather.choice
-    if held is not None and _has_many(spec, held.n_rows, choice.n_centers):
-        spec = replace(spec, kernel=choice.kernel, centers=Uniform(choice.n_centers))
+    selection = state.gather.selection
+    if held is not None and _has_many(spec, held.n_rows, selection.n_centers):
+        spec = replace(spec, kernel=selection.kernel, centers=Uniform(selection.n_centers))
         return _in_memory(spec, sampled, data.block, rng)
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
@@ -116,16 +116,16 @@ def _in_memory(spec: FitSpec, sampled: SampledRows, block: Block, rng: np.random
 
 
 def _losses(loss: LossChoice, first: FitResult, encode: Encoder) -> tuple[SmoothLoss, ...]:
-    """The loss of each output; its width follows from the left-out residuals of least squares."""
+    """The loss of each output; its width follows from the leave-one-out residuals of least squares."""
     training, scale = first.training, np.ones(first.training.Y.shape[1])
     if loss.needs_scale and not encode.targets.has_classes:
-        scale = noise_scale(training.Y - first.solution.loo, training.standing)
+        scale = noise_scale(training.Y - first.solution.loo, training.represented_weight)
     return tuple(each for each in loss.losses(scale) if isinstance(each, SmoothLoss))
 
 
 def _require_memory(state: PassState, q: int) -> None:
     """Moments of q outputs: those of two pieces a thread, their sum, and factors and spectrum of each."""
-    m = n_rows(state.gather.choice.centers.rows)
+    m = n_rows(state.gather.selection.centers.rows)
     state.spec.budget.require(
         8.0 * q * m * m * (2 * state.gather.threads + 1 + 3), f"moments of {q} outputs with {m} centers each"
     )
@@ -166,18 +166,18 @@ class Objective:
 
     def sums(self, at: Coefficients) -> LossMoments:
         """The moments of a step."""
-        choice, precision = self.gather.choice, self.gather.precision
+        selection, precision = self.gather.selection, self.gather.precision
         # Steps end where products lose digits: what is enough for least squares is not enough for many of them.
         dtype = precision.dtype if precision.error <= MOST_ERROR else np.float64
-        fold = MomentsOf(choice.kernel, choice.centers.rows, dtype, precision.coordinates)
+        fold = MomentsOf(selection.kernel, selection.centers.rows, dtype, precision.coordinates)
         sums: LossMoments = self._pass(Reweighted(self.encode, fold, self.losses, at), STEP_MOMENTS)
         moments = [replace(each, coordinates=precision.coordinates) for each in sums.moments]
         return replace(sums, moments=tuple(moments))
 
     def slopes(self, at: Coefficients, since: Coefficients, alpha: float) -> LossSlopes:
         """The gradient at a point, and objectives on the way to it from another one."""
-        choice = self.gather.choice
-        fold = SlopesOf(choice.kernel, choice.centers.rows, self.encode, self.losses, at, since, LENGTHS)
+        selection = self.gather.selection
+        fold = SlopesOf(selection.kernel, selection.centers.rows, self.encode, self.losses, at, since, LENGTHS)
         found: LossSlopes = self._pass(fold, GRADIENT)
         norms = np.array([self.norm(_between(since, at, length).coef) for length in LENGTHS])
         values, slope = found.values + 0.5 * alpha * norms, found.coef + alpha * self._norm_slope(at.coef)
@@ -185,12 +185,12 @@ class Objective:
 
     def norm(self, coef: Array) -> float:
         """c'Kc, or c'c, summed over outputs."""
-        factor = self.gather.choice.factor
+        factor = self.gather.selection.factor
         return float(np.sum((coef if factor is None else factor.R @ coef[factor.kept]) ** 2))
 
     def _norm_slope(self, coef: Array) -> Array:
         """K c, or c: half of the derivative of the norm."""
-        factor = self.gather.choice.factor
+        factor = self.gather.selection.factor
         if factor is None:
             return coef
         slope = np.zeros_like(coef)
@@ -252,45 +252,59 @@ class Newton:
 
     def _curvature(self, at: Coefficients) -> Array:
         """Means (q,) over the sample of the curvatures of parabolas above the losses."""
-        task = self.held.task
-        F, Y, weight = self._outputs(at), self.objective.encode.targets(task.sample.y), task.weight
+        problem = self.held.problem
+        F, Y, weight = (
+            self._outputs(at),
+            self.objective.encode.targets(problem.sample.y),
+            problem.weight,
+        )
         pairs = zip(self.objective.losses, Y.T, F.T)
         return np.array([np.average(loss.majorant(y, f), weights=weight) for loss, y, f in pairs])
 
     def _least_squares(self, curvature: Array, alpha: float) -> OutputFits:
         """Fits of least squares, whose Hessian is about that of losses with such curvatures (q,)."""
-        task, choice, moments = replace(self.held.task, alpha=alpha), self.state.gather.choice, self.state.moments
-        return OutputFits([moment_fit(choice, moments.scaled(float(each)), task) for each in curvature])
+        problem, selection, moments = (
+            replace(self.held.problem, alpha=alpha),
+            self.state.gather.selection,
+            self.state.moments,
+        )
+        return OutputFits([moment_fit(selection, moments.scaled(float(each)), problem) for each in curvature])
 
     def _outputs(self, at: Coefficients) -> Array:
         """Outputs (n, q) of the rows held out."""
-        task, choice = self.held.task, self.state.gather.choice
-        values = combine(choice.kernel, task.sample.X, choice.centers.rows, at.coef, cells=task.sizes.cells)
+        problem, selection = self.held.problem, self.state.gather.selection
+        values = combine(
+            selection.kernel,
+            problem.sample.X,
+            selection.centers.rows,
+            at.coef,
+            cells=problem.plan.cells,
+        )
         return np.asarray(values, dtype=np.float64) + at.intercept
 
     def _fits(self, sums: LossMoments, at: Coefficients, alpha: float | None) -> OutputFits:
         """Least-squares fits to working targets, for every alpha, or the one given."""
-        task, choice = replace(self.held.task, alpha=alpha), self.state.gather.choice
-        F, Y = self._outputs(at), self.objective.encode.targets(task.sample.y)
-        with at_most(task.sizes.threads), stage("decompositions", verbose=task.verbose):
+        problem, selection = replace(self.held.problem, alpha=alpha), self.state.gather.selection
+        F, Y = self._outputs(at), self.objective.encode.targets(problem.sample.y)
+        with at_most(problem.plan.threads), stage("decompositions", verbose=problem.verbose):
             return OutputFits(
                 [
-                    moment_fit(choice, moments, _working_task(task, loss, y, f))
+                    moment_fit(selection, moments, _working_problem(problem, loss, y, f))
                     for loss, moments, y, f in zip(self.objective.losses, sums.moments, Y.T, F.T)
                 ]
             )
 
     def _solution(self, fits: OutputFits, given: float | None, before: float) -> ChosenSolution:
         """The fit with the alpha given, or the best one; with that before, if it is about as good."""
-        choice, task, judges = self.state.gather.choice, self.held.task, self.held.judges
-        best = select_alpha(choice, fits, fits.spectrum, replace(task, alpha=given), judges)
+        selection, problem, judges = self.state.gather.selection, self.held.problem, self.held.judges
+        best = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=given), judges)
         if given is not None:
             return best
         path = best.paths[-1]
         place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
         if not path.scores[0, place] <= (1.0 + KEPT_ALPHA_LOSS) * path.least[0] or best.alpha == before:
             return best
-        kept = select_alpha(choice, fits, fits.spectrum, replace(task, alpha=before), judges)
+        kept = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=before), judges)
         return replace(kept, paths=best.paths)
 
     def _gain(self, sums: LossMoments, at: Coefficients, to: ChosenSolution) -> float:
@@ -317,7 +331,9 @@ class Newton:
 
         most = FIRST_SLOPES if step is None else MOST_SLOPES
         first = sloped(np.zeros(basis.size), found)
-        return basis.coefficients(descend(evaluate, first, enough=LAST_STEP_GAIN, most=most, rounding=SINGLE))
+        return basis.coefficients(
+            descend(evaluate, first, enough=LAST_STEP_GAIN, most=most, rounding=SINGLE_ROUNDING)
+        )
 
     def _end(self, step: NewtonStep) -> tuple[Coefficients, LossSlopes]:
         """Where a step ends, or a part of it, if that is better, and the gradient there."""
@@ -325,7 +341,7 @@ class Newton:
         before = step.sums.value + 0.5 * alpha * self.objective.norm(step.at.coef)
         found = self.objective.slopes(at, step.at, alpha)
         for _ in range(MOST_SLOPES):
-            part = part_of(found.values, before, SINGLE)
+            part = part_of(found.values, before, SINGLE_ROUNDING)
             if part == 1.0:
                 break
             at = _between(step.at, at, part)
@@ -333,13 +349,17 @@ class Newton:
         return at, found
 
 
-def _working_task(task: Task, loss: SmoothLoss, y: Array, f: Array) -> Task:
-    """The task with working targets of one output."""
+def _working_problem(problem: SampleProblem, loss: SmoothLoss, y: Array, f: Array) -> SampleProblem:
+    """The problem with working targets of one output."""
     z, curvature = working(loss, y, f)
-    weight = task.weight
-    unit = weight if task.sample.unit is None else task.sample.unit
-    sample = replace(task.sample, y=z[:, None], weight=weight * curvature, unit=unit * curvature)
-    return replace(task, sample=sample, doubt=None if task.doubt is None else task.doubt * curvature)
+    weight = problem.weight
+    unit = weight if problem.sample.unit is None else problem.sample.unit
+    sample = replace(problem.sample, y=z[:, None], weight=weight * curvature, unit=unit * curvature)
+    return replace(
+        problem,
+        sample=sample,
+        opposite_unit=None if problem.opposite_unit is None else problem.opposite_unit * curvature,
+    )
 
 
 def _between(a: Coefficients, b: Coefficients, part: float) -> Coefficients:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from mercer._fitting.selection.path import COARSE, NOTHING, TIE, Trial
+from mercer._fitting.selection.path import COARSE_ALPHAS, CRITERION_TIE, INSIGNIFICANT_SHARE, Trial
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._gram.blocks import check_finite
 from mercer._linalg import eigen_psd
@@ -35,11 +35,11 @@ NEGLIGIBLE = 1e-8
 L1_SHARES = 10.0 ** np.linspace(-5.0, -0.25, 20)
 # Alphas between those of the path, around the best.
 FINER_ALPHAS = 10.0 ** np.array([-0.375, 0.375])
-# So many smaller alphas in a row that do not lower the criterion end the path.
+# The number of smaller alphas in a row without a lower criterion that ends the path.
 ALPHAS_WITHOUT_GAIN = 3
-# Of sparse fits, one that is worse than the best by at most so many standard errors is as good.
-ERRORS = 0.5
-# Arcs that replace corners, in standard deviations of the targets.
+# Of sparse fits, one that is worse than the best by at most this many standard errors is as good.
+SPARSE_STANDARD_ERRORS = 0.5
+# Arcs that replace kinks, in standard deviations of the targets.
 BEND = 0.2
 # Dual variables below this share of the largest are zero.
 NO_SUPPORT = 1e-6
@@ -80,14 +80,14 @@ class MachineProblem:
     @cached_property
     def _merged(self) -> tuple[Observations, Indices]:
         given = self.exact.observations
-        unit = given.unit if given.doubt is None else np.column_stack([given.unit, given.doubt])
+        unit = given.unit if given.opposite_unit is None else np.column_stack([given.unit, given.opposite_unit])
         key = np.column_stack([given.rows.point, given.Y, unit])
         _, first, row = np.unique(key, axis=0, return_index=True, return_inverse=True)
         row, point = row.reshape(-1), given.rows.point[first]
         rows = Distinct(np.unique(point, return_index=True)[1], point)
-        doubt = None if given.doubt is None else given.doubt[first]
+        opposite_unit = None if given.opposite_unit is None else given.opposite_unit[first]
         weight = np.bincount(row, given.weight).astype(np.float64)
-        return Observations(given.Y[first], weight, given.unit[first], rows, doubt), row
+        return Observations(given.Y[first], weight, given.unit[first], rows, opposite_unit), row
 
     @property
     def is_sparse(self) -> bool:
@@ -106,7 +106,7 @@ class MachineProblem:
 
     @property
     def rounded(self) -> "MachineProblem":
-        """The problem with arcs for corners: rows are left out by steps on smooth losses."""
+        """The problem with arcs for kinks: leave-one-out by steps on smooth losses."""
         arcs = [
             Rounded(each, BEND * s) if isinstance(each, NonSmoothLoss) else each for each, s in self._with_spread
         ]
@@ -143,7 +143,7 @@ class MachineColumns:
     ``back`` is None if the columns are kernel values; otherwise columns are in the order of eigenvalues of the
     kernel matrix of the centers, the largest first, of which the ``negative`` part, in units of the largest, was
     clipped; None: not computed. ``without`` are columns of centers that were selected without the targets of some
-    rows (r,), from which these are left out. ``held`` are the observations that are left out here, None: all.
+    rows (r,), which are held out of them. ``held`` are the observations that are held out here, None: all.
     """
 
     problem: MachineProblem
@@ -186,16 +186,16 @@ class MachineColumns:
         return self._crossed(found, [each.fit(alpha, old) for (each, _), old in zip(self.without, earlier)])
 
     def _crossed(self, found: "MachineAtAlpha", parts: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
-        """The fit with outputs of left-out rows from ``parts``, whose centers were selected without them."""
+        """The fit with outputs of held-out rows from ``parts``, whose centers were selected without them."""
         if not parts:
             return found
-        loo, otherwise = found.loo.copy(), None if found.otherwise is None else found.otherwise.copy()
+        loo, loo_opposite = found.loo.copy(), None if found.loo_opposite is None else found.loo_opposite.copy()
         for (_, rows), part in zip(self.without, parts):
             loo[rows] = part.loo[rows]
-            if otherwise is not None and part.otherwise is not None:
-                otherwise[rows] = part.otherwise[rows]
+            if loo_opposite is not None and part.loo_opposite is not None:
+                loo_opposite[rows] = part.loo_opposite[rows]
         losses = self.problem.exact.judge.losses(loo[None])[0]
-        return replace(found, loo=loo, losses=losses, otherwise=otherwise, parts=tuple(parts))
+        return replace(found, loo=loo, losses=losses, loo_opposite=loo_opposite, parts=tuple(parts))
 
     def programs(self, alpha: float) -> list[Program]:
         """The programs of all outputs."""
@@ -207,7 +207,7 @@ class MachineColumns:
         if given is not None:
             return [self.fit(given)]
         found: list[MachineAtAlpha] = []
-        for alpha in (L1_SHARES if self.problem.is_sparse else COARSE)[::-1] * self.unit:
+        for alpha in (L1_SHARES if self.problem.is_sparse else COARSE_ALPHAS)[::-1] * self.unit:
             found.append(self.fit(alpha, found[-1] if found else None))
             if _is_past_best(found):
                 break
@@ -223,7 +223,7 @@ class MachineColumns:
 
     def chosen(self, path: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
         """The best fit; of sparse ones, that of the largest alpha which is not worse by half an error."""
-        best = path[self.trial(path).place]
+        best = path[self.trial(path).alpha_position]
         if not self.problem.is_sparse:
             return best
         return next(fit for fit in reversed(path) if fit is best or not self.is_worse(fit.losses, best.losses))
@@ -236,26 +236,30 @@ class MachineColumns:
         mean = float(share @ more)
         # A row with a weight of two counts as two rows.
         variance = float((share**2 * given.unit / given.weight) @ (more - mean) ** 2)
-        return not mean <= max(ERRORS * variance**0.5, NOTHING * float(share @ best))
+        return not mean <= max(SPARSE_STANDARD_ERRORS * variance**0.5, INSIGNIFICANT_SHARE * float(share @ best))
 
-    def again(self, found: "MachineAtAlpha", rows: Indices | None = None) -> "MachineAtAlpha":
-        """The fit of the problem itself, without arcs for corners, and leave-one-out outputs of some rows."""
+    def without_arcs(self, found: "MachineAtAlpha", rows: Indices | None = None) -> "MachineAtAlpha":
+        """The fit of the problem itself, without arcs for kinks, and leave-one-out outputs of some rows."""
         programs, solutions = found.programs, found.solutions
         if found.columns.problem.losses != self.problem.losses:
             programs = self.programs(found.alpha)
             solutions = [solve(p, _padded(each, p.m)) for p, each in zip(programs, found.solutions)]
         fit = replace(found, columns=self, programs=programs, solutions=solutions)
         given = self.problem.observations
-        # With parts only the fit itself is wanted here.
+        # With parts only the fit itself is needed here.
         some = np.zeros(0, dtype=np.intp) if self.without else rows
-        left = found.left if programs is found.programs else found.loo_outputs(given.unit, with_kinks=True)
-        loo = fit.outputs_without(found, left, given.unit, some)
-        otherwise = None
-        if given.doubt is not None:
-            left = found.loo_outputs(given.doubt, with_kinks=True)
-            otherwise = fit.outputs_without(found, left, given.doubt, some)
-        fit = replace(fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], otherwise=otherwise)
-        parts = [self._like(each).again(old, own) for (each, own), old in zip(self.without, found.parts)]
+        approximate_loo = (
+            found.approximate_loo if programs is found.programs else found.loo_outputs(given.unit, with_kinks=True)
+        )
+        loo = fit.outputs_without(found, approximate_loo, given.unit, some)
+        loo_opposite = None
+        if given.opposite_unit is not None:
+            approximate_loo = found.loo_outputs(given.opposite_unit, with_kinks=True)
+            loo_opposite = fit.outputs_without(found, approximate_loo, given.opposite_unit, some)
+        fit = replace(
+            fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], loo_opposite=loo_opposite
+        )
+        parts = [self._like(each).without_arcs(old, own) for (each, own), old in zip(self.without, found.parts)]
         return self._crossed(fit, parts)
 
     def _like(self, columns: "MachineColumns") -> "MachineColumns":
@@ -285,7 +289,7 @@ class MachineColumns:
 
 
 class AtAlpha(Protocol):
-    """What is compared: an alpha, and the losses (n,) of rows that were left out."""
+    """What is compared: an alpha, and the losses (n,) of held-out rows."""
 
     @property
     def alpha(self) -> float: ...
@@ -298,19 +302,19 @@ class AtAlpha(Protocol):
 class MachineAtAlpha:
     """The solutions of all outputs for one alpha, leave-one-out outputs (n, q) and their losses (n,).
 
-    ``left`` are the outputs before rows were fitted without where they are not to be trusted.
+    ``approximate_loo`` are the outputs before rows were fitted without where they are not to be trusted.
     """
 
     columns: MachineColumns
     alpha: float
     programs: Sequence[Program]
     solutions: Sequence[Solution]
-    left: Sequence[LooOutputs]
+    approximate_loo: Sequence[LooOutputs]
     loo: Array
     losses: Array
-    # Leave-one-out outputs (n, q) under the other meaning of weights, if that is in doubt.
-    otherwise: Array | None = None
-    # Fits with other centers, from which rows are left out.
+    # Leave-one-out outputs (n, q) under the opposite reading of the weights, if they are ambiguous.
+    loo_opposite: Array | None = None
+    # Fits with other centers, for held-out rows.
     parts: "tuple[MachineAtAlpha, ...]" = ()
 
     @property
@@ -324,14 +328,16 @@ class MachineAtAlpha:
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
     ) -> "MachineAtAlpha":
         problem = columns.problem
-        left = _left_out(columns, programs, solutions, problem.observations.unit, with_kinks=False)
-        loo = np.column_stack([each.outputs for each in left])[problem.row]
+        approximate_loo = _loo_of_outputs(
+            columns, programs, solutions, problem.observations.unit, with_kinks=False
+        )
+        loo = np.column_stack([each.outputs for each in approximate_loo])[problem.row]
         losses = problem.exact.judge.losses(loo[None])[0]
-        return cls(columns, alpha, programs, solutions, left, loo, losses)
+        return cls(columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     @property
     def degrees_of_freedom(self) -> float:
-        return max(each.degrees_of_freedom for each in self.left)
+        return max(each.degrees_of_freedom for each in self.approximate_loo)
 
     @property
     def criterion(self) -> float:
@@ -348,22 +354,26 @@ class MachineAtAlpha:
 
     def loo_outputs(self, unit: Array, *, with_kinks: bool = False) -> list[LooOutputs]:
         """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth."""
-        return _left_out(self.columns, self.programs, self.solutions, unit, with_kinks=with_kinks)
+        return _loo_of_outputs(self.columns, self.programs, self.solutions, unit, with_kinks=with_kinks)
 
     def outputs_without(
-        self, arcs: "MachineAtAlpha", left: Sequence[LooOutputs], unit: Array, rows: Indices | None
+        self, arcs: "MachineAtAlpha", approximate_loo: Sequence[LooOutputs], unit: Array, rows: Indices | None
     ) -> Array:
         """Leave-one-out outputs (n, q) without the part ``unit`` of each row, from those of the fit with arcs.
 
         Where these are not to be trusted, by fits without the rows, if they are among ``rows`` (None: all).
         """
         problem, outputs = self.columns.problem, []
-        own, wanted = _own_columns(problem, unit), np.zeros(len(unit), dtype=bool)
-        wanted[problem.row if rows is None else problem.row[rows]] = True
+        own, refitted = _own_columns(problem, unit), np.zeros(len(unit), dtype=bool)
+        refitted[problem.row if rows is None else problem.row[rows]] = True
         for place, (program, found) in enumerate(zip(self.programs, self.solutions)):
-            f, rest = left[place].outputs.copy(), np.flatnonzero(~left[place].trusted & wanted)
+            f, rest = (
+                approximate_loo[place].outputs.copy(),
+                np.flatnonzero(~approximate_loo[place].trusted & refitted),
+            )
             if program is not arcs.programs[place] and not can_follow(program, own):
-                # Arcs may move all outputs, where little determines the constant: what leaving out changes counts.
+                # Arcs may move all outputs, where little determines the constant: only the change without the row
+                # counts.
                 f += _outputs(program, found) - _outputs(arcs.programs[place], arcs.solutions[place])
             f[rest] = refit_without(program, found, unit / program.weight, own, rest)
             outputs.append(f)
@@ -392,7 +402,7 @@ class MachineAtAlpha:
         return np.asarray(back[:, : len(found.coef)] @ found.coef)
 
 
-def _left_out(
+def _loo_of_outputs(
     columns: MachineColumns,
     programs: Sequence[Program],
     solutions: Sequence[Solution],
@@ -402,7 +412,7 @@ def _left_out(
 ) -> list[LooOutputs]:
     """Each row without the part ``unit`` (n,) of its weight, for each output; losses are smooth.
 
-    Of losses with arcs for corners, those with corners if these are wanted, and for the hinge in any case.
+    Of losses with arcs for kinks, those with kinks if ``with_kinks``, and for the hinge in any case.
     """
     own, rows = _own_columns(columns.problem, unit), columns.held
     return [
@@ -431,7 +441,7 @@ def _own_columns(problem: MachineProblem, unit: Array) -> Indices | None:
 def _is_past_best(found: Sequence[MachineAtAlpha]) -> bool:
     """Whether the last alphas of a descending path did not lower the criterion."""
     values = [fit.criterion for fit in found]
-    return len(values) > ALPHAS_WITHOUT_GAIN and min(values[-ALPHAS_WITHOUT_GAIN:]) > (1.0 - TIE) * min(
+    return len(values) > ALPHAS_WITHOUT_GAIN and min(values[-ALPHAS_WITHOUT_GAIN:]) > (1.0 - CRITERION_TIE) * min(
         values[:-ALPHAS_WITHOUT_GAIN]
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.path import ALPHAS, TuningPath
-from mercer._fitting.selection.protocols import AlphaFits, Factored
+from mercer._fitting.selection.protocols import AlphaFits, FactoredFits
 from mercer._gram.blocks import cuts
 from mercer._types import Array, Floats
 from mercer.kernels._base import Kernel
@@ -15,8 +15,8 @@ from mercer.kernels._base import Kernel
 Judge = Callable[[Floats], Array]
 
 # Alphas around a good one are tried in steps of this factor.
-STEP = 10.0**0.4
-PAIR = STEP ** np.array([-0.5, 0.5])
+ALPHA_STEP = 10.0**0.4
+ALPHA_PAIR = ALPHA_STEP ** np.array([-0.5, 0.5])
 
 
 def alphas_to_try(alpha: float | None, unit: float, shares: Array = ALPHAS) -> Array:
@@ -41,27 +41,27 @@ def alpha_path(
 
 def choose_alpha(
     kernel: Kernel,
-    fits: Factored,
+    fits: FactoredFits,
     alphas: Array,
     judge: Judge,
     *,
     at_once: int,
     n_points: int,
     n_centers: int | None = None,
-    again: bool,
+    recompute_loo: bool,
     paths: tuple[TuningPath, ...] = (),
     release: Callable[[], None],
 ) -> ChosenSolution:
     """The fit at the alpha with the smallest criterion.
 
-    Leave-one-out outputs at that alpha are recomputed (``again``) or, if that costs as much as for all alphas,
-    taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared before;
-    ``release`` is called when outputs of other alphas have been freed.
+    Leave-one-out outputs at that alpha are recomputed (``recompute_loo``) or, if that costs as much as for all
+    alphas, taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared
+    before; ``release`` is called when outputs of other alphas have been freed.
     """
     scores, outputs = _judged(fits, alphas, judge, at_once)
     path = TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
     best = path.best[1]
-    kept = not again and len(outputs) == len(alphas)
+    kept = not recompute_loo and len(outputs) == len(alphas)
     loo = np.array(outputs[best] if kept else fits.loo_outputs(alphas[best : best + 1])[0], dtype=np.float64)
     del outputs
     release()
@@ -70,7 +70,7 @@ def choose_alpha(
 
 def choose_near(
     kernel: Kernel,
-    fits: Factored,
+    fits: FactoredFits,
     start: float,
     judge: Judge,
     *,
@@ -94,10 +94,10 @@ def scores_near(
     Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
     """
     tried: dict[float, float] = {}
-    wanted = [start] if given else _inside(start * PAIR, bounds)
-    while wanted:
-        tried |= dict(zip(wanted, criterion(np.array(wanted)).tolist()))
-        wanted = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
+    to_try = [start] if given else _inside(start * ALPHA_PAIR, bounds)
+    while to_try:
+        tried |= dict(zip(to_try, criterion(np.array(to_try)).tolist()))
+        to_try = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
     alphas = np.array([sorted(tried)])
     return alphas, np.array([[tried[alpha] for alpha in alphas[0].tolist()]])
 
@@ -113,7 +113,7 @@ def _beyond(tried: dict[float, float], bounds: tuple[float, float]) -> list[floa
     best = min(alphas, key=lambda alpha: (not np.isfinite(tried[alpha]), tried[alpha], -alpha))
     if best not in (alphas[0], alphas[-1]):
         return []
-    step = STEP if best == alphas[-1] else 1.0 / STEP
+    step = ALPHA_STEP if best == alphas[-1] else 1.0 / ALPHA_STEP
     return _inside(best * np.array([step, step**2]), bounds)
 
 
@@ -128,9 +128,9 @@ def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple
     return scores, outputs
 
 
-def _solution(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
+def _solution(fits: FactoredFits, paths: tuple[TuningPath, ...], loo: Array) -> ChosenSolution:
     """The fit chosen by the last path, with its leave-one-out outputs (n, q)."""
-    last, doubted = paths[-1], fits.doubted
+    last, opposite = paths[-1], fits.opposite
     alpha = float(last.alphas[last.best])
     one = np.array([alpha])
     found = fits.solve(alpha)
@@ -146,5 +146,5 @@ def _solution(fits: Factored, paths: tuple[TuningPath, ...], loo: Array) -> Chos
         negative=fits.spectrum.negative,
         error=fits.error(alpha, loo),
         paths=paths,
-        otherwise=None if doubted is None else np.asarray(doubted.loo_outputs(one)[0], dtype=np.float64),
+        loo_opposite=None if opposite is None else np.asarray(opposite.loo_outputs(one)[0], dtype=np.float64),
     )

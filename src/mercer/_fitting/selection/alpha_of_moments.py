@@ -15,14 +15,14 @@ import numpy as np
 from mercer._fitting.memory import judged_at_once
 from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.alpha import Judge, choose_alpha, scores_near
-from mercer._fitting.selection.centers import LEAST_ALPHA_SHARE, MANY_CENTERS, Choice, Task
+from mercer._fitting.selection.centers import LEAST_ALPHA_SHARE, MANY_CENTERS, ModelSelection, SampleProblem
 from mercer._fitting.selection.path import ALPHAS, TuningPath
-from mercer._fitting.selection.protocols import Factored
+from mercer._fitting.selection.protocols import FactoredFits
 from mercer._gram.blocks import cuts
 from mercer._gram.moments import Moments
 from mercer._gram.precision import MOST_ROUNDING_SINGLE
 from mercer._linalg.threads import at_most
-from mercer._solvers.moments.leave_one_out import MomentFit, SelectedAgain
+from mercer._solvers.moments.leave_one_out import MomentFit, ReselectedFits
 from mercer._solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
 from mercer._types import Array, Floats, Indices
 from mercer.errors import NumericalError
@@ -37,79 +37,90 @@ PartOf = Callable[[int], Moments]
 # Rows on which few alphas are compared: leave-one-out of each costs as much as a pass over the rows.
 ROWS_COMPARING_ALPHA = 2000
 # Rows of a block of leave-one-out outputs: few enough that the sample is divided evenly among threads.
-LEFT_OUT = 1024
+LOO_ROWS_OF_BLOCK = 1024
 
 
-def finish(
-    choice: Choice,
+def choose_alpha_from_moments(
+    selection: ModelSelection,
     moments: Moments,
-    task: Task,
+    problem: SampleProblem,
     *,
     judges: Indices | None = None,
     part: PartOf | None = None,
-    again: SelectedAgain | None = None,
+    reselected: ReselectedFits | None = None,
 ) -> ChosenSolution:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
     ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
-    a fold, if rows are held out together; ``again`` fits with other centers for rows that selected the centers.
+    a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected the
+    centers.
     """
-    m = choice.n_centers
-    if m > MANY_CENTERS and task.alpha is None and choice.alpha is not None and part is None and again is None:
-        near = _path_near(choice, choice.alpha, moments, task, judges)
+    m = selection.n_centers
+    if (
+        m > MANY_CENTERS
+        and problem.alpha is None
+        and selection.alpha is not None
+        and part is None
+        and reselected is None
+    ):
+        near = _path_near(selection, selection.alpha, moments, problem, judges)
         if near is not None:
             path, spectrum = near
-            task = replace(task, alpha=float(path.alphas[path.best]))
-            solution = select_alpha(choice, _fit_of(choice, spectrum, task), spectrum, task, judges)
-            return replace(solution, paths=(*choice.paths, path))
-    with stage(f"decomposition for {m:,} centers", verbose=task.verbose):
-        fits = replace(moment_fit(choice, moments, task, part), again=again)
-    return select_alpha(choice, fits, fits.spectrum, task, judges)
+            problem = replace(problem, alpha=float(path.alphas[path.best]))
+            solution = select_alpha(selection, _fit_of(selection, spectrum, problem), spectrum, problem, judges)
+            return replace(solution, paths=(*selection.paths, path))
+    with stage(f"decomposition for {m:,} centers", verbose=problem.verbose):
+        fits = replace(moment_fit(selection, moments, problem, part), reselected=reselected)
+    return select_alpha(selection, fits, fits.spectrum, problem, judges)
 
 
 def _path_near(
-    choice: Choice, start: float, moments: Moments, task: Task, judges: Indices | None
+    selection: ModelSelection,
+    start: float,
+    moments: Moments,
+    problem: SampleProblem,
+    judges: Indices | None,
 ) -> tuple[TuningPath, MomentSpectrum] | None:
     """A few alphas around one, compared on some of the rows by a Cholesky factor each, and that of the best.
 
     None where factors do not have enough digits: an eigendecomposition is needed.
     """
-    rows = np.arange(task.sample.n_rows) if judges is None else judges
+    rows = np.arange(problem.sample.n_rows) if judges is None else judges
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, ROWS_COMPARING_ALPHA).astype(np.intp))]
-    few = task.some(choice.kernel, rows)
-    judge, problem = (
+    few = problem.some(selection.kernel, rows)
+    judge, on_moments = (
         _judge(few, None),
-        MomentProblem(moments, choice.factor, task.intercept, _rounding(choice, task)),
+        MomentProblem(moments, selection.factor, problem.intercept, _rounding(selection, problem)),
     )
-    least, most = np.array([LEAST_ALPHA_SHARE, ALPHAS[-1]]) * (problem.scale or 1.0)
+    least, most = np.array([LEAST_ALPHA_SHARE, ALPHAS[-1]]) * (on_moments.scale or 1.0)
     best = _Best()
 
     def score(alpha: float) -> float:
-        spectrum = problem.factored(alpha)
+        spectrum = on_moments.factored(alpha)
         if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        found = float(judge(_fit_of(choice, spectrum, few).loo_outputs(np.array([alpha])))[0])
+        found = float(judge(_fit_of(selection, spectrum, few).loo_outputs(np.array([alpha])))[0])
         best.offer(alpha, found, spectrum)
-        task.budget.release()
+        problem.budget.release()
         return found
 
-    words = f"Cholesky factors for {choice.n_centers:,} centers"
-    with suppress(NumericalError), stage(words, verbose=task.verbose):
+    words = f"Cholesky factors for {selection.n_centers:,} centers"
+    with suppress(NumericalError), stage(words, verbose=problem.verbose):
         scores = scores_near(
             lambda alphas: np.array([*map(score, alphas.tolist())]),
             start,
             (least, most),
         )
-        path = TuningPath([choice.kernel], *scores, len(rows), choice.n_centers)
+        path = TuningPath([selection.kernel], *scores, len(rows), selection.n_centers)
         alpha = float(path.alphas[path.best])
-        spectrum = best.at(alpha) or problem.factored(alpha)
+        spectrum = best.at(alpha) or on_moments.factored(alpha)
         return None if spectrum is None else (path, spectrum)
     return None
 
 
-def _rounding(choice: Choice, task: Task) -> float:
+def _rounding(selection: ModelSelection, problem: SampleProblem) -> float:
     """Errors of sums allowed in Cholesky factors: of kernel values in float32 those that the pass may have."""
-    return MOST_ROUNDING_SINGLE if in_single(task.sample.X, choice.centers.rows) else MOST_ROUNDING
+    return MOST_ROUNDING_SINGLE if in_single(problem.sample.X, selection.centers.rows) else MOST_ROUNDING
 
 
 class _Best:
@@ -128,75 +139,83 @@ class _Best:
 
 
 def select_alpha(
-    choice: Choice, fits: Factored, spectrum: MomentSpectrum, task: Task, judges: Indices | None
+    selection: ModelSelection,
+    fits: FactoredFits,
+    spectrum: MomentSpectrum,
+    problem: SampleProblem,
+    judges: Indices | None,
 ) -> ChosenSolution:
     """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
-    m, n = choice.n_centers, task.sample.n_rows
-    with stage(f"leave-one-out of {n:,} rows", verbose=task.verbose):
+    m, n = selection.n_centers, problem.sample.n_rows
+    with stage(f"leave-one-out of {n:,} rows", verbose=problem.verbose):
         return choose_alpha(
-            choice.kernel,
+            selection.kernel,
             fits,
-            _alphas(spectrum, task),
-            _judge(task, judges),
-            at_once=task.sizes.alphas,
+            _alphas(spectrum, problem),
+            _judge(problem, judges),
+            at_once=problem.plan.alphas,
             n_points=n,
             n_centers=m,
-            again=False,
-            paths=choice.paths,
-            release=task.budget.release,
+            recompute_loo=False,
+            paths=selection.paths,
+            release=problem.budget.release,
         )
 
 
-def moment_fit(choice: Choice, moments: Moments, task: Task, part: PartOf | None = None) -> MomentFit:
+def moment_fit(
+    selection: ModelSelection, moments: Moments, problem: SampleProblem, part: PartOf | None = None
+) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
-    decompose = partial(decompose_moments, K=choice.factor, intercept=task.intercept, alpha=task.alpha)
-    task.budget.release()
-    fits = _fit_of(choice, decompose(moments), task)
-    task.budget.release()
-    return fits if part is None else replace(fits, fold=task.fold, without=lambda f: decompose(moments - part(f)))
-
-
-def _fit_of(choice: Choice, spectrum: MomentSpectrum, task: Task) -> MomentFit:
-    return MomentFit(
-        kernel=choice.kernel,
-        centers=choice.centers.rows,
-        spectrum=spectrum,
-        sample=task.sample,
-        reduce=partial(_over, task),
-        cells=task.sizes.cells,
-        doubt=task.doubt,
-        blur=choice.blur,
-        residuals=task.label is None,
-        copies=task.copies,
+    decompose = partial(decompose_moments, K=selection.factor, intercept=problem.intercept, alpha=problem.alpha)
+    problem.budget.release()
+    fits = _fit_of(selection, decompose(moments), problem)
+    problem.budget.release()
+    return (
+        fits if part is None else replace(fits, fold=problem.fold, without=lambda f: decompose(moments - part(f)))
     )
 
 
-def _over(task: Task, rows: Block, fold: Callable[[Block], Any]) -> Any:
+def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: SampleProblem) -> MomentFit:
+    return MomentFit(
+        kernel=selection.kernel,
+        centers=selection.centers.rows,
+        spectrum=spectrum,
+        sample=problem.sample,
+        reduce=partial(_over, problem),
+        cells=problem.plan.cells,
+        opposite_unit=problem.opposite_unit,
+        unrepresented=selection.unrepresented,
+        residuals=problem.label is None,
+        copies=problem.copies,
+    )
+
+
+def _over(problem: SampleProblem, rows: Block, fold: Callable[[Block], Any]) -> Any:
     """fold(block) summed over rows in memory, in as many threads as memory allows."""
-    with at_most(task.sizes.few):
-        total = HeldRows(rows, block_rows=LEFT_OUT).reduce(fold)
-    task.budget.release()
+    with at_most(problem.plan.sample_threads):
+        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(fold)
+    problem.budget.release()
     return total
 
 
-def _alphas(spectrum: MomentSpectrum, task: Task) -> Array:
+def _alphas(spectrum: MomentSpectrum, problem: SampleProblem) -> Array:
     """The penalties to be tried: none below the rounding error of the moments, unless given by the user."""
-    if task.alpha is not None:
-        return np.array([task.alpha])
+    if problem.alpha is not None:
+        return np.array([problem.alpha])
     low, high = np.array([LEAST_ALPHA_SHARE, ALPHAS[-1]]) * (spectrum.trace or 1.0)
     error = spectrum.negative * spectrum.values.max(initial=0.0)
     return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
 
 
-def _judge(task: Task, judges: Indices | None) -> Judge:
+def _judge(problem: SampleProblem, judges: Indices | None) -> Judge:
     """The criterion (a,) of outputs (a, n, q) on some of the rows."""
 
     def judge(outputs: Floats) -> Array:
         if judges is not None:
             outputs = outputs[:, judges]
-        criterion = task.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
+        criterion = problem.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
         parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
-        with at_most(task.sizes.few):
+        with at_most(problem.plan.sample_threads):
             return np.concatenate([criterion(part) for part in parts])
 
     return judge

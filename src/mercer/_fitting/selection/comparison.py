@@ -17,16 +17,16 @@ import numpy as np
 
 from mercer._fitting.memory import (
     MOST_COMPARED_ROWS,
-    Rung,
+    SearchStage,
+    resolving_rows,
     rows_within,
-    rung_sizes,
-    rungs_with_copies,
-    rungs_within,
-    settling_rows,
+    search_batches,
+    search_stages_with_copies,
+    search_stages_within,
 )
-from mercer._fitting.selection.path import ALPHAS, COARSE, NEAR, Trial, TuningPath, path_of
+from mercer._fitting.selection.path import ALPHAS, COARSE_ALPHAS, NEAR_ALPHA, Trial, TuningPath, path_of
 from mercer._fitting.selection.problem import ExactProblem
-from mercer._fitting.selection.search import TrialsOf, along_axes, best_of, climb, least, promise
+from mercer._fitting.selection.search import TrialsOf, along_axes, best_of, climb, extrapolated, least
 from mercer._gram.blocks import check_finite, cuts
 from mercer._linalg import map_in_threads
 from mercer._scores.probabilities.logits import NUMBERS_IN_CACHE
@@ -40,10 +40,10 @@ from mercer.rows._table import in_double, n_rows
 # Numbers of centers are compared in steps of this factor, down to the second number.
 FEWER_BY = 2.0**0.5
 FEWEST_CENTERS = 25
-# Kernels are compared again with so many times the rows or centers, or not at all.
-GROWTH = 1.5
+# Kernels are compared again with at least this factor more rows or centers, or not at all.
+STAGE_GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
-MOST_HOPEFUL = 4
+MOST_IMPROVABLE = 4
 # And as many that are compared with all points as centers, which is cheap where it is done.
 MOST_AGAIN = 6
 # Kernels that are compared again because they are hardly worse than the best.
@@ -51,22 +51,23 @@ MOST_CLOSE = 4
 
 
 @dataclass(frozen=True)
-class Compared:
+class KernelComparison:
     """The candidates, the position of the best one, its alpha, the comparisons, and how many centers are enough.
 
-    ``alpha`` is None if it was not compared, ``enough`` None if more centers may be better, or nobody asked;
-    ``again`` are the best kernel and those that may be better with all points as centers, empty if so many do not
-    matter; ``close`` are the positions of the best kernel, of those that the rows cannot distinguish from it, and
-    of those that may be better with more centers, the most promising first.
+    ``alpha`` is None if it was not compared, ``enough_centers`` None if more centers may be better, or it was not
+    asked for; ``for_all_points`` are the best kernel and those that may be better with all points as centers,
+    empty if these do not matter; ``indistinguishable`` are the positions of the best kernel, of those that the
+    rows cannot distinguish from it, and of those that may be better with more centers, in the order of their
+    extrapolated criterion.
     """
 
     candidates: Sequence[Kernel]
     best: int = 0
     alpha: float | None = None
     paths: tuple[TuningPath, ...] = ()
-    enough: int | None = None
-    again: Mapping[int, Trial] = field(default_factory=dict)
-    close: tuple[int, ...] = (0,)
+    enough_centers: int | None = None
+    for_all_points: Mapping[int, Trial] = field(default_factory=dict)
+    indistinguishable: tuple[int, ...] = (0,)
 
     @property
     def kernel(self) -> Kernel:
@@ -75,7 +76,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ComparisonProblem:
     """A problem, some of its points (m,) as centers, and the alphas to try; None: multiples of the trace.
 
     ``halves``: kernels are tried with half of the centers, too.
@@ -87,12 +88,12 @@ class Setting:
     halves: bool = True
 
     @classmethod
-    def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, rung: Rung) -> "Setting":
+    def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, stage: SearchStage) -> "ComparisonProblem":
         """The first points of an order with their copies, and the first of all these as centers."""
-        points = problem.with_copies(order[: rung.n_rows])
+        points = problem.with_copies(order[: stage.n_rows])
         part = problem.at(kernel, points)
-        centers = order if len(points) == rung.n_rows else order[np.isin(order, points)]
-        where = np.searchsorted(np.sort(points), centers[: rung.n_centers])
+        centers = order if len(points) == stage.n_rows else order[np.isin(order, points)]
+        where = np.searchsorted(np.sort(points), centers[: stage.n_centers])
         return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
 
     def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
@@ -146,10 +147,10 @@ class Setting:
 
     def fewer(self, trial: Trial, nested: NestedCenters, m: int) -> Trial:
         """The same kernel with the first m centers, for alphas near the best one."""
-        alphas = trial.alpha * NEAR if self.alphas is None else self.alphas
+        alphas = trial.alpha * NEAR_ALPHA if self.alphas is None else self.alphas
         return Trial.of(trial.kernel, alphas, self.losses([nested.first(m)], [alphas])[0], trial.share)
 
-    def enough(self, trial: Trial) -> int | None:
+    def enough_centers(self, trial: Trial) -> int | None:
         """The least number of the centers that is not worse than all of them; None if half of them is worse."""
         nested = self.nested(trial.kernel, self.values([trial.kernel])(trial.kernel))
         m = least = len(self.centers)
@@ -168,7 +169,7 @@ class Setting:
     @property
     def _shares(self) -> Array:
         """Alphas as shares of the trace: more of them if all points are centers, as this is then the final fit."""
-        return ALPHAS if self.has_every else COARSE
+        return ALPHAS if self.has_every else COARSE_ALPHAS
 
     @property
     def _together(self) -> int:
@@ -179,7 +180,7 @@ class Setting:
     @cached_property
     def _sizes(self) -> tuple[int, int]:
         """Kernels in parallel, and alphas of each at once."""
-        return rung_sizes(self.problem.extent, len(self.centers), self.problem.budget.n_bytes)
+        return search_batches(self.problem.extent, len(self.centers), self.problem.budget.n_bytes)
 
     def losses(self, fits: Sequence[LowRank], alphas: Sequence[Array]) -> list[Array]:
         """Leave-one-out losses (a, n) of the rows for the alphas of each fit."""
@@ -193,110 +194,112 @@ class Setting:
         return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
 
 
-def compare(
+def compare_kernels(
     kernel: Kernel,
     problem: ExactProblem,
     rng: np.random.Generator,
     *,
-    around: bool = True,
+    any_origin: bool = True,
     alone: bool = True,
     count: bool = False,
     once: bool = False,
     most: int | None = None,
-) -> Compared:
+) -> KernelComparison:
     """The best of the candidates of a kernel, by leave-one-out of fits with few centers.
 
-    ``around``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
+    ``any_origin``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
     ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
     centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
     240 centers up to 5000 and 1200, or 10,000 and 240.
     """
-    if around and problem.intercept and problem.penalty == "rkhs":
+    if any_origin and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
         kernel = kernel.centered_on(problem.X)
-    own, room = problem.own_points, problem.budget.n_bytes
+    own, available = problem.own_points, problem.budget.n_bytes
     order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
     if problem.orbits is None:
-        rungs = rungs_within(problem.extent, room, most)[: 1 if once else None]
+        search_stages = search_stages_within(problem.extent, available, most)[: 1 if once else None]
     else:
-        rungs = rungs_with_copies(problem.extent, len(own), room, most)
-    few = problem.at(kernel, order[: settling_rows(len(own), room)])
+        search_stages = search_stages_with_copies(problem.extent, len(own), available, most)
+    few = problem.at(kernel, order[: resolving_rows(len(own), available)])
     kernels = kernel.candidates(few.X, few.observations.point_weight)
     if len(kernels) == 1 and not alone:
-        return Compared(kernels)
-    return _climbed(kernels, problem, order, rungs, count=count, most=most)
+        return KernelComparison(kernels)
+    return _climbed(kernels, problem, order, search_stages, count=count, most=most)
 
 
 def _climbed(
     kernels: Sequence[Kernel],
     problem: ExactProblem,
     order: Indices,
-    rungs: tuple[Rung, ...],
+    search_stages: tuple[SearchStage, ...],
     *,
     count: bool,
     most: int | None,
-) -> Compared:
-    """All kernels on the first rung, and then the promising ones as long as more centers or rows matter."""
+) -> KernelComparison:
+    """All kernels in the first stage, then those that may become best, as long as more centers or rows matter."""
     shape = grid_shape(kernels)
 
-    def step(rung: Rung, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> Step:
-        setting = Setting.at(kernels[0], problem, order, rung)
-        tried = search(partial(setting.trials_at, kernels))
-        return Step(rung, tried, setting.enough(tried[best_of(tried)]) if count else None, count)
+    def step(stage: SearchStage, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> StageTrials:
+        comparison = ComparisonProblem.at(kernels[0], problem, order, stage)
+        tried = search(partial(comparison.trials_at, kernels))
+        return StageTrials(
+            stage, tried, comparison.enough_centers(tried[best_of(tried)]) if count else None, count
+        )
 
-    steps = [step(rungs[0], partial(along_axes, shape))]
-    for higher in rungs[1:]:
+    steps = [step(search_stages[0], partial(along_axes, shape))]
+    for higher in search_stages[1:]:
         last = steps[-1]
-        rung = higher if last.needs_centers else _more_rows(last, problem, rungs[0].n_centers)
-        if not last.worth(rung):
+        stage = higher if last.needs_centers else _more_rows(last, problem, search_stages[0].n_centers)
+        if not last.is_worth(stage):
             break
-        value = promise if last.needs_centers else least
-        steps.append(step(rung, partial(climb, last.wanted, shape, value=value)))
+        value = extrapolated if last.needs_centers else least
+        steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
     return _concluded(kernels, steps, u, u if most is None else min(most, u))
 
 
-def _more_rows(last: "Step", problem: ExactProblem, fewest: int) -> Rung:
-    """A rung with the centers that the last one needs and the most rows that there is memory for."""
-    m = last.rung.n_centers
-    if last.enough is not None:
-        m = min(m, max(fewest, 2 * last.enough))
-    n = rows_within(problem.extent, Rung(MOST_COMPARED_ROWS, m), problem.budget.n_bytes)
-    return Rung(n * len(problem.own_points) // n_rows(problem.X), m)
+def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:
+    """A stage with the centers that the last one needs and the most rows that there is memory for."""
+    m = last.stage.n_centers
+    if last.enough_centers is not None:
+        m = min(m, max(fewest, 2 * last.enough_centers))
+    n = rows_within(problem.extent, SearchStage(MOST_COMPARED_ROWS, m), problem.budget.n_bytes)
+    return SearchStage(n * len(problem.own_points) // n_rows(problem.X), m)
 
 
-def _concluded(kernels: Sequence[Kernel], steps: "list[Step]", u: int, final: int) -> Compared:
+def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, final: int) -> KernelComparison:
     """The best kernel of the last step, and what is to be compared again with all u points as centers.
 
     ``final`` is the largest number of centers of the final fit.
     """
     last = steps[-1]
-    every = last.rung.n_centers == u
-    doublings = float(np.log2(final / last.rung.n_centers))
-    # Where the final fit has more centers, kernels are expected to gain by them.
+    every = last.stage.n_centers == u
+    doublings = float(np.log2(final / last.stage.n_centers))
+    # Where the final fit has more centers, kernels are extrapolated_to to gain by them.
     many = doublings >= 1.0 and last.needs_centers
-    best = best_of(last.tried, lambda trial: trial.expected(doublings)) if many else last.best
-    again = {g: last.tried[g] for g in (best, last.best)} | last.promising(MOST_AGAIN, 0.0)
-    mattered = last.rung.n_centers > steps[0].rung.n_centers or len(again) > 1
+    best = best_of(last.tried, lambda trial: trial.extrapolated_to(doublings)) if many else last.best
+    for_all_points = {g: last.tried[g] for g in (best, last.best)} | last.better_if_extrapolated(MOST_AGAIN, 0.0)
+    mattered = last.stage.n_centers > steps[0].stage.n_centers or len(for_all_points) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()
-    return Compared(
+    return KernelComparison(
         kernels,
         best,
         last.tried[best].alpha,
         paths,
-        None if last.hopeful else last.enough,
-        again if mattered and not every else {},
-        tuple(last.by_promise(last.wanted | {best})),
+        None if last.improvable else last.enough_centers,
+        for_all_points if mattered and not every else {},
+        tuple(last.by_extrapolation(last.next_candidates | {best})),
     )
 
 
 @dataclass(frozen=True)
-class Step:
-    """Trials of kernels, by their positions, on a rung; how many centers are enough, if asked for (``count``)."""
+class StageTrials:
+    """Trials of kernels, by their positions, in a stage; how many centers are enough, if asked for (``count``)."""
 
-    rung: Rung
+    stage: SearchStage
     tried: dict[int, Trial]
-    enough: int | None
+    enough_centers: int | None
     count: bool
 
     @property
@@ -304,43 +307,43 @@ class Step:
         return best_of(self.tried)
 
     @property
-    def close(self) -> set[int]:
+    def indistinguishable(self) -> set[int]:
         """The best kernel, and the best of those not worse by more than one standard error."""
         best = self.tried[self.best]
         order = sorted(self.tried, key=lambda g: self.tried[g].least)
         return {self.best} | {g for g in order[:MOST_CLOSE] if not best.worse(self.tried[g].losses)}
 
-    def promising(self, most: int, errors: float) -> dict[int, Trial]:
-        """Kernels that twice as many centers could make better than the best, by so many standard errors."""
+    def better_if_extrapolated(self, most: int, errors: float) -> dict[int, Trial]:
+        """Kernels that twice as many centers could make better than the best, by this many standard errors."""
         best = self.tried[self.best]
-        some = {g: self.tried[g] for g in self.by_promise(self.tried)[:most] if g != self.best}
-        return {g: t for g, t in some.items() if t.promise + errors * best.error(t.losses) < best.least}
+        some = {g: self.tried[g] for g in self.by_extrapolation(self.tried)[:most] if g != self.best}
+        return {g: t for g, t in some.items() if t.extrapolated + errors * best.error(t.losses) < best.least}
 
     @property
-    def hopeful(self) -> dict[int, Trial]:
+    def improvable(self) -> dict[int, Trial]:
         """Kernels worth a comparison with more centers."""
-        return self.promising(MOST_HOPEFUL, 1.0)
+        return self.better_if_extrapolated(MOST_IMPROVABLE, 1.0)
 
     @property
     def needs_centers(self) -> bool:
         """Whether more centers could change the result."""
-        return bool(self.hopeful) or (self.count and self.enough is None)
+        return bool(self.improvable) or (self.count and self.enough_centers is None)
 
-    def by_promise(self, some: Iterable[int]) -> list[int]:
-        """Positions, the most promising first."""
-        return sorted(some, key=lambda g: (self.tried[g].promise, g))
+    def by_extrapolation(self, some: Iterable[int]) -> list[int]:
+        """Positions, in the order of their extrapolated criterion."""
+        return sorted(some, key=lambda g: (self.tried[g].extrapolated, g))
 
     @property
-    def wanted(self) -> set[int]:
+    def next_candidates(self) -> set[int]:
         """Kernels to be compared with more centers or, if these are enough, on more rows."""
-        return {self.best} | self.hopeful.keys() if self.needs_centers else self.close
+        return {self.best} | self.improvable.keys() if self.needs_centers else self.indistinguishable
 
     @property
     def path(self) -> TuningPath:
-        return path_of((self.tried[g] for g in sorted(self.tried)), self.rung.n_rows, self.rung.n_centers)
+        return path_of((self.tried[g] for g in sorted(self.tried)), self.stage.n_rows, self.stage.n_centers)
 
-    def worth(self, rung: Rung) -> bool:
-        """Whether a comparison on this rung can tell more."""
+    def is_worth(self, stage: SearchStage) -> bool:
+        """Whether a comparison in this stage can tell more."""
         if self.needs_centers:
-            return rung.n_centers >= GROWTH * self.rung.n_centers
-        return rung.n_rows >= GROWTH * self.rung.n_rows and len(self.close) > 1
+            return stage.n_centers >= STAGE_GROWTH * self.stage.n_centers
+        return stage.n_rows >= STAGE_GROWTH * self.stage.n_rows and len(self.indistinguishable) > 1

@@ -11,14 +11,14 @@ from mercer.kernels._base import Kernel
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
 ALPHAS = 10.0 ** np.linspace(-8.0, 0.5, 35)
 # Kernels are compared with fewer of them, and then with these multiples of the best one.
-COARSE = ALPHAS[1::3]
-NEAR = 10.0 ** np.linspace(-0.75, 0.75, 3)
+COARSE_ALPHAS = ALPHAS[1::3]
+NEAR_ALPHA = 10.0 ** np.linspace(-0.75, 0.75, 3)
 # Criteria that differ by less than this share are equal: rounding must not decide.
-TIE = 1e-6
+CRITERION_TIE = 1e-6
 # Differences below this share of the criterion do not matter, however certain they are.
-NOTHING = 1e-4
+INSIGNIFICANT_SHARE = 1e-4
 # As many new rows would not show a difference below this share of the standard error of the criterion itself.
-INVISIBLE = 0.25
+INVISIBLE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Trial:
         return cls(kernel, alphas, scores, losses[_last_of_least(scores)], share)
 
     @property
-    def promise(self) -> float:
+    def extrapolated(self) -> float:
         """The criterion to expect of twice as many centers, if they help by the factor of the last ones."""
         return self.least * self._factor
 
-    def expected(self, doublings: float) -> float:
+    def extrapolated_to(self, doublings: float) -> float:
         """The criterion to expect of 2^doublings times as many centers, if each doubling helps half as much as the
         one before: 1/2 + 1/4 + ... of the last factor.
         """
@@ -70,18 +70,20 @@ class Trial:
         return float(self.alphas[_last_of_least(self.scores)])
 
     @property
-    def place(self) -> int:
+    def alpha_position(self) -> int:
         """The position of that alpha among all."""
         return _last_of_least(self.scores)
 
     def worse(self, losses: Array) -> bool:
         """Whether other losses (n,) of the same rows are larger by more than one paired standard error."""
-        return not float(self.share @ (losses - self.losses)) <= max(self.error(losses), NOTHING * abs(self.least))
+        return not float(self.share @ (losses - self.losses)) <= max(
+            self.error(losses), INSIGNIFICANT_SHARE * abs(self.least)
+        )
 
     def visibly_worse(self, losses: Array) -> bool:
         """Whether they are, by an amount that as many new rows would show."""
         more = float(self.share @ (losses - self.losses))
-        return self.worse(losses) and not more <= INVISIBLE * _standard_error(self.losses, self.share)
+        return self.worse(losses) and not more <= INVISIBLE_SHARE * _standard_error(self.losses, self.share)
 
     def error(self, losses: Array) -> float:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
@@ -95,7 +97,7 @@ def _standard_error(losses: Array, share: Array) -> float:
 
 def _last_of_least(scores: Array) -> int:
     """The last position of the smallest score, up to rounding."""
-    return int(np.flatnonzero(scores <= scores.min() * (1.0 + TIE) + np.finfo(np.float64).tiny)[-1])
+    return int(np.flatnonzero(scores <= scores.min() * (1.0 + CRITERION_TIE) + np.finfo(np.float64).tiny)[-1])
 
 
 @dataclass(frozen=True)

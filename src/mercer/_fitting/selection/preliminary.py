@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.selection.comparison import Setting
+from mercer._fitting.selection.comparison import ComparisonProblem
 from mercer._fitting.selection.path import Trial
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._fitting.selection.search import best_of, climb
@@ -22,9 +22,9 @@ from mercer.kernels._base import Kernel, grid_shape
 # Random rows as centers; fits to fewer rows are exact. There are more where more would lower the criterion of the
 # best kernel below this share, as the second half of the first ones did.
 PRELIMINARY_CENTERS, MORE_CENTERS = 300, 600
-MATTER = 0.8
+CRITERION_LOWERED = 0.8
 # Multiples of the best of a few alphas far apart.
-FINER = 10.0 ** np.linspace(-0.5, 0.5, 5)
+FINER_FACTORS = 10.0 ** np.linspace(-0.5, 0.5, 5)
 
 
 @dataclass(frozen=True)
@@ -48,25 +48,25 @@ def fit_roughly(
     each kernel, u points and m centers.
     """
     most = PRELIMINARY_CENTERS if like is None else like.most
-    setting = Setting(problem, order[:most], None, halves=like is None)
+    comparison = ComparisonProblem(problem, order[:most], None, halves=like is None)
     # Every other one, and then the neighbors of the best.
     start = set(range(0, len(kernels), 2)) if like is None else {like.position}
-    tried = climb(start, grid_shape(kernels), partial(setting.trials_at, kernels))
+    tried = climb(start, grid_shape(kernels), partial(comparison.trials_at, kernels))
     best = best_of(tried)
-    fit = RoughFit(*_solved(setting, tried[best]), best, most)
-    if like is not None or tried[best].promise > MATTER * tried[best].least:
+    fit = RoughFit(*_solved(comparison, tried[best]), best, most)
+    if like is not None or tried[best].extrapolated > CRITERION_LOWERED * tried[best].least:
         return fit
     return fit_roughly(kernels, problem, order, replace(fit, most=MORE_CENTERS))
 
 
-def _solved(setting: Setting, trial: Trial) -> tuple[Expansion, Array]:
+def _solved(comparison: ComparisonProblem, trial: Trial) -> tuple[Expansion, Array]:
     """The fit with the kernel of a trial, at the best alpha near its own, and its leave-one-out outputs (n, q)."""
-    problem, kernel, observations = setting.problem, trial.kernel, setting.problem.observations
-    K = setting.values([kernel])(kernel)
-    nested = setting.nested(kernel, K)
+    problem, kernel, observations = comparison.problem, trial.kernel, comparison.problem.observations
+    K = comparison.values([kernel])(kernel)
+    nested = comparison.nested(kernel, K)
     fit = nested.first()
-    alphas = trial.alpha * FINER
-    alpha = alphas[[np.argmin(setting.losses([fit], [alphas])[0] @ trial.share)]]
-    coef, intercept = coefficients(nested, K, setting.centers, observations.point_target, float(alpha[0]))
+    alphas = trial.alpha * FINER_FACTORS
+    alpha = alphas[[np.argmin(comparison.losses([fit], [alphas])[0] @ trial.share)]]
+    coef, intercept = coefficients(nested, K, comparison.centers, observations.point_target, float(alpha[0]))
     loo = loo_outputs(fit, observations, alpha, problem.fold)[0]
-    return Expansion(kernel, kernel.centers(problem.X, setting.centers), coef, intercept), loo
+    return Expansion(kernel, kernel.centers(problem.X, comparison.centers), coef, intercept), loo

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.memory import Exact, row_bytes
+from mercer._fitting.memory import ExactShape, row_bytes
 from mercer._fitting.selection.path import ALPHAS
 from mercer._gram import Budget
 from mercer._scores.criteria import Criterion, CriterionFor
@@ -41,11 +41,11 @@ class ExactProblem:
     orbits: Orbits | None = None
 
     @property
-    def extent(self) -> Exact:
+    def extent(self) -> ExactShape:
         """What its memory depends on."""
         n, q = self.observations.Y.shape
         alphas = len(ALPHAS) if self.alpha is None else 1
-        return Exact(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
+        return ExactShape(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
 
     @property
     def judge(self) -> Criterion:
@@ -98,8 +98,8 @@ def some_points(
 
 
 def at_points(
-    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, doubt: Array | None = None
+    kernel: Kernel, X: Any, Y: Array, weight: Array, unit: Array, opposite_unit: Array | None = None
 ) -> tuple[Any, Observations]:
     """The distinct rows of X, and the observations there; kernel values are not merged."""
     rows = kernel.distinct(X)
-    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, doubt)
+    return kernel.subset(X, rows.first), Observations(Y, weight, unit, rows, opposite_unit)

@@ -18,7 +18,7 @@ class AlphaFits(Protocol):
         ...
 
 
-class Decomposed(Protocol):
+class Decomposition(Protocol):
     """A decomposition, as far as it is reported."""
 
     @property
@@ -32,17 +32,17 @@ class Decomposed(Protocol):
         ...
 
 
-class Factored(AlphaFits, Protocol):
+class FactoredFits(AlphaFits, Protocol):
     """Fits for every alpha, one of which becomes the model: its solution, rank and error bounds."""
 
     @property
-    def spectrum(self) -> Decomposed:
+    def spectrum(self) -> Decomposition:
         """The decomposition on which all fits are based."""
         ...
 
     @property
-    def doubted(self) -> Self | None:
-        """The same fits under the other meaning of weights, counts or importance; None without doubt."""
+    def opposite(self) -> Self | None:
+        """The same fits under the opposite reading of weights, counts or importance; None: unambiguous."""
         ...
 
     def solve(self, alpha: float) -> Coefficients:

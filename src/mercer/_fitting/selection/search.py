@@ -6,24 +6,24 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mercer._fitting.selection.path import TIE
+from mercer._fitting.selection.path import CRITERION_TIE
 
 
-class Tried(Protocol):
+class TrialSummary(Protocol):
     """What is known of a kernel that was tried: its smallest criterion, and the place of its alpha among all."""
 
     @property
     def least(self) -> float: ...
     @property
-    def place(self) -> int: ...
+    def alpha_position(self) -> int: ...
 
 
-TrialLike = TypeVar("TrialLike", bound=Tried)
+TrialLike = TypeVar("TrialLike", bound=TrialSummary)
 # From positions of kernels to what is known of them.
 TrialsOf = Callable[[list[int]], Sequence[TrialLike]]
-# What a search minimizes: the criterion, or what more centers promise.
+# What a search minimizes: the criterion, or what more centers extrapolated.
 Value = Callable[[Any], float]
-least, promise = attrgetter("least"), attrgetter("promise")
+least, extrapolated = attrgetter("least"), attrgetter("extrapolated")
 # Times that every parameter of a grid is varied; later ones hardly change anything.
 GRID_ROUNDS = 3
 
@@ -49,17 +49,19 @@ def climb(
 ) -> dict[int, TrialLike]:
     """Trials of kernels ``start``, and then of neighbors of the one of least value until none has less."""
     tried: dict[int, TrialLike] = {}
-    wanted = start
-    while wanted - tried.keys():
-        wanted = neighbors(_best_after(wanted, tried, trials_of, value), shape)
+    to_try = start
+    while to_try - tried.keys():
+        to_try = neighbors(_best_after(to_try, tried, trials_of, value), shape)
     return tried
 
 
-def best_of(tried: Mapping[int, Tried], value: Value = least) -> int:
+def best_of(tried: Mapping[int, TrialSummary], value: Value = least) -> int:
     """The position of least value; of equals, up to rounding, that with the largest alpha, then the first."""
     smallest = min(value(trial) for trial in tried.values())
-    equal = [g for g in tried if value(tried[g]) <= smallest * (1.0 + TIE) or value(tried[g]) == smallest]
-    return min(equal, key=lambda g: (-tried[g].place, g))
+    equal = [
+        g for g in tried if value(tried[g]) <= smallest * (1.0 + CRITERION_TIE) or value(tried[g]) == smallest
+    ]
+    return min(equal, key=lambda g: (-tried[g].alpha_position, g))
 
 
 def neighbors(g: int, shape: tuple[int, ...]) -> set[int]:
@@ -79,9 +81,9 @@ def _line(g: int, axis: int, shape: tuple[int, ...]) -> set[int]:
 
 
 def _best_after(
-    wanted: set[int], tried: dict[int, TrialLike], trials_of: TrialsOf[TrialLike], value: Value = least
+    to_try: set[int], tried: dict[int, TrialLike], trials_of: TrialsOf[TrialLike], value: Value = least
 ) -> int:
-    """The best position when those wanted have been tried too."""
-    new = sorted(wanted - tried.keys())
+    """The best position when those ``to_try`` have been tried too."""
+    new = sorted(to_try - tried.keys())
     tried.update(zip(new, trials_of(new)))
     return best_of(tried, value)

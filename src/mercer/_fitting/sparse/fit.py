@@ -26,7 +26,7 @@ def fit_sparse(spec: FitSpec, targets: Targets, block: Block, rng: np.random.Gen
     kernel = spec.kernel
     assert spec.sparse is not None
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
-    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.doubt)
+    points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
     criterion, settings = targets.criterion(training), spec.sparse(n_rows(points))
     problem = SparseProblem(
         points, observations, lambda some, columns=None: criterion(used[some], columns), settings, spec.budget
@@ -52,7 +52,7 @@ def fit_sparse(spec: FitSpec, targets: Targets, block: Block, rng: np.random.Gen
         loo=at_rows(fitted, used, fit.loo),
         degrees_of_freedom=max(map(_degrees_of_freedom, fit.parts)),
         paths=fit.paths,
-        otherwise=None if fit.otherwise is None else at_rows(fitted, used, fit.otherwise),
+        loo_opposite=None if fit.loo_opposite is None else at_rows(fitted, used, fit.loo_opposite),
     )
     longest = max(map(len, paths))
     end = _end(settings, fit, n_rows(points))

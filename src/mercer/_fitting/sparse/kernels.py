@@ -19,10 +19,10 @@ from mercer._fitting.memory import (
     sparse_trial_bytes,
 )
 from mercer._fitting.selection.alpha import alpha_path, alphas_to_try
-from mercer._fitting.selection.comparison import compare
+from mercer._fitting.selection.comparison import compare_kernels
 from mercer._fitting.selection.path import ALPHAS, TuningPath, joined
 from mercer._fitting.selection.search import along_axes, climb
-from mercer._fitting.sparse.problem import COMPARED, SparseProblem
+from mercer._fitting.sparse.problem import COMPARED_ROWS_AND_CANDIDATES, SparseProblem
 from mercer._linalg import map_in_threads
 from mercer._solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer._solvers.orthogonal.folds import COMPARED_FOLDS, Fold, folds_of, held_out
@@ -54,7 +54,7 @@ class KernelPath:
         return float(self.path.least[0])
 
     @property
-    def place(self) -> int:
+    def alpha_position(self) -> int:
         """The position of the best alpha among all."""
         return int(self.path.scores[0].argmin())
 
@@ -229,7 +229,7 @@ class KernelTrial:
         )
 
 
-def compare_kernels(
+def compare_kernels_by_paths(
     kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[Kernel, tuple[TuningPath, ...]]:
     """The best of the candidates of a kernel, and the comparisons; none if there is only one candidate.
@@ -240,7 +240,7 @@ def compare_kernels(
     if problem.chosen_by == "evidence":
         kernels, paths = _by_evidence(kernel, problem, rng)
     else:
-        kernels, paths = _by_leaving_out(kernel, problem, rng)
+        kernels, paths = _by_leave_one_out(kernel, problem, rng)
     return favorite(paths[-1], problem.observations.n_counted)[0] if paths else kernels[0], paths
 
 
@@ -256,22 +256,22 @@ def _by_evidence(
     return kernels, (_joined(tried),)
 
 
-def _by_leaving_out(
+def _by_leave_one_out(
     kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
 ) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
-    u, (rows, most) = problem.n_points, COMPARED
+    u, (rows, most) = problem.n_points, COMPARED_ROWS_AND_CANDIDATES
     few, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
     if not kernel.resolved:
         stage = least_comparison(exact.extent, few)
         problem.budget.require(stage.n_bytes, stage.name)
-    compared = compare(kernel, exact, rng, around=False, alone=False, once=True, most=few)
+    compared = compare_kernels(kernel, exact, rng, any_origin=False, alone=False, once=True, most=few)
     kernels = compared.candidates
     if len(kernels) == 1:
         return kernels, ()
     points = rng.permutation(u)[:rows]
     trial = KernelTrial.drawn(problem.at(kernel, points), rng, most)
-    start = {compared.best, *compared.close[:FINALISTS]}
+    start = {compared.best, *compared.indistinguishable[:FINALISTS]}
     tried = climb(start, grid_shape(kernels), lambda some: trial.paths([kernels[g] for g in some]))
     return kernels, (*compared.paths, _joined(tried))
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._fitting.selection.path import TuningPath
-from mercer._fitting.sparse.kernels import KernelTrial, compare_kernels, favorite
-from mercer._fitting.sparse.problem import COMPARED, SparseProblem
+from mercer._fitting.sparse.kernels import KernelTrial, compare_kernels_by_paths, favorite
+from mercer._fitting.sparse.problem import COMPARED_ROWS_AND_CANDIDATES, SparseProblem
 from mercer._solvers import Observations
 from mercer._solvers.orthogonal.candidates import CandidateColumns, Points, SparsePenalty
 from mercer._solvers.orthogonal.folds import COMPARED_FOLDS, MANY_POINTS, SPARSE_FOLDS, Fold, folds_of, held_out
@@ -23,7 +23,7 @@ from mercer.kernels._base import Kernel
 class SparsePart:
     """One selection: its ``targets``, the path, the fit along the centers kept, leave-one-out outputs.
 
-    ``otherwise`` are these outputs under the other meaning of weights, if that is in doubt.
+    ``loo_opposite`` are these outputs under the opposite reading of weights, if they are ambiguous.
     """
 
     targets: list[int]
@@ -33,7 +33,7 @@ class SparsePart:
     solution: SparseSolution
     loo: Array
     score: float
-    otherwise: Array | None
+    loo_opposite: Array | None
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class SparseFit:
         return np.column_stack([part.loo for part in self.parts])
 
     @property
-    def otherwise(self) -> Array | None:
-        """The same under the other meaning of weights; None without doubt."""
-        found = [part.otherwise for part in self.parts if part.otherwise is not None]
+    def loo_opposite(self) -> Array | None:
+        """The same under the opposite reading of weights; None: they are unambiguous."""
+        found = [part.loo_opposite for part in self.parts if part.loo_opposite is not None]
         return np.column_stack(found) if found else None
 
 
@@ -71,7 +71,7 @@ def tune_sparse(kernel: Kernel, problem: SparseProblem, rng: np.random.Generator
     u, settings = problem.n_points, problem.settings
     longest = settings.longest(u)
     problem.budget.require(settings.n_bytes(u), f"a path of {longest} centers on {u} rows")
-    chosen, paths = compare_kernels(kernel, problem, rng)
+    chosen, paths = compare_kernels_by_paths(kernel, problem, rng)
     candidates = _candidates(settings.widen(chosen), problem, rng)
     sums = _sums(candidates, problem)
     alpha, paths = _alpha(candidates, paths, problem, rng)
@@ -108,7 +108,7 @@ def _alpha(
     if settings.alpha is not None or settings.reestimated:
         return settings.alpha, paths
     # With all points as candidates, kernels were compared for every alpha by the same fits.
-    if not paths or problem.n_points > COMPARED[1] or len(candidates.kernels) > 1:
+    if not paths or problem.n_points > COMPARED_ROWS_AND_CANDIDATES[1] or len(candidates.kernels) > 1:
         paths = *paths, KernelTrial.drawn(problem, rng)(candidates)
     return favorite(paths[-1], problem.observations.n_counted)[1], paths
 
@@ -185,7 +185,7 @@ class _Selection:
 def _shortened(selection: _Selection, path: SparsePath, problem: SparseProblem) -> tuple[_Selection, list[Array]]:
     """As many centers as the settings keep, and held-out outputs (n, q) for each reading of the weights."""
     settings, observations, criterion = problem.settings, problem.observations, problem.judge
-    readings = [observations, *([] if observations.doubted is None else [observations.doubted])]
+    readings = [observations, *([] if observations.opposite is None else [observations.opposite])]
     by_rows = settings.stop == "loo"
     numbers = checkpoints(len(path)) if by_rows else np.array([settings.kept(path, None)])
     along_folds = ((fold.rows, selection.without(fold)) for fold in selection.folds)
@@ -211,5 +211,5 @@ def _solved(
         solution=solution_at(steps, problem.observations, m),
         loo=loo[0],
         score=float(problem.judge(loo[0][None])[0]),
-        otherwise=loo[1] if len(loo) > 1 else None,
+        loo_opposite=loo[1] if len(loo) > 1 else None,
     )

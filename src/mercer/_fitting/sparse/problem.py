@@ -22,14 +22,14 @@ ChosenBy = Literal["loo", "gcv", "evidence"]
 
 # Sparse fits decide between the best kernels on at most this many points with at most this many of them as
 # candidates; alpha is chosen on all. More rows make it reliable at little cost, candidates are expensive.
-COMPARED = 6000, 1500
+COMPARED_ROWS_AND_CANDIDATES = 6000, 1500
 # The evidence has every point as a center: it is computed for at most this many.
 MOST_FOR_EVIDENCE = 600
 # Candidate points, unless more than half of them are requested as centers; and centers, if no number is given.
 POOL = 3000
 MOST_SPARSE_CENTERS = 3000
 # The share of the points that become centers on the longest path.
-LONGEST = 0.5
+LONGEST_PATH = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SparseSettings:
     def n_bytes(self, u: int) -> float:
         """Memory of the path, or of comparing one kernel if that has more candidates than the path."""
         path = sparse_path_bytes(u, self.longest(u), self.pool(u))
-        rows, c = COMPARED
+        rows, c = COMPARED_ROWS_AND_CANDIDATES
         return max(path, sparse_trial_bytes(min(u, rows), min(u, c)))
 
     def pool(self, u: int, n_kernels: int = 1) -> int:
@@ -76,7 +76,9 @@ class SparseSettings:
     def longest(self, u: int) -> int:
         """Centers on the path of u points."""
         most = (
-            min(MOST_SPARSE_CENTERS, int(np.ceil(LONGEST * u))) if self.max_centers is None else self.max_centers
+            min(MOST_SPARSE_CENTERS, int(np.ceil(LONGEST_PATH * u)))
+            if self.max_centers is None
+            else self.max_centers
         )
         return max(1, min(most, u))
 

@@ -13,7 +13,7 @@ from mercer._fitting.subspaces.components import (
     LEAST_SAMPLE,
     NOISE,
     SAMPLED_ROWS_PER_CENTER,
-    EveryPoint,
+    ExactSubspace,
     selected_centers,
 )
 from mercer._gram import Budget, cross
@@ -52,7 +52,7 @@ CHOICE_CENTERS, CENTERS_OF_VIEWS = 800, 600
 # Alphas that are compared, in units of the variance of a view in feature space; then those between the best and
 # the next ones.
 CANONICAL_ALPHAS = tuple(10.0**power for power in range(1, -8, -1))
-# Two alphas in a row whose held-out correlations are so much worse than the best end the comparison: smaller ones
+# Two alphas in a row whose held-out correlations are worse than the best by this end the comparison: smaller ones
 # fit noise, and take the most time.
 MUCH_WORSE = 0.03
 FINER_ALPHA = 10.0**0.5
@@ -122,14 +122,14 @@ class Joint:
 class HeldOutFolds:
     """Rows in folds, each held out from directions of the others.
 
-    ``left`` are moments of folds by number, ``total`` those of all of them, ``halves`` those of the halves of each
-    fold if there are two only. ``outside`` are folds that are held out from everything. ``axes`` of the rows
+    ``by_fold`` are moments of folds by number, ``total`` those of all of them, ``halves`` those of the halves of
+    each fold if there are two only. ``outside`` are folds that are held out from everything. ``axes`` of the rows
     without a fold are computed when they are needed; ``found`` keeps directions, by the folds that had no part in
     them and alpha.
     """
 
     joint: Joint
-    left: dict[int, Moments]
+    by_fold: dict[int, Moments]
     total: Moments
     halves: dict[int, list[Moments]]
     found: dict[tuple[frozenset[int], float], CanonicalDirections]
@@ -151,9 +151,9 @@ class HeldOutFolds:
 
     @classmethod
     def _joined(
-        cls, joint: Joint, left: Sequence[Moments], halves: dict[int, list[Moments]] | None = None
+        cls, joint: Joint, by_fold: Sequence[Moments], halves: dict[int, list[Moments]] | None = None
     ) -> "HeldOutFolds":
-        return cls(joint, dict(enumerate(left)), reduce(add, left), halves or {}, {})
+        return cls(joint, dict(enumerate(by_fold)), reduce(add, by_fold), halves or {}, {})
 
     def correlations(self, alpha: float, most: int) -> Array:
         """Correlations (g, most) of held-out rows along directions of the others, zero where there are none.
@@ -161,7 +161,9 @@ class HeldOutFolds:
         Variates are zero at the mean of the other rows. Each of g folds has its own, since a single row far from
         all others may have large variates in all views, and decide; small folds are joined.
         """
-        return self._of_groups(map_in_threads(lambda number: self._products(number, alpha, most), list(self.left)))
+        return self._of_groups(
+            map_in_threads(lambda number: self._products(number, alpha, most), list(self.by_fold))
+        )
 
     def path(self, most: int) -> dict[float, Array]:
         """Correlations of held-out rows for every alpha that is compared."""
@@ -183,22 +185,22 @@ class HeldOutFolds:
         the directions by which others choose for it: if two folds agree by chance, each speaks for the other.
         Many folds are joined.
         """
-        folds = self if len(self.left) <= MOST_GROUPS else self._fewer()
-        alphas = {number: folds._alpha_without(number, most) for number in folds.left}
+        folds = self if len(self.by_fold) <= MOST_GROUPS else self._fewer()
+        alphas = {number: folds._alpha_without(number, most) for number in folds.by_fold}
         products = [folds._products(i, alpha, most) for i, alpha in alphas.items()]
         return np.asarray(folds._of_groups(products).mean(axis=0))
 
     def _fewer(self) -> "HeldOutFolds":
         """The same rows in fewer folds."""
-        groups = np.array_split(np.array(list(self.left)), MOST_GROUPS)
-        return self._joined(self.joint, [reduce(add, (self.left[i] for i in group)) for group in groups])
+        groups = np.array_split(np.array(list(self.by_fold)), MOST_GROUPS)
+        return self._joined(self.joint, [reduce(add, (self.by_fold[i] for i in group)) for group in groups])
 
     def _alpha_without(self, number: int, most: int) -> float:
         """The alpha that rows outside of a fold choose; the largest if too few are left to choose."""
-        others = {other: left for other, left in self.left.items() if other != number}
+        others = {other: by_fold for other, by_fold in self.by_fold.items() if other != number}
         if len(others) > 1:
-            total, outside = self.total - self.left[number], self.outside | {number}
-            return _largest(replace(self, left=others, total=total, outside=outside, axes={}).path(most))
+            total, outside = self.total - self.by_fold[number], self.outside | {number}
+            return _largest(replace(self, by_fold=others, total=total, outside=outside, axes={}).path(most))
         halves = [part for other in others for part in self.halves[other]]
         return CANONICAL_ALPHAS[0] if len(halves) < 2 else _largest(self._joined(self.joint, halves).path(most))
 
@@ -207,19 +209,19 @@ class HeldOutFolds:
         key = self.outside | {number}, alpha
         if key not in self.found:
             if number not in self.axes:
-                self.axes[number] = self.joint.axes(self.total - self.left[number])
+                self.axes[number] = self.joint.axes(self.total - self.by_fold[number])
             self.found[key] = canonical_directions(self.axes[number], alpha, most)
         return self.found[key]
 
     def _products(self, number: int, alpha: float, most: int) -> Array:
         """Sums (most, V, V) of products of the variates of a fold."""
-        found = products_around(self.left[number], self._directions(number, alpha, most), self.joint.sizes)
+        found = products_around(self.by_fold[number], self._directions(number, alpha, most), self.joint.sizes)
         return np.concatenate([found, np.zeros((most - len(found), *found.shape[1:]))])
 
     def _of_groups(self, products: Sequence[Array]) -> Array:
         """Correlations (g, most) from the sums of every fold."""
-        n = sum(left.n_rows for left in self.left.values())
-        g = max(1, min(len(self.left), MOST_GROUPS, n // LEAST_ROWS_OF_CORRELATION))
+        n = sum(by_fold.n_rows for by_fold in self.by_fold.values())
+        g = max(1, min(len(self.by_fold), MOST_GROUPS, n // LEAST_ROWS_OF_CORRELATION))
         groups = np.array_split(np.stack(list(products)), g)
         return np.stack([mean_of_pairs(correlations_of(group.sum(axis=0))) for group in groups])
 
@@ -277,7 +279,7 @@ def _exact(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator) -> Can
     joint = some_centers(paired, rng)
     folds = HeldOutFolds.of(joint, paired, plan.fold, plan.verbose)
     alpha, held_out, compared = _chosen(folds, plan)
-    points = [EveryPoint.of(paired.kernels[v], paired.X[v], paired.weight, plan.budget) for v in names]
+    points = [ExactSubspace.of(paired.kernels[v], paired.X[v], paired.weight, plan.budget) for v in names]
     noise = [each.noise for each in points]
     axes, negative = axes_of_grams([each.K for each in points], points[0].share, noise)
     for kernel, part in zip(paired.kernels.values(), negative):
@@ -314,7 +316,7 @@ def _concluded(
 
 def _chosen(folds: HeldOutFolds, plan: CanonicalPlan) -> tuple[float, Array, str]:
     """Alpha, its held-out correlations (most,), and how it was chosen."""
-    by = f"held-out correlations in {len(folds.left)} folds"
+    by = f"held-out correlations in {len(folds.by_fold)} folds"
     if plan.alpha is not None:
         held_out = folds.correlations(plan.alpha, plan.most).mean(axis=0)
         return plan.alpha, held_out, f"alpha = {plan.alpha:.3g} was given; {by}"
@@ -388,7 +390,7 @@ def permutation_p_values(
 ) -> Array:
     """Of each component (k,): how often views that are matched at random have as large an objective.
 
-    (1 + count) / (1 + times), and no less than those of the components before. The model is fitted anew to every
+    (1 + count) / (1 + times), and no less than those of the components before. The model is fitted again to every
     matching, with this alpha and up to 800 / V rows as centers; O(n m²) each.
     """
     joint = some_centers(paired, rng)

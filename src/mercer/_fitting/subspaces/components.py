@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._expansion import Expansion
 from mercer._fitting.notices import warn_of_indefinite
-from mercer._fitting.selection.centers import Encoded
+from mercer._fitting.selection.centers import EncodedMoments
 from mercer._fitting.state import AdditiveState, Summed
 from mercer._gram import Budget, cross, gram, own_values
 from mercer._gram.coordinates import Coordinates
@@ -45,7 +45,7 @@ from mercer.rows._table import in_single, n_rows, take
 MOST_POINTS_AS_CENTERS = 2000
 # Rows of the sample from which centers are selected, as a multiple of their number, and at least.
 SAMPLED_ROWS_PER_CENTER, LEAST_SAMPLE = 4, 4000
-# Rows of the sample that are left out for limits, or from which pre-images are learned, and folds of them.
+# Rows of the sample that are held out for limits, or from which pre-images are learned, and folds of them.
 KEPT_ROWS, LIMIT_FOLDS = 2000, 10
 # Variances down to this share of the whole are to be right: in general, and where only one component for this many
 # centers is wanted. Variances above the second then have errors of 1e-4 in float32.
@@ -81,7 +81,7 @@ class Subspace:
         return replace(self, variance=self.variance[:k], basis=self.basis[:, :k].copy(), shift=self.shift[:k])
 
     def n_components(self, most: int | None, share: float | None) -> int:
-        """At most so many; enough for a share of the variance; or all."""
+        """The first ones: a number, enough for a share of the variance, or all."""
         r = len(self.variance)
         if share is not None:
             most = int(np.searchsorted(np.cumsum(self.variance), share * self.total) + 1)
@@ -96,7 +96,7 @@ class Subspace:
 
 
 @dataclass(frozen=True)
-class EveryPoint:
+class ExactSubspace:
     """All distinct rows: the kernel matrix (u, u), the share (u,) of the weight n that each has, and variances
     that are rounding errors of the matrix.
     """
@@ -107,13 +107,13 @@ class EveryPoint:
     noise: float
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Any, weight: Array, budget: Budget) -> "EveryPoint":
+    def of(cls, kernel: Kernel, X: Any, weight: Array, budget: Budget) -> "ExactSubspace":
         """Of distinct rows with weights (u,); O(u²) memory."""
         K, n = gram(kernel, X, budget=budget), float(weight.sum())
         noise = NOISE[np.dtype(K.dtype)] * float(weight @ np.abs(K.diagonal())) / n
         return cls(np.asarray(K, dtype=np.float64), weight / n, n, noise)
 
-    def some(self, points: Indices) -> "EveryPoint":
+    def some(self, points: Indices) -> "ExactSubspace":
         """Some of the points only."""
         weight = float(self.share[points].sum())
         return replace(
@@ -149,13 +149,13 @@ class EveryPoint:
 
 def exact_subspace(
     kernel: Kernel, X: Any, weight: Array, most: int | None, budget: Budget
-) -> tuple[Subspace, EveryPoint]:
+) -> tuple[Subspace, ExactSubspace]:
     """Of all rows, with weights (n,); ``most`` directions, None: all. O(n²) memory."""
     used = np.flatnonzero(weight > 0.0)
     distinct = kernel.distinct(kernel.subset(X, used))
     first = used[distinct.first]
     counts = np.bincount(distinct.point, weight[used]).astype(np.float64)
-    points = EveryPoint.of(kernel, kernel.subset(X, first), counts, budget)
+    points = ExactSubspace.of(kernel, kernel.subset(X, first), counts, budget)
     found = points.solved(kernel, kernel.centers(X, first), first, most)
     warn_of_indefinite(kernel, found.negative)
     return found, points
@@ -174,7 +174,7 @@ class OwnValues:
 
 
 @dataclass(frozen=True)
-class CheckedRows:
+class RowValidator:
     """The fold block -> the same with validated rows, and without targets."""
 
     check: Callable[[Any], Any] | None
@@ -205,7 +205,7 @@ class SubspaceState:
     def sums(self, rows: Rows, verbose: int) -> Summed:
         """Moments of rows, whose targets are k(x, x), and of what transformations change; a pass each."""
         own, where = OwnValues(self.kernel, self.check), self.precision.coordinates
-        fold = Encoded(own, MomentsOf(self.kernel, self.centers, self.precision.dtype, where))
+        fold = EncodedMoments(own, MomentsOf(self.kernel, self.centers, self.precision.dtype, where))
         found: Moments = rows.reduce(fold, phase="moments", verbose=verbose)
         return replace(found, coordinates=where), self._changes(rows, verbose)
 
@@ -215,7 +215,7 @@ class SubspaceState:
         fold = MomentsOf(
             self.kernel, self.centers, np.float64, self.coordinates_around(np.zeros(len(self.factor.R)))
         )
-        differences = DifferencesOf(self.transformations, fold, CheckedRows(self.check))
+        differences = DifferencesOf(self.transformations, fold, RowValidator(self.check))
         found: Moments = rows.reduce(differences, phase="noise", verbose=verbose)
         return found
 
@@ -341,8 +341,8 @@ def sample_rows(rows: Rows, centers: Any, rng: np.random.Generator, verbose: int
     return SubspaceSample(repeated, draw, survey(repeated, draw, verbose=verbose).least())
 
 
-def begin_subspace(
-    settle: Callable[[Any, Array], Kernel],
+def start_subspace(
+    resolve: Callable[[Any, Array], Kernel],
     sampled: SubspaceSample,
     check: Callable[[Any], Any] | None,
     centers: Any,
@@ -355,13 +355,13 @@ def begin_subspace(
 ) -> SubspaceState:
     """Centers selected from the sample, and moments of all rows, in one pass.
 
-    ``settle`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number;
+    ``resolve`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number;
     ``held`` matrices of the size of the centers are in memory at once.
     """
     drawn, sample = sampled.drawn, sampled.drawn.sample()
     X = sample.X if check is None else check(sample.X)
     weight = weight_of(Block(X, None, sample.weight, 0))
-    kernel = settle(X, weight)
+    kernel = resolve(X, weight)
     chosen, words = selected_centers(kernel, X, weight, centers, drawn.n_rows, rng, budget)
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
     factor = factor_of(K, tolerance=DEPENDENT_CENTERS if in_single(X) else NEARLY_DEPENDENT_CENTERS)
@@ -426,9 +426,9 @@ def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, sha
     )
 
 
-def left_out_of_points(subspace: Subspace, X: Any, weight: Array, budget: Budget) -> Statistics:
+def held_out_statistics_of_points(subspace: Subspace, X: Any, weight: Array, budget: Budget) -> Statistics:
     """Statistics of all rows of an exact fit, which have weights (n,), each for directions without its fold."""
-    every, k = EveryPoint.of(subspace.kernel, X, weight, budget), len(subspace.variance)
+    every, k = ExactSubspace.of(subspace.kernel, X, weight, budget), len(subspace.variance)
 
     def without(rows: Indices) -> Subspace:
         rest = np.setdiff1d(np.arange(len(weight)), rows)
@@ -437,7 +437,7 @@ def left_out_of_points(subspace: Subspace, X: Any, weight: Array, budget: Budget
     return _by_folds(without, X)
 
 
-def left_out_of_state(state: SubspaceState, k: int) -> tuple[Statistics, Array]:
+def held_out_statistics_of_state(state: SubspaceState, k: int) -> tuple[Statistics, Array]:
     """Statistics of rows of the sample, each for k directions without its fold, and their weights.
 
     A center that is a row leaves with it.

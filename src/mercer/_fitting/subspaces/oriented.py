@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.selection.centers import Encoded
-from mercer._fitting.subspaces.components import CheckedRows, Subspace, SubspaceState
+from mercer._fitting.selection.centers import EncodedMoments
+from mercer._fitting.subspaces.components import RowValidator, Subspace, SubspaceState
 from mercer._gram.moments import Moments, MomentsOf
 from mercer._gram.precision import ORIGIN_ROWS
 from mercer._linalg.eigen import signs
@@ -34,7 +34,7 @@ from mercer.rows._sources.repeated import RepeatedRows
 # mu as a share of the noise variance, all directions together. With it, digits that were not in the fit have
 # nearly the ratios of those that were; with a tenth of it, the ratios of the latter are a third too large.
 SHARE = 1e-3
-# Kernel values have errors of so many units in the last place.
+# Errors of kernel values, in units in the last place.
 UNITS_OF_ROUNDING = 10.0
 # Matrices (m, m) of a fit: those of kernel PCA, two moments of noise, the coordinates, and the ratio.
 HELD = 12
@@ -125,7 +125,7 @@ class OrientedState:
             )
 
 
-def begin_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose: int) -> OrientedState:
+def start_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose: int) -> OrientedState:
     """Moments of the noise rows, in a pass over each sample."""
     m = len(state.factor.R)
     sampled = np.zeros((m, m))
@@ -137,10 +137,10 @@ def begin_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose
 
 def _covariance(state: SubspaceState, sample: NoiseRows, verbose: int) -> Array:
     """That of noise rows (m, m), in the coordinates in which lengths are those of feature space."""
-    rows, check = RepeatedRows(sample.rows), CheckedRows(sample.check)
+    rows, check = RepeatedRows(sample.rows), RowValidator(sample.check)
     few = check(replace(first_block(rows), weight=None)).cut(0, ORIGIN_ROWS)
     values = MomentsOf(state.kernel, state.centers).values
     where = state.coordinates_around(values(few.X).mean(axis=0, dtype=np.float64))
     fold = MomentsOf(state.kernel, state.centers, np.float64, where)
-    found: Moments = rows.reduce(Encoded(check, fold), phase="noise rows", verbose=verbose)
+    found: Moments = rows.reduce(EncodedMoments(check, fold), phase="noise rows", verbose=verbose)
     return found.centered()[0] / found.n

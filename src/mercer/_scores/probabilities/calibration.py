@@ -104,10 +104,10 @@ class Posterior:
         """
         needed = -float((self.odds + self.shift)[0]) / self.counted
         evidence = np.sign(needed) * _lengthened(abs(needed), self.limit)
-        wanted = float((self.odds - self.offset)[0] + evidence)
+        target = float((self.odds - self.offset)[0] + evidence)
         if self.curvature is not None:
-            return _rising_root(float(self.curvature[0, 0, 0]), float(self.slope[0, 0]), wanted)
-        linear = wanted / float(self.slope[0, 0])
+            return _rising_root(float(self.curvature[0, 0, 0]), float(self.slope[0, 0]), target)
+        linear = target / float(self.slope[0, 0])
         if not self.curves:
             return linear
         knots = self.curves[1].knots

@@ -184,7 +184,7 @@ class VarianceParts:
 
 
 @one_blas_thread()
-def learn(
+def learn_unexplained_variance(
     kernel: Kernel,
     training: Training,
     alpha: float | None,
@@ -258,7 +258,7 @@ def _candidates(kernel: Kernel, X: Any, first: Indices) -> Indices:
 
 
 def _kept(unexplained: UnexplainedVariance, X: Any, *, keep: bool = True) -> Coordinates:
-    """Coordinates of pieces of rows in memory: kept, or computed anew if they are many."""
+    """Coordinates of pieces of rows in memory: kept, or computed again if they are many."""
     coordinates = unexplained.coordinates(X)
     if not keep or n_rows(X) * len(unexplained.mean) > MOST_KEPT:
         return coordinates

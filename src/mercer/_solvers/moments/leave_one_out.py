@@ -27,7 +27,7 @@ INFLUENCE_ROWS = 2000
 # The sum of fold(block) over the blocks of rows in memory.
 Reduce = Callable[[Block, Callable[[Block], Any]], Any]
 # Positions of some rows of the sample, and fits with centers that were selected without their targets.
-SelectedAgain = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
+ReselectedFits = Callable[[], Iterator[tuple[Indices, "MomentFit"]]]
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,11 @@ class MomentFit:
     """Fits with m centers from the moments of all rows, and a sample of the rows for leave-one-out.
 
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
-    and ``without`` returns the spectrum without a fold. ``doubt`` (n,) are the units under the other meaning of
-    weights. ``blur`` is an error of outputs besides rounding, ``cells`` the number of kernel values in memory at a
-    time. Without ``residuals`` nothing follows from fitted outputs, and they are not computed. The moments include
-    ``copies`` of the rows. Rows whose targets selected the centers have the outputs of fits ``again``.
+    and ``without`` returns the spectrum without a fold. ``opposite_unit`` (n,) are the units under the opposite
+    reading of weights. ``unrepresented`` is an error of outputs besides rounding, ``cells`` the number of kernel
+    values in memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not
+    computed. The moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs
+    of fits ``reselected``.
     """
 
     kernel: Kernel
@@ -120,30 +121,32 @@ class MomentFit:
     cells: int
     fold: Indices | None = None
     without: Callable[[int], MomentSpectrum] | None = None
-    doubt: Array | None = None
-    blur: float = 0.0
+    opposite_unit: Array | None = None
+    unrepresented: float = 0.0
     residuals: bool = True
     copies: Copies | None = None
-    again: SelectedAgain | None = None
+    reselected: ReselectedFits | None = None
 
     @property
-    def doubted(self) -> "MomentFit | None":
-        """Leave-one-out with the weights held out under the other meaning, counts or importance."""
-        if self.doubt is None:
+    def opposite(self) -> "MomentFit | None":
+        """Leave-one-out with the weights held out under the opposite reading, counts or importance."""
+        if self.opposite_unit is None:
             return None
-        other = replace(self, sample=replace(self.sample, unit=self.doubt), fold=None, without=None, doubt=None)
-        return other if self.again is None else replace(other, again=self._doubted_again)
+        other = replace(
+            self, sample=replace(self.sample, unit=self.opposite_unit), fold=None, without=None, opposite_unit=None
+        )
+        return other if self.reselected is None else replace(other, reselected=self._opposite_again)
 
     def of_rows(self, rows: Indices) -> "MomentFit":
         """The same fits, with leave-one-out for some rows of the sample."""
         fold = None if self.fold is None else self.fold[rows]
-        doubt = None if self.doubt is None else self.doubt[rows]
-        return replace(self, sample=self.sample.take(rows), fold=fold, doubt=doubt)
+        opposite_unit = None if self.opposite_unit is None else self.opposite_unit[rows]
+        return replace(self, sample=self.sample.take(rows), fold=fold, opposite_unit=opposite_unit)
 
     def loo_outputs(self, alphas: Array) -> Floats:
         outputs = self._loo_outputs(alphas)
-        if self.again is not None:
-            for rows, fits in self.again():
+        if self.reselected is not None:
+            for rows, fits in self.reselected():
                 outputs[:, rows] = fits.loo_outputs(alphas)
         return outputs
 
@@ -153,10 +156,10 @@ class MomentFit:
             return self._fold_outputs(alphas, self.fold, self.without)
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
-    def _doubted_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
-        assert self.again is not None
-        for rows, fits in self.again():
-            other = fits.doubted
+    def _opposite_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
+        assert self.reselected is not None
+        for rows, fits in self.reselected():
+            other = fits.opposite
             assert other is not None
             yield rows, other
 
@@ -186,7 +189,7 @@ class MomentFit:
     def error(self, alpha: float, loo: Array) -> float:
         """The bound of the spectrum, for kernel values in the precision of rows and centers."""
         single = in_single(self.sample.X, self.centers)
-        return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.blur
+        return self.spectrum.error(alpha, np.float32 if single else np.float64) + self.unrepresented
 
     def _outputs(
         self, spectrum: MomentSpectrum, alphas: Array, rows: Block, copies: Copies | None = None

@@ -100,7 +100,7 @@ class CandidateColumns:
         """The kernel of each candidate."""
         return np.asarray(j) // len(self.pool)
 
-    def beside(self, j: int) -> Indices:
+    def neighbors(self, j: int) -> Indices:
         """All candidates at the point of j, including j."""
         return j % len(self.pool) + len(self.pool) * np.arange(len(self.kernels))
 

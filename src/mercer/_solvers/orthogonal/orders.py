@@ -133,7 +133,7 @@ def gain_pivots(
     for j in supervised_pivots(H, sums.C, floor):
         if j not in closed:
             yield j
-        closed.update(candidates.beside(j).tolist())
+        closed.update(candidates.neighbors(j).tolist())
 
 
 # From the basis, the residuals of the targets (u, q), and the remaining candidates to the next one.
@@ -182,7 +182,7 @@ def greedy_pivots(
     open_ = np.ones(len(candidates), dtype=bool)
     while open_.any() and basis.size < most:
         j = pick(growth, left, open_)
-        open_[candidates.beside(j)] = False
+        open_[candidates.neighbors(j)] = False
         A, length = growth.augmented(np.array([j]))
         if length[0] > 0 and basis.append(A[:, 0], length=float(length[0])):
             growth.root.append(j)
@@ -203,7 +203,7 @@ def _at_largest_residual(
     """The remaining candidate at the point with the largest residual, with every kernel there is."""
     size = (left[: len(points.Y)] ** 2).sum(axis=1) / points.weight
     first = np.where(open_[: len(candidates.pool)], size[candidates.pool], -1.0)
-    return candidates.beside(int(first.argmax()))
+    return candidates.neighbors(int(first.argmax()))
 
 
 def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
@@ -257,7 +257,7 @@ def orthogonal_order(
                 some = _at_largest_residual(candidates, points, _shrunk_residual(points, basis, alpha), open_)
             gains = some if len(some) == 1 else _orthogonal_gains(candidates, points, basis, some, left, alpha)
             j = int(some[gains.argmax()])
-        open_[candidates.beside(j)] = False
+        open_[candidates.neighbors(j)] = False
         K = candidates.columns(np.array([j]))
         if not basis.append(points.weighted(K)[:, 0], length=float(np.linalg.norm(K[:, 0] * points.root))):
             continue

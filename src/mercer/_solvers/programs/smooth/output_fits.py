@@ -24,8 +24,8 @@ class OutputFits:
         return max((fit.spectrum for fit in self.fits), key=lambda spectrum: spectrum.trace)
 
     @property
-    def doubted(self) -> "OutputFits | None":
-        others = [fit.doubted for fit in self.fits]
+    def opposite(self) -> "OutputFits | None":
+        others = [fit.opposite for fit in self.fits]
         known = [fit for fit in others if fit is not None]
         return OutputFits(known) if len(known) == len(others) else None
 
