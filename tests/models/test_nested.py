@@ -335,3 +335,12 @@ def test_large_counts_are_not_repeated():
 def test_a_constant_target_is_not_better_than_it_is():
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert KernelRidgeRegressor(random_state=0).fit(X, np.ones(40)).nested_score() in (0.0, 1.0)
+
+
+def test_a_number_of_centers_that_rows_decide_on_is_chosen_and_a_given_one_is_not():
+    X, y = make_banana(400, random_state=0)
+    given = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, centers=X[:20]).fit(X, y)
+    assert given.nested_score() == given.loo_score_
+    decided = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1).fit([(X[:200], y[:200]), (X[200:], y[200:])])
+    with pytest.raises(ValueError, match="no rows for a nested score"):
+        decided.nested_score()

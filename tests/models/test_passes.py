@@ -221,3 +221,13 @@ def test_blocks_with_other_columns_are_refused(banana):
     X, y = banana
     with pytest.raises(ValueError, match=r"shape \(b, 1\) in some blocks and \(b, 2\) in others"):
         classifier().fit([(X[:100], y[:100]), (X[100:, :1], y[100:])])
+
+
+def test_rows_in_blocks_are_validated_and_streamed_even_if_they_are_in_memory(three_classes):
+    X, y = three_classes
+    model = KernelFisherClassifier(RBF(gamma=0.3)).fit(MemoryRows(X, y))
+    assert model.n_features_in_ == X.shape[1]
+    assert "block by block" in str(model.report_)
+    assert_array_equal(model.predict(MemoryRows(X)), model.predict(X))
+    with pytest.raises(ValueError, match="NaN"):
+        KernelFisherClassifier(RBF(gamma=0.3)).fit(MemoryRows(np.where(X > 1.0, np.nan, X), y))

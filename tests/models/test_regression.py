@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 
 from mercer import KernelRidgeRegressor
-from mercer._estimators.fitted import published
+from mercer._estimators.fitted import with_state
 from mercer._estimators.nested_score import NestedScore
 from mercer._scores import jackknife_plus
 from mercer.datasets import make_sinc
@@ -212,9 +212,9 @@ def test_intervals_count_the_selection_bias(curve):
     honest = y - 2.0 * (y - model.loo_prediction_)
     ones, outer = np.ones(len(y)), np.zeros(len(y), dtype=int)
     nested = NestedScore(model, X, np.arange(len(y)), y, None, ones, outer, None, {"predicted": honest})
-    priced = published(model, replace(model._fitted, nested=nested))
+    priced = with_state(model, replace(model._fitted, nested=nested))
     assert_allclose(np.diff(priced.predict_interval(X)), 2.0 * width, rtol=1e-10)
-    many = published(model, replace(model._fitted, nested=replace(nested, y=np.zeros(301))))
+    many = with_state(model, replace(model._fitted, nested=replace(nested, y=np.zeros(301))))
     assert_allclose(np.diff(many.predict_interval(X)), width, rtol=1e-12)
 
 

@@ -13,14 +13,14 @@ from mercer.rows._table import in_single
 
 
 def attributes_of(
-    result: FitResult, learned: tuple[UnexplainedVariance, Any] | None = None, *, program: str = ""
+    result: FitResult, unexplained: tuple[UnexplainedVariance, Any] | None = None, *, program: str = ""
 ) -> dict[str, Any]:
     """The fitted attributes that all models have, by name.
 
-    ``learned`` is what the training rows know of new ones, and of each other (n,); ``program`` states loss and
+    ``unexplained`` is what the training rows know of new ones, and of each other (n,); ``program`` states loss and
     penalty for the report.
     """
-    solution, targets, training = result.solution, result.targets, _trusted(result.training, learned)
+    solution, targets, training = result.solution, result.targets, _trusted(result.training, unexplained)
     concluded = targets.conclude(training, solution, moments=result.moments, observations=result.observations)
     dtype = np.float32 if in_single(training.X, result.centers) else np.float64
     known = {} if result.schema is None else result.schema.attributes
@@ -37,11 +37,11 @@ def attributes_of(
             "intercept_": targets.shaped(solution.intercept.astype(dtype, copy=False)),
             "degrees_of_freedom_": solution.degrees_of_freedom,
             "report_": Report.of(result, concluded["loo_score_"], program),
-            **({"knowledge_": None if learned is None else learned[0]} if targets.has_classes else {}),
+            **({"knowledge_": None if unexplained is None else unexplained[0]} if targets.has_classes else {}),
         }
     )
 
 
-def _trusted(training: Training, learned: tuple[UnexplainedVariance, Any] | None) -> Training:
+def _trusted(training: Training, unexplained: tuple[UnexplainedVariance, Any] | None) -> Training:
     """The training rows with what the others know of each."""
-    return training if learned is None else replace(training, trust=learned[1])
+    return training if unexplained is None else replace(training, trust=unexplained[1])

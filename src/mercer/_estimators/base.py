@@ -170,17 +170,22 @@ class KernelModel(MercerEstimator):
     def _read_first(
         self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
     ) -> TrainingData:
-        """The rows of a first call, whatever the model was fitted on before: they decide on the columns."""
+        """The rows of a first call, whatever the model was fitted on before: they decide on the columns.
+
+        A copy of the model takes what scikit-learn's validation stores, so that the model stays as it was.
+        """
         model: Any = unfitted(self)
         rows: Rows
-        if is_out_of_core(X):
+        streamed = is_out_of_core(X)
+        if streamed:
             rows, schema = blocks_and_schema(model, X, y, sample_weight)
         else:
             X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
             rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
             schema = schema_of(model)
         check = self._check_blocks()
-        return TrainingData(rows, schema, model._targets_of, is_classifier(self), check, declared=declared)
+        targets_of, classes = model._targets_of, is_classifier(self)
+        return TrainingData(rows, schema, targets_of, classes, check, declared=declared, streamed=streamed)
 
     def _outputs(self, X: Any) -> Floats:
         """f (n, q) at new rows from any source."""

@@ -102,7 +102,7 @@ class fitted(Generic[Value]):
             raise AttributeError(f"{self.name} of {type(model).__name__}: {error}") from error
 
 
-def published(model: Any, state: Fitted | None) -> Any:
+def with_state(model: Any, state: Fitted | None) -> Any:
     """Another object with the same parameters, and this state."""
     twin = object.__new__(type(model))
     twin.__dict__.update(model.__dict__)
@@ -112,7 +112,7 @@ def published(model: Any, state: Fitted | None) -> Any:
 
 def unfitted(model: Any) -> Any:
     """Another object with the same parameters, that is not fitted."""
-    return published(model, None)
+    return with_state(model, None)
 
 
 def atomic_update(method: Method) -> Method:
@@ -137,7 +137,7 @@ def reads_one_state(method: Method) -> Method:
         state = self._fitted
         if state is not None and state.waiting is not None:
             state.waiting.get()
-        return method(published(self, state), *args, **choices)
+        return method(with_state(self, state), *args, **choices)
 
     return call  # type: ignore[return-value]
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 from mercer._estimators.base import Columns, KernelModel, check_square, read_blocks, schema_of
 from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.estimator import MercerEstimator
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, published, reads_one_state
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, with_state
 from mercer._estimators.least_squares.classifier import KernelFisherClassifier
 from mercer._estimators.parameters import (
     check_classes,
@@ -313,7 +313,7 @@ def _fit_pair(
 
 def _successor(model: Any) -> Any:
     """A model to continue with that shares no mutable state with this one."""
-    return published(model, model._fitted) if isinstance(model, KernelModel) else deepcopy(model)
+    return with_state(model, model._fitted) if isinstance(model, KernelModel) else deepcopy(model)
 
 
 def _weights(sample_weight: Any, weight: Array, rows: Indices) -> dict[str, Any]:

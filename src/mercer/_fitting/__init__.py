@@ -1,4 +1,4 @@
-"""Choice of kernel and penalty by leave-one-out, with every row as a center or with m centers."""
+"""Which fit is made, why, and its result."""
 
 from mercer._fitting.selection.alpha_of_moments import choose_alpha_from_moments
 from mercer._fitting.selection.centers import (

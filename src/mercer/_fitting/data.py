@@ -1,7 +1,7 @@
 """The rows of a fit, wherever they are, with what has to be known of them to encode their targets."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,9 @@ class TrainingData:
     """Rows with targets and weights, their columns, and how their targets are found; rows of ``folds`` are held
     out together.
 
-    ``check`` validates blocks, None: they are objects; ``declared`` are classes besides those that occur.
+    ``classes``: targets are classes, and ``declared`` are classes besides those that occur. ``check`` makes the
+    validation of blocks from a number of features, None unless rows are vectors. ``streamed`` rows are read block
+    by block, and have not been validated.
     """
 
     rows: Rows
@@ -58,12 +60,13 @@ class TrainingData:
     classes: bool
     check: CheckOf | None = None
     folds: Folds | None = None
-    declared: ArrayLike | None = field(default=None)
+    declared: ArrayLike | None = None
+    streamed: bool = False
 
     @property
     def in_memory(self) -> MemoryRows | None:
-        """The rows, if they are in memory."""
-        return self.rows if isinstance(self.rows, MemoryRows) else None
+        """The rows, if they are in memory and validated; those that a user gives as rows in blocks are not."""
+        return self.rows if isinstance(self.rows, MemoryRows) and not self.streamed else None
 
     @property
     def block(self) -> Block:

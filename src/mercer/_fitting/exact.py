@@ -32,7 +32,7 @@ from mercer._fitting.notices import (
     warn_of_indefinite,
     warn_of_scales,
 )
-from mercer._fitting.result import ChosenSolution, FitResult, held_out
+from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
 from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
 from mercer._fitting.selection.path import ALPHAS, Trial, path_of
@@ -167,7 +167,7 @@ class ExactFit:
             support=support,
             n_rows=n,
             criterion_value=solution.least,
-            held_out=held_out(training.fold, n, n),
+            held_out=held_out_words(training.fold, n, n),
             selected="the distinct rows",
             observations=observations,
             learned=self.learned,

@@ -18,7 +18,7 @@ from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
-from mercer._fitting.result import ChosenSolution, FitResult, held_out
+from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
 from mercer._fitting.selection.alpha_of_moments import PartOf, choose_alpha_from_moments, moment_fit
 from mercer._fitting.selection.centers import (
     EncodedMoments,
@@ -272,7 +272,7 @@ class PassState:
             support=self.support,
             n_rows=n,
             criterion_value=solution.least,
-            held_out=held_out(training.fold, len(solution.loo), n),
+            held_out=held_out_words(training.fold, len(solution.loo), n),
             selected=self.gather.selection.words,
             products=self.gather.precision.words,
             moments=self.moments,
@@ -402,7 +402,7 @@ def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
 def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
     """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
 
-    None if fits are evaluated on other rows, or if the model has more rows than the sample.
+    Empty if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
     problem, center_selection_rows = (
         held.problem,

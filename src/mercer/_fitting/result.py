@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from mercer._fitting.data import RowSchema
 from mercer._fitting.kernel_learning.evidence import LearnedKernel
 from mercer._fitting.selection.path import TuningPath
@@ -53,7 +55,7 @@ class ChosenSolution:
     @property
     def least(self) -> float:
         """The criterion at the chosen alpha."""
-        return float(self.paths[-1].scores.min())
+        return float(np.nanmin(self.paths[-1].scores))
 
     @property
     def definite(self) -> bool:
@@ -61,7 +63,7 @@ class ChosenSolution:
         return self.kernel.positive_semidefinite or self.negative == 0.0
 
 
-def held_out(fold: Indices | None, n_held_out: int, n_rows: int) -> str:
+def held_out_words(fold: Indices | None, n_held_out: int, n_rows: int) -> str:
     """What leave-one-out holds out at a time, in words."""
     if fold is not None:
         return f"{fold.max() + 1} folds"

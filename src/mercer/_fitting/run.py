@@ -50,7 +50,7 @@ class Situation:
         return ExactFit.of(self.spec, self.data.targets, self.data.block, self.data.folds, self.data.schema.names)
 
     @cached_property
-    def learned(self) -> ExactFit:
+    def with_learned_kernel(self) -> ExactFit:
         """The same with what the kernel has to learn."""
         if not self.spec.learns:
             return self.exact
@@ -60,7 +60,7 @@ class Situation:
     @cached_property
     def compared(self) -> KernelComparison:
         """The best kernel with every row a center, and how many centers would be enough."""
-        exact = self.learned
+        exact = self.with_learned_kernel
         return exact.compare(self.rng, count=self.may_be_fewer(exact.problem.X))
 
     def may_be_limited(self, X: Any) -> bool:
@@ -166,7 +166,7 @@ def _few_are_enough(s: Situation) -> str | None:
     return f"{enough} centers are enough by leave-one-out"
 
 
-# The first one that has a reason decides; the last two may compare kernels to find out.
+# The first one that has a reason decides; the last one compares kernels to find out, once for all.
 REASONS: tuple[tuple[str, Reason], ...] = (
     (SPARSE, _selects),
     (PROGRAM_IN_PASSES, _passes_of_a_program),
@@ -193,7 +193,7 @@ def needs_memory(spec: FitSpec) -> str:
 
 
 def _exact(s: Situation) -> FitResult:
-    return s.learned.fit(s.compared)
+    return s.with_learned_kernel.fit(s.compared)
 
 
 def _moments(s: Situation, compared: KernelComparison | None = None, *, limited: bool = False) -> FitResult:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, cast
 
 from mercer._fitting.kernel_learning.learn import learns
@@ -20,6 +21,7 @@ from mercer._solvers.programs.losses import (
 )
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
+from mercer.centers import CenterSelector, Given
 from mercer.kernels import Kernel
 from mercer.rows import Meaning
 from mercer.rows._virtual import Copies
@@ -102,6 +104,12 @@ class FitSpec:
     def norm(self) -> Penalty:
         """The penalty of least squares."""
         return cast(Penalty, self.penalty)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether kernel, alpha or centers are chosen by the rows, whatever fit is made."""
+        selects = isinstance(self.centers, Integral | CenterSelector) and not isinstance(self.centers, Given)
+        return self.alpha is None or not self.kernel.resolved or selects or len(self.mus) > 1
 
     @property
     def learns(self) -> bool:

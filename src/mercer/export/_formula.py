@@ -23,7 +23,7 @@ from mercer._estimators import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer._estimators.fitted import published
+from mercer._estimators.fitted import with_state
 from mercer._estimators.parameters import quantiles_of
 from mercer._scores.decision_rule import scores_in
 from mercer._scores.probabilities.calibration import Posterior, StepCurve
@@ -198,7 +198,7 @@ def formula_of(model: Any, *, moderated: bool = True) -> Formula:
     if kind not in _FORMULAS:
         raise _not_exported(model)
     check_is_fitted(model)
-    model = published(model, model._fitted)
+    model = with_state(model, model._fitted)
     formula = _FORMULAS[kind](model, _expansion(model))
     return formula if moderated else replace(formula, variance=None)
 

@@ -18,7 +18,7 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, published, reads_one_state
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, with_state
 from mercer._estimators.least_squares.regressor import KernelRidgeRegressor
 from mercer._estimators.parameters import check_parameters, generator, parameters_of, row_weight
 from mercer._fitting.data import RowSchema
@@ -274,7 +274,7 @@ class KernelPCA(SubspaceModel):
         state = Fitted(attributes, replace(details, subspace=subspace.first(k)))
         if not self.fit_inverse_transform:
             return state
-        inverse = _learned(published(self, state))
+        inverse = _learned(with_state(self, state))
         return replace(state, details=replace(state.details, inverse=inverse))
 
 

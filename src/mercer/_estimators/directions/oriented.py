@@ -17,7 +17,7 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, published
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, with_state
 from mercer._estimators.parameters import check_parameters, count_or_none, generator, parameters_of
 from mercer._fitting.data import RowSchema, check_names
 from mercer._fitting.subspaces.components import sample_rows, start_subspace
@@ -210,7 +210,7 @@ class OrientedKernelPCA(SubspaceModel):
         """Functions, and rows that are noise, without those of weight zero."""
         parts = [part for part in parts_of(self.noise) if part[2] > 0.0]
         functions = tuple(Transformation(part, weight, name) for name, part, weight in parts if callable(part))
-        model = published(self, Fitted(schema.attributes))
+        model = with_state(self, Fitted(schema.attributes))
         samples = (model._noise_rows(*part) for part in parts if not callable(part[1]))
         return functions, tuple(samples)
 

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from mercer import _validation
 from mercer._estimators.base import Columns, KernelModel, blocks_and_schema, schema_of
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, published, unfitted
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, unfitted, with_state
 from mercer._estimators.parameters import (
     check_declared,
     check_parameters,
@@ -187,7 +187,7 @@ class OnlineModel(KernelModel):
         if state is None:
             reader = unfitted(self)
             return *read_rows(reader, X, y, sample_weight, reset=True), schema_of(reader)
-        reader = published(self, Fitted(state.schema.attributes | {"X_fit_": state.X_fit}))
+        reader = with_state(self, Fitted(state.schema.attributes | {"X_fit_": state.X_fit}))
         return *read_rows(reader, X, y, sample_weight, reset=False), state.schema
 
     def _add_source(

@@ -94,7 +94,7 @@ class SparseModel(LeaveOneOutModel):
         data = self._read_first(X, y, sample_weight)
         result = run(spec, data, generator(self.random_state))
         given = None if sample_weight is None else np.asarray(data.block.weight)
-        nested = nested_score_of(unfitted(self), spec.kernel, result.training, data.block.y, given)
+        nested = nested_score_of(self, spec.kernel, result.training, data.block.y, given)
         return self._publish(Fitted(_attributes(result), nested=nested))
 
     def _settings(self, n_points: int) -> SparseSettings:

@@ -1,7 +1,6 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks, schema_of
-from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, published, reads_one_state, unfitted
+from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, reads_one_state, with_state
 from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, known_score, nested_score_of
 from mercer._estimators.parameters import (
     check_parameters,
@@ -43,7 +42,6 @@ from mercer._gram.moments import Moments
 from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn_unexplained_variance
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
-from mercer.centers import CenterSelector
 from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels._vectors.stationary import Stationary
 from mercer.rows import MemoryRows, Rows, is_out_of_core
@@ -146,7 +144,9 @@ class ResumableModel(LeaveOneOutModel):
         result = run(spec, data, rng)
         begun_with = {} if result.state is None else _fixed(self)
         details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
-        nested, chooses = _nested(self, spec, data, result), _chooses(spec)
+        # Sums with centers="auto" have as many centers as the rows were found to need.
+        chooses = spec.chooses or (spec.centers_are_chosen and result.state is not None)
+        nested = _nested(self, spec, data, result) if chooses else None
         return self._publish(Fitted(_attributes(result, spec), details, nested=nested, chooses=chooses))
 
     @atomic_update
@@ -169,10 +169,12 @@ class ResumableModel(LeaveOneOutModel):
         spec = spec_of(self)
         sums, rows = self._current_sums(spec), self._batch(X, y, sample_weight, spec)
         try:
-            return self._publish(self._waiting(sums.removed(rows), schema_of(self).of_rows(rows)))
-        finally:
+            sums = sums.removed(rows)
+        except ValueError:
             # A stream has names after a pass: other columns explain why its rows are not in the model.
             schema_of(self).of_rows(rows)
+            raise
+        return self._publish(self._waiting(sums, schema_of(self).of_rows(rows)))
 
     @reads_one_state
     def lean(self) -> Self:
@@ -180,7 +182,7 @@ class ResumableModel(LeaveOneOutModel):
         rows from which the fit could be continued.
         """
         check_is_fitted(self)
-        lean: Self = published(self, self._lean_state())
+        lean: Self = with_state(self, self._lean_state())
         return lean
 
     def _lean_state(self) -> Fitted:
@@ -240,7 +242,7 @@ class ResumableModel(LeaveOneOutModel):
         if begun is None:
             data = self._read_first(X, y, sample_weight, declared, block_rows=_block_rows(spec))
             return self._publish(self._started(spec, data, rng))
-        model = published(self, begun)
+        model = with_state(self, begun)
         rows = model._batch(X, y, sample_weight, spec)
         sums = model._current_sums(spec).added(rows, decay)
         return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
@@ -287,7 +289,7 @@ class ResumableModel(LeaveOneOutModel):
         chosen = {"kernel_": sums.kernel, "X_fit_": sums.centers, "support_": sums.support}
         details = Continuation(_fixed(self), (spec.norm, spec.intercept), sums)
         attributes = schema.attributes | sums.targets.known | chosen
-        return Fitted(attributes, details, WaitingSolution(sums), chooses=_chooses(spec))
+        return Fitted(attributes, details, WaitingSolution(sums), chooses=spec.chooses or spec.centers_are_chosen)
 
 
 def _block_rows(spec: FitSpec) -> int:
@@ -306,20 +308,14 @@ def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | No
 
 
 def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
-    """How a fit to all of these rows is scored, if something was chosen."""
+    """How a fit to all of these rows is scored."""
     rows = data.in_memory
-    if rows is None or not _chooses(spec) or len(result.index) < len(rows.y):
+    if rows is None or len(result.index) < len(rows.y):
         return None
     given = None if rows.weight is None else rows.weight[result.index]
     centers = None if result.observations is None else (result.centers, result.observations.rows.point)
     y = rows.y[result.index]
-    return nested_score_of(unfitted(model), spec.kernel, result.training, y, given, centers)
-
-
-def _chooses(spec: FitSpec) -> bool:
-    """Whether kernel, alpha or centers are chosen by the rows."""
-    selects = isinstance(spec.centers, Integral | CenterSelector)
-    return spec.alpha is None or not spec.kernel.resolved or selects or len(spec.mus) > 1
+    return nested_score_of(model, spec.kernel, result.training, y, given, centers)
 
 
 def spec_of(model: ResumableModel) -> FitSpec:
@@ -409,17 +405,17 @@ def _fixed(model: ResumableModel) -> dict[str, Any]:
 
 def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes of a model, by name."""
-    learned = _learned(result, spec) if result.targets.has_classes else None
+    unexplained = _unexplained(result, spec) if result.targets.has_classes else None
     what = {"relevance_": None, "kernel_weights_": None}
     return (
-        attributes_of(result, learned)
+        attributes_of(result, unexplained)
         | what
         | ({} if result.learned is None else result.learned.attributes)
         | {"mu_": result.mu, "loo_index_": result.index, "loo_path_": result.solution.paths[0]}
     )
 
 
-def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
+def _unexplained(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
     """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
     solution, training, copies = fit.solution, fit.training, spec.copies
     if not solution.definite:
@@ -428,7 +424,7 @@ def _learned(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array]
     total = weight if fit.moments is None else fit.moments.n
     alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
     every = training if copies is None else training.with_copies(copies)
-    learned = learn_unexplained_variance(
+    found = learn_unexplained_variance(
         solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None
     )
-    return None if learned is None else (learned[0], learned[1][:: rows_for_each(copies)])
+    return None if found is None else (found[0], found[1][:: rows_for_each(copies)])

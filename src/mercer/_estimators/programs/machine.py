@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.dask_methods import supports_dask
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
+from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state
 from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
 from mercer._estimators.parameters import (
     check_parameters,
@@ -87,11 +87,12 @@ class MachineModel(LeaveOneOutModel):
         spec, rng = self._spec(), generator(self.random_state)
         data = self._read_first(X, y, sample_weight)
         result = run(spec, data, rng)
-        nested, chooses = None, spec.alpha is None or not spec.kernel.resolved
+        nested, chooses = None, spec.chooses
         rows = data.in_memory
         if chooses and rows is not None and len(result.index) == rows.n_rows and result.state is None:
-            given = None if rows.weight is None else np.asarray(rows.weight)
-            nested = nested_score_of(unfitted(self), spec.kernel, result.training, np.asarray(rows.y), given)
+            given = None if rows.weight is None else np.asarray(rows.weight)[result.index]
+            y = np.asarray(rows.y)[result.index]
+            nested = nested_score_of(self, spec.kernel, result.training, y, given)
         return self._publish(Fitted(self._attributes(result), nested=nested, chooses=chooses))
 
     def _spec(self) -> FitSpec:
@@ -116,15 +117,15 @@ class MachineModel(LeaveOneOutModel):
 
     def _attributes(self, result: FitResult) -> dict[str, Any]:
         """The fitted attributes by name."""
-        program, solution, learned = result.program, result.solution, None
+        program, solution, unexplained = result.program, result.solution, None
         assert program is not None
         if result.targets.has_classes and solution.definite:
             keep = self.max_memory is None
-            learned = learn_unexplained_variance(
+            unexplained = learn_unexplained_variance(
                 solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep
             )
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
-        return attributes_of(result, learned, program=words) | {
+        return attributes_of(result, unexplained, program=words) | {
             "gap_": program.gap,
             "loo_index_": result.index,
             "path_": solution.paths[-1],

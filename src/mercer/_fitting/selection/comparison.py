@@ -44,7 +44,7 @@ FEWEST_CENTERS = 25
 STAGE_GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
 MOST_IMPROVABLE = 4
-# And as many that are compared with all points as centers, which is cheap where it is done.
+# Kernels that are compared with all points as centers, which is cheap where it is done.
 MOST_AGAIN = 6
 # Kernels that are compared again because they are hardly worse than the best.
 MOST_CLOSE = 4
