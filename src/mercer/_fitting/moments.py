@@ -404,23 +404,23 @@ def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indi
 
     Empty if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
-    problem, center_selection_rows = (
+    problem, selects = (
         held.problem,
         np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
     )
     if held.judges is not None:
-        center_selection_rows &= np.isin(np.arange(len(center_selection_rows)), held.judges)
-    if not center_selection_rows.any() or state.moments.n_rows > len(center_selection_rows) or not state.reselects:
+        selects &= np.isin(np.arange(len(selects)), held.judges)
+    if not selects.any() or state.moments.n_rows > len(selects) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
     if len(np.unique(third[problem.weight > 0])) == 1:
         return []
     quiet = replace(problem, verbose=0)
     with stage("selection of centers without thirds of the rows", verbose=problem.verbose):
-        for t in np.unique(third[center_selection_rows]):
+        for t in np.unique(third[selects]):
             selection = reselect_centers(state.gather.selection, quiet, np.flatnonzero(third != t), rng)
             gather = replace(state.gather, selection=selection, precision=precision_of(selection, quiet))
-            found.append((np.flatnonzero(center_selection_rows & (third == t)), gather))
+            found.append((np.flatnonzero(selects & (third == t)), gather))
     return found
 
 

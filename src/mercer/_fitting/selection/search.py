@@ -21,7 +21,7 @@ class TrialSummary(Protocol):
 TrialLike = TypeVar("TrialLike", bound=TrialSummary)
 # From positions of kernels to what is known of them.
 TrialsOf = Callable[[list[int]], Sequence[TrialLike]]
-# What a search minimizes: the criterion, or what more centers extrapolated.
+# What a search minimizes: the criterion, or its extrapolation to more centers.
 Value = Callable[[Any], float]
 least, extrapolated = attrgetter("least"), attrgetter("extrapolated")
 # Times that every parameter of a grid is varied; later ones hardly change anything.
