@@ -259,7 +259,7 @@ def differences(found, model, X):
         apart["predict"] = model.classes_[found.parts["predict"][:, 0].astype(int)] != model.predict(X)
     elif parts:
         apart["predict"] = found.parts["predict"][:, 0] != model.predict(X)
-    if getattr(model, "knowledge_", None) is not None:
+    if getattr(model, "unexplained_variance_", None) is not None:
         parts.add("novelty")
         # Beyond, next to nothing is known, which is a difference of larger numbers, and nothing follows from it.
         ours, theirs = (
@@ -329,7 +329,7 @@ def test_every_public_estimator_is_among_the_cases():
 def test_without_moderation_as_much_as_usual_is_known_of_every_row(run_many_c, run_many_python):
     model = KernelFisherClassifier(RBF1, alpha=0.1).fit(X, labels(3))
     assert len(to_c(model, moderated=False)) < 0.5 * len(to_c(model))
-    model.knowledge_ = None
+    model.unexplained_variance_ = None
     assert disagreements({"Fisher": model}, ROWS, run_many_c, run_many_python, moderated=False) == {}
 
 

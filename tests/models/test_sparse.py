@@ -195,7 +195,7 @@ def test_evidence_of_sums_of_kernels_is_computed_along_axes():
     X, y = make_sinc(40, random_state=0)
     model = SparseKernelRegressor(RBF(gamma="loo") + RBF(gamma="loo")).fit(X, y)
     (path,) = model.trials_
-    assert path.surprise.shape == path.scores.shape
+    assert path.marginal_deviance.shape == path.scores.shape
     # At least the two lines through one kernel, at most three rounds of them; all pairs would be 225.
     assert 29 <= len(path.kernels) <= 90
     assert "by evidence" in str(model.report_)

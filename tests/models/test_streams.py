@@ -240,7 +240,7 @@ def test_of_equal_rows_those_of_the_removed_weight_leave(sinc, rng, decay, parts
         model.remove(X[some], y[some], decay * weight[some])
     assert model.moments_.n_rows == len(model.loo_index_) == 40
     assert_allclose(model.loo_score_, never.loo_score_, rtol=1e-9)
-    found, expected = (np.sort(each.left_out_.weight) for each in (model, never))
+    found, expected = (np.sort(each.loo_results_.weight) for each in (model, never))
     assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-9)
 
 

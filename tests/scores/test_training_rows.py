@@ -102,7 +102,7 @@ def test_residuals_that_a_fold_shares_count_once_in_intervals():
     rng, group = np.random.default_rng(0), np.repeat(np.arange(12), 5)
     X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
     model = KernelRidgeRegressor(RBF(gamma=0.5), alpha=1.0).fit(X[group], y[group], groups=group)
-    assert_allclose(model.left_out_.independent, np.full(60, 0.2))
+    assert_allclose(model.loo_results_.independent, np.full(60, 0.2))
     with pytest.warns(IntervalWarning, match="12 rows"):
         assert np.isinf(model.predict_interval(X, coverage=0.95)).all()
 

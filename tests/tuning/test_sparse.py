@@ -135,7 +135,7 @@ def test_evidence_chooses_among_models_that_left_out_rows_do_not_tell_apart():
         alphas=np.array([[1.0, 2.0], [1.0, 2.0]]),
         scores=np.array([[1.0, 1.5], [1.2, 1.09]]),
         n_points=200,
-        surprise=np.array([[9.0, 1.0], [2.0, 5.0]]),
+        marginal_deviance=np.array([[9.0, 1.0], [2.0, 5.0]]),
     )
     assert favorite(path, 200) == (wide, 2.0)
     assert favorite(path, 10**6) == (narrow, 1.0)

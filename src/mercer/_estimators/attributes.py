@@ -23,23 +23,22 @@ def attributes_of(
     solution, targets, training = result.solution, result.targets, _trusted(result.training, unexplained)
     concluded = targets.conclude(training, solution, moments=result.moments, observations=result.observations)
     dtype = np.float32 if in_single(training.X, result.centers) else np.float64
-    known = {} if result.schema is None else result.schema.attributes
-    return (
-        known
-        | concluded
-        | {
-            "kernel_": solution.kernel,
-            "gamma_": solution.kernel.gamma,
-            "alpha_": solution.alpha,
-            "X_fit_": result.centers,
-            "support_": result.support,
-            "dual_coef_": targets.shaped(solution.coef.astype(dtype, copy=False)),
-            "intercept_": targets.shaped(solution.intercept.astype(dtype, copy=False)),
-            "degrees_of_freedom_": solution.degrees_of_freedom,
-            "report_": Report.of(result, concluded["loo_score_"], program),
-            **({"knowledge_": None if unexplained is None else unexplained[0]} if targets.has_classes else {}),
-        }
-    )
+    columns = {} if result.schema is None else result.schema.attributes
+    explained = {"unexplained_variance_": None if unexplained is None else unexplained[0]}
+    return {
+        **columns,
+        **concluded,
+        **(explained if targets.has_classes else {}),
+        "kernel_": solution.kernel,
+        "gamma_": solution.kernel.gamma,
+        "alpha_": solution.alpha,
+        "X_fit_": result.centers,
+        "support_": result.support,
+        "dual_coef_": targets.shaped(solution.coef.astype(dtype, copy=False)),
+        "intercept_": targets.shaped(solution.intercept.astype(dtype, copy=False)),
+        "degrees_of_freedom_": solution.degrees_of_freedom,
+        "report_": Report.of(result, concluded["loo_score_"], program),
+    }
 
 
 def _trusted(training: Training, unexplained: tuple[UnexplainedVariance, Any] | None) -> Training:

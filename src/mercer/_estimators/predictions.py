@@ -115,13 +115,13 @@ class HeldOutValues:
 
     loo_prediction_ = fitted[Array]()
     noise_std_ = fitted[Any]()
-    left_out_ = fitted[LooResults]()
+    loo_results_ = fitted[LooResults]()
 
 
 class NoveltyPredictions(ClassifierPredictions):
     """Probabilities that tend to the shares of the classes where little is known of a row; abstract."""
 
-    knowledge_ = fitted[UnexplainedVariance | None]()
+    unexplained_variance_ = fitted[UnexplainedVariance | None]()
 
     @supports_dask
     @reads_one_state
@@ -136,19 +136,19 @@ class NoveltyPredictions(ClassifierPredictions):
         larger number, are the ones to inspect or to refuse. Costs O(r²) per row, r <= 200.
         """
         check_is_fitted(self)
-        if self.knowledge_ is None:
+        if self.unexplained_variance_ is None:
             raise ValueError(
                 f"there is no novelty for kernel={self.kernel!r}: it is not positive semidefinite, or given by "
                 "values whose diagonal is not constant, so that k(x, x) of new rows is not known; pass another "
                 "kernel, or normalized values"
             )
-        return self._evaluated(X, self.knowledge_.novelty)
+        return self._evaluated(X, self.unexplained_variance_.novelty)
 
     def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
         check_is_fitted(self)
-        if self.knowledge_ is None:
+        if self.unexplained_variance_ is None:
             return self._outputs(X), None
-        f, trust = self._expansion(), self.knowledge_.trust
+        f, trust = self._expansion(), self.unexplained_variance_.trust
         both = self._evaluated(X, lambda rows: np.column_stack([f(rows), trust(rows)]))
         return both[:, :-1], both[:, -1].astype(np.float64)
 

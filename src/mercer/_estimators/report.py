@@ -144,7 +144,7 @@ def _tried(paths: Sequence[TuningPath]) -> str:
 def _pairs(path: TuningPath, noun: str) -> str:
     counts = zip(path.scores.shape, (noun, "alpha"))
     several = " and ".join(_counted(count, name) for count, name in counts if count > 1) or "1 alpha"
-    return f"{several} {_by_fits(path)}{'' if path.surprise is None else ' and by evidence'}"
+    return f"{several} {_by_fits(path)}{'' if path.marginal_deviance is None else ' and by evidence'}"
 
 
 def _by_fits(path: TuningPath) -> str:

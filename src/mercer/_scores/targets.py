@@ -301,7 +301,7 @@ class RealTargets:
             "loo_prediction_": self.shaped(loo),
             "loo_score_": score,
             "noise_std_": float(noise[0]) if self.shape == () else noise,
-            "left_out_": LooResults.of(training, outputs.loo, observations),
+            "loo_results_": LooResults.of(training, outputs.loo, observations),
         }
 
     def score(self, Y: Array, F: Array, weight: Array) -> float:

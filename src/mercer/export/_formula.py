@@ -254,7 +254,7 @@ def _some(rows: Array) -> Array:
 def _classifier(model: Any, f: Formula) -> Formula:
     """Scores become log-odds as :class:`mercer._scores.decision_rule.Rule` does it."""
     posterior = model.rule_.posterior
-    known = getattr(model, "knowledge_", None)
+    known = getattr(model, "unexplained_variance_", None)
     f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))
     if known is not None:
         f = replace(f, variance=Variance.of(known, _origin(known.kernel)))

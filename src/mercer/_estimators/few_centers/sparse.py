@@ -374,8 +374,8 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         Centers in the order of their selection, coefficients, intercept.
     support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, degrees_of_freedom_, report_
         As in :class:`SparseFisherClassifier`.
-    noise_std_, left_out_
-        As in :class:`KernelRidgeRegressor`; in ``left_out_`` centers were selected without the fold of the row.
+    noise_std_, loo_results_
+        As in :class:`KernelRidgeRegressor`; in ``loo_results_`` centers were selected without the fold of the row.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Prediction for every training row by the model fitted without it, with centers selected without its fold.
     loo_score_ : float

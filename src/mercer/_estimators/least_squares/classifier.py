@@ -160,7 +160,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         Class probabilities that the decisions assume.
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
-    knowledge_ : UnexplainedVariance or None
+    unexplained_variance_ : UnexplainedVariance or None
         What is known of rows, which _moderates probabilities far from the training rows; None for indefinite
         kernels.
     rule_ : Rule

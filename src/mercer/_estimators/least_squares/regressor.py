@@ -136,7 +136,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
         With centers: the sums over all rows that determine the model (sufficient statistics).
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
-    left_out_ : LooResults
+    loo_results_ : LooResults
         Leave-one-out residuals, from which intervals are computed.
     report_ : Report
         What the fit did, as text.
@@ -215,9 +215,9 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
 
     def _lean_state(self) -> Fitted:
         lean = super()._lean_state()
-        if hasattr(self, "left_out_") and self.left_out_.point is not None:
+        if hasattr(self, "loo_results_") and self.loo_results_.point is not None:
             return replace(lean, details=replace(lean.details, selection_bias=self._bias_of_selection()))
-        attributes = {name: value for name, value in lean.attributes.items() if name != "left_out_"}
+        attributes = {name: value for name, value in lean.attributes.items() if name != "loo_results_"}
         return replace(lean, attributes=attributes)
 
     @supports_dask_whole
@@ -255,7 +255,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
         _validation.check_number("coverage", coverage, "a number between 0 and 1", above=0.0, below=1.0)
         self._refuse_lean()
         f, uncertainty = self._expansion(), self._uncertainty()
-        warn_of_few_rows(self.left_out_, coverage)
+        warn_of_few_rows(self.loo_results_, coverage)
         ends = self._evaluated(X, lambda rows: uncertainty.intervals(rows, f(rows).astype(np.float64), coverage))
         return self._shaped(ends)
 
@@ -265,7 +265,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
             self.X_fit_,
             self.alpha_,
             *self._continuation.penalized,
-            self.left_out_,
+            self.loo_results_,
             self.report_.negative or 0.0,
             self._moments_of_rows,
             self._loo_rows,
@@ -297,12 +297,12 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
         if known is not None:
             return known
         if not isinstance(nested, NestedScore) or len(nested.y) > BIASED_ROWS:
-            return np.ones(self.left_out_.residual.shape[1])
+            return np.ones(self.loo_results_.residual.shape[1])
         residual = (nested.y - nested.predicted)[nested.outer >= 0]
-        return selection_bias(self.left_out_, residual.reshape(len(residual), -1))
+        return selection_bias(self.loo_results_, residual.reshape(len(residual), -1))
 
     def _refuse_lean(self) -> None:
-        if self._fitted is not None and self._fitted.is_lean and not hasattr(self, "left_out_"):
+        if self._fitted is not None and self._fitted.is_lean and not hasattr(self, "loo_results_"):
             raise ValueError(
                 "standard deviations and intervals of a fit with centers need its moments and rows, which a lean "
                 "copy does not have; use the model it is a copy of"

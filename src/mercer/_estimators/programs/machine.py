@@ -226,7 +226,7 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
         the others; with other penalties, and for more rows, non-smooth losses have small arcs for their kinks. If
         targets selected the centers, each row is held out of a fit whose centers were selected without its fold, a
         fifth of the rows.
-    rule_, threshold_, priors_, knowledge_, degrees_of_freedom_
+    rule_, threshold_, priors_, unexplained_variance_, degrees_of_freedom_
         As in :class:`KernelFisherClassifier`.
     report_ : Report
         What the fit did, as text.

@@ -105,7 +105,8 @@ class TuningPath:
     """The candidates compared: kernels (g), their alphas (g, a), the criterion (g, a), the number of points.
 
     ``n_centers`` is the number of centers if not every point was one, for several kernels the largest.
-    ``surprise`` (g, a) is minus twice the log evidence of the models with every point as a center, if requested.
+    ``marginal_deviance`` (g, a) is minus twice the log marginal likelihood of the models with every point as a
+    center, if requested.
     """
 
     kernels: list[Kernel]
@@ -113,7 +114,7 @@ class TuningPath:
     scores: Array
     n_points: int
     n_centers: int | None = None
-    surprise: Array | None = None
+    marginal_deviance: Array | None = None
 
     @property
     def best(self) -> tuple[int, int]:
@@ -137,14 +138,14 @@ class TuningPath:
 def joined(paths: Sequence[TuningPath]) -> TuningPath:
     """One path from several with equally many alphas and points."""
     centers = [path.n_centers for path in paths if path.n_centers is not None]
-    surprise = [path.surprise for path in paths if path.surprise is not None]
+    deviances = [path.marginal_deviance for path in paths if path.marginal_deviance is not None]
     return replace(
         paths[0],
         n_centers=max(centers, default=None),
         kernels=[kernel for path in paths for kernel in path.kernels],
         alphas=np.concatenate([path.alphas for path in paths]),
         scores=np.concatenate([path.scores for path in paths]),
-        surprise=np.concatenate(surprise) if surprise else None,
+        marginal_deviance=np.concatenate(deviances) if deviances else None,
     )
 
 

@@ -137,7 +137,7 @@ class KernelTrial:
         path = replace(path, scores=np.where(np.isfinite(path.scores), path.scores, np.nan))
         if problem.chosen_by == "evidence":
             return replace(
-                path, surprise=marginal_deviance(candidates, problem.observations, path.alphas[0])[None]
+                path, marginal_deviance=marginal_deviance(candidates, problem.observations, path.alphas[0])[None]
             )
         return path
 
@@ -295,7 +295,7 @@ def favorite(path: TuningPath, n: float) -> tuple[Kernel, float]:
     if not np.isfinite(path.scores).any():
         return path.kernels[0], float(path.alphas[0, -1])
     g, a = path.best
-    if path.surprise is not None:
+    if path.marginal_deviance is not None:
         close = path.scores <= path.least.min() * (1.0 + np.sqrt(2.0 / n))
-        g, a = divmod(int(np.where(close, path.surprise, np.inf).argmin()), close.shape[1])
+        g, a = divmod(int(np.where(close, path.marginal_deviance, np.inf).argmin()), close.shape[1])
     return path.kernels[g], float(path.alphas[g, a])
