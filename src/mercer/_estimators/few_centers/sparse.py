@@ -27,6 +27,7 @@ from mercer._estimators.predictions import (
     HeldOutValues,
     RegressorPredictions,
 )
+from mercer._estimators.report import logs_fit_time
 from mercer._expansion import expansion_of
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
@@ -60,6 +61,7 @@ class SparseModel(LeaveOneOutModel):
     widths: Any
     max_memory: float | None
     random_state: Any
+    verbose: int
 
     kernels_ = fitted[tuple[Kernel, ...]]()
     center_kernel_ = fitted[Indices]()
@@ -67,6 +69,7 @@ class SparseModel(LeaveOneOutModel):
     path_ = fitted[Any]()
     trials_ = fitted[tuple[TuningPath, ...]]()
 
+    @logs_fit_time
     @atomic_update
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose kernel, penalty and centers by leave-one-out, and fit.
@@ -88,6 +91,7 @@ class SparseModel(LeaveOneOutModel):
             weights=meaning_of(self.weights),
             centers=None,
             max_memory=memory_or_none("max_memory", self.max_memory),
+            verbose=self.verbose,
             sparse=unfitted(self)._settings,
         )
         refuse_blocks(self, X)
@@ -249,6 +253,8 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
     random_state : int, RandomState or None, default=None
         For random candidates, and the random rows and centers with which kernels are compared.
         None is seed 0: equal rows give equal models, to the bit.
+    verbose : int, default=0
+        From 1 on, a fit ends with a line of its rows, centers and seconds.
 
     Attributes
     ----------
@@ -315,6 +321,7 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
         calibration: str = "logistic",
         max_memory: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.selection = selection
@@ -335,6 +342,7 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
         self.calibration = calibration
         self.max_memory = max_memory
         self.random_state = random_state
+        self.verbose = verbose
 
     @reads_one_state
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -363,7 +371,7 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         likelihood) of the model on all rows, among those whose leave-one-out error is within one standard error of
         the minimum; it requires at most 600 distinct rows and the penalty "rkhs", or "orthogonal". "auto" is
         "evidence" for at most 600 distinct rows and "rkhs", and otherwise "loo".
-    max_memory, random_state
+    max_memory, random_state, verbose
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
         Whether all targets share the centers.
@@ -409,6 +417,7 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         widths: ArrayLike | None = None,
         max_memory: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.selection = selection
@@ -424,6 +433,7 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         self.widths = widths
         self.max_memory = max_memory
         self.random_state = random_state
+        self.verbose = verbose
 
     @reads_one_state
     def staged_predict(self, X: Any) -> Iterator[Floats]:

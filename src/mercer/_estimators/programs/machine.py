@@ -23,7 +23,7 @@ from mercer._estimators.parameters import (
     share,
 )
 from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
-from mercer._estimators.report import loss_words
+from mercer._estimators.report import logs_fit_time, loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
 from mercer._fitting.selection.path import TuningPath
@@ -69,6 +69,7 @@ class MachineModel(LeaveOneOutModel):
     path_ = fitted[TuningPath]()
     trials_ = fitted[tuple[TuningPath, ...]]()
 
+    @logs_fit_time
     @atomic_update
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose kernel and alpha by leave-one-out, and solve the program.
@@ -201,7 +202,8 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
         For random centers, and the rows on which kernels are compared.
         None is seed 0: equal rows give equal models, to the bit.
     verbose : int, default=0
-        Whether progress is shown.
+        From 1 on, phases that take longer than a second show their progress on stderr, and a fit ends with a line
+        of its rows, centers and seconds.
 
     Attributes
     ----------
