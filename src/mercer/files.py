@@ -56,9 +56,10 @@ from mercer._solvers.orthogonal.stages import SparseStage
 from mercer._solvers.recursive import LabeledRows, RecursiveState
 from mercer.invariances import AffineWarp, ElasticWarp, Thickness
 from mercer.kernels._precomputed import Pairwise
-from mercer.rows import Block, RunningSample, Sampler, Tally
+from mercer.rows import Block
 from mercer.rows._columns import NamedColumns
-from mercer.rows._sampling.random_sample import Labels
+from mercer.rows._sampling.random_sample import Labels, RunningSample, Sampler
+from mercer.rows._sampling.weights import Tally
 from mercer.rows._virtual import Copies
 
 _MODELS = (

@@ -19,7 +19,7 @@ from mercer.centers import (
 from mercer.centers._kmeans import ROWS_FOR_BATCHES
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Linear, Polynomial, Precomputed, pairwise
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 KERNEL = RBF(gamma=0.3)
 OF_ROWS = [

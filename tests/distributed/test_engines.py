@@ -16,8 +16,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelFisherClassifier
 from mercer.centers import CandidateRows, ForwardSelection, KMeans, RPCholesky
 from mercer.kernels import RBF
-from mercer.rows import MemoryRows, ParquetRows, as_rows, first_block, map_rows, sample
+from mercer.rows import MemoryRows, ParquetRows, as_rows
 from mercer.rows._engines.base import EngineRows
+from mercer.rows._engines.dask import map_rows
+from mercer.rows._resolve import first_block
+from mercer.rows._sampling.random_sample import sample
 from mercer.rows._sources.repeated import FoldWithChecksums, RepeatedRows
 
 BLOCK_ROWS = 32

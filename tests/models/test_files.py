@@ -427,3 +427,23 @@ def test_a_function_in_a_file_is_refused_by_its_name(kernel):
     data = skops.io.dumps(KernelRidgeRegressor(kernel))
     with pytest.raises(skops.io.exceptions.UntrustedTypesFoundException, match="system"):
         skops.io.loads(data, trusted=TRUSTED_TYPES)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseFisherClassifier(RBF(gamma=0.5), max_centers=8),
+        SparseKernelRegressor(RBF(gamma=0.5), max_centers=8),
+        KernelMachineClassifier(RBF(gamma=0.5), loss="squared", alpha=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_lean_copy_predicts_alike_and_has_no_rows_for_a_score(model, three_classes):
+    X, y = three_classes
+    model = clone(model).fit(X, y)
+    lean = pickle.loads(pickle.dumps(model.lean()))
+    assert_array_equal(lean.predict(X), model.predict(X))
+    assert lean.loo_score_ == model.loo_score_
+    assert len(pickle.dumps(lean)) < len(pickle.dumps(model))
+    with pytest.raises(AttributeError, match="a lean copy has no support_"):
+        lean.support_

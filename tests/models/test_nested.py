@@ -18,7 +18,7 @@ from mercer.datasets import make_banana
 from mercer.errors import WeightWarning
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF
-from mercer.rows import Tally, reading_of
+from mercer.rows._sampling.weights import Tally, reading_of
 
 # One kernel, of which alpha is chosen: what is tested of these is how rows are dealt to folds, not the search.
 MEDIAN = RBF(gamma="median")
@@ -174,7 +174,7 @@ def test_on_noise_the_score_of_many_rows_is_not_that_of_the_best_choice():
 def test_more_rows_than_are_kept_have_no_nested_score():
     X, y = make_banana(MOST_NESTED_ROWS + 1, random_state=0)
     model = KernelFisherClassifier(MEDIAN, alpha=1.0, centers=Uniform(20), loo_rows=None).fit(X, y)
-    with pytest.raises(ValueError, match="up to 10,000 rows"):
+    with pytest.raises(ValueError, match="4 to 10,000 rows"):
         model.nested_score()
 
 

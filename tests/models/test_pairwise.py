@@ -287,3 +287,9 @@ def test_many_rows_are_coupled_a_few_at_a_time(three_classes, monkeypatch):
         seen.clear()
     with pytest.raises(ValueError, match="0 sample"):
         model.predict_proba(X[:0])
+
+
+def test_groups_that_no_classifier_of_a_pair_takes_are_refused():
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 3
+    with pytest.raises(ValueError, match="groups are for a classifier whose fit takes them"):
+        PairwiseClassifier(LogisticRegression()).fit(X, y, groups=np.arange(len(y)) % 5)

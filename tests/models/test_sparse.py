@@ -14,7 +14,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.kernels._base import grid_shape
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 NARROW = RBF(gamma=2.0)
 

@@ -31,7 +31,8 @@ from mercer._solvers.moments.leave_one_out import LooOutputsOf
 from mercer._solvers.moments.ridge import decompose_moments
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF
-from mercer.rows import MemoryRows, every_row
+from mercer.rows import MemoryRows
+from mercer.rows._distinct import every_row
 
 pytestmark = pytest.mark.ratio
 

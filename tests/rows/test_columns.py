@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from mercer.rows import distinct_rows
 from mercer.rows._columns import NamedColumns, read_columns
+from mercer.rows._distinct import distinct_rows
 from mercer.rows._sources.checksum import checksums
 from mercer.rows._table import join, n_rows, take
 

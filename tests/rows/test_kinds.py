@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mercer.rows import MemoryRows, Rows, StreamRows, as_rows, first_block, sample
+from mercer.rows import MemoryRows, Rows, StreamRows, as_rows
+from mercer.rows._resolve import first_block
+from mercer.rows._sampling.random_sample import sample
 
 
 def blocks_of(table, size=100):

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from mercer.rows import Block, MemoryRows, Sampler, survey
-from mercer.rows._sampling.random_sample import row_keys
+from mercer.rows import Block, MemoryRows
+from mercer.rows._sampling.random_sample import Sampler, row_keys, survey
 
 SEEDS = range(300)
 

@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from mercer._linalg.threads import blas_threads
-from mercer.rows import MemoryRows, StreamRows, sample
+from mercer.rows import MemoryRows, StreamRows
+from mercer.rows._sampling.random_sample import sample
 
 WORKERS = 2
 

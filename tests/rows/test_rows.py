@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from mercer.rows import distinct_rows, every_row
+from mercer.rows._distinct import distinct_rows, every_row
 
 TABLES = st.lists(
     st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=2, max_size=2), min_size=1, max_size=15

@@ -12,7 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF
-from mercer.rows import MemoryRows, StreamRows, first_block, sample
+from mercer.rows import MemoryRows, StreamRows
+from mercer.rows._resolve import first_block
+from mercer.rows._sampling.random_sample import sample
 
 
 def dense(X):

@@ -9,8 +9,11 @@ from mercer._gram import combine
 from mercer._gram.moments import MomentsOf
 from mercer.kernels import RBF, FromCallable, Linear, pairwise
 from mercer.kernels._base import Wrapped
-from mercer.rows import Block, MemoryRows, StreamRows, as_rows, distinct_rows, is_out_of_core, sample
+from mercer.rows import Block, MemoryRows, StreamRows, as_rows
 from mercer.rows._base import join_blocks, regroup
+from mercer.rows._distinct import distinct_rows
+from mercer.rows._resolve import is_out_of_core
+from mercer.rows._sampling.random_sample import sample
 from mercer.rows._sources.checksum import checksums
 from mercer.rows._sources.repeated import RepeatedRows
 from mercer.rows._table import take

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mercer.rows import MemoryRows, Reading, Tally, reading_of, survey
-from mercer.rows._sampling.random_sample import Sampler
+from mercer.rows import MemoryRows
+from mercer.rows._sampling.random_sample import Sampler, survey
+from mercer.rows._sampling.weights import Reading, Tally, reading_of
 
 
 def tally(*weights):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer._scores import LooResults, jackknife_plus, prediction_intervals, selection_bias
 from mercer._scores.uncertainty.intervals import least_rows
 from mercer._solvers import HeldOut, Observations, decompose, loo_outputs, make_smoother, solve
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 
 def by_sorting(outputs, residual, coverage):

@@ -9,7 +9,7 @@ from mercer._scores.training_rows import Training
 from mercer.datasets import make_banana
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF
-from mercer.rows import Tally, reading_of
+from mercer.rows._sampling.weights import Tally, reading_of
 
 
 def training(Y, *, group=None, fold=None, weight=None, meaning="importance"):

@@ -13,7 +13,7 @@ from mercer._scores.uncertainty.unexplained_variance import _kept, _without_rows
 from mercer.datasets import make_banana, make_ringnorm, make_twonorm
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF, FromCallable, Linear, Sigmoid, pairwise
-from mercer.rows import Tally, reading_of
+from mercer.rows._sampling.weights import Tally, reading_of
 
 
 def training_of(X, weight=None):

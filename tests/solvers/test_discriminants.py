@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from mercer._solvers import Observations, decompose, discriminant_directions, fitted, solve
-from mercer.rows import every_row
+from mercer.rows._distinct import every_row
 
 
 def kernel_matrix(rng, n, gamma=0.3):

@@ -11,7 +11,7 @@ from mercer._solvers import Observations, decompose
 from mercer._solvers.exact_fits import RootFit, SpectrumFit
 from mercer._solvers.inverse_root import Projected
 from mercer.errors import NumericalError
-from mercer.rows import distinct_rows, every_row
+from mercer.rows._distinct import distinct_rows, every_row
 
 SHARES = np.array([1.0, 1e3, 1e6, 1e9])
 EPS = np.finfo(np.float64).eps

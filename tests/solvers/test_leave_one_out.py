@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._solvers import Observations, decompose, leave_one_out, loo_outputs
 from mercer._solvers.inverse_root import Projected
-from mercer.rows import distinct_rows, every_row
+from mercer.rows._distinct import distinct_rows, every_row
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)
 LONG = np.longdouble

@@ -10,8 +10,8 @@ from mercer._solvers import Observations, decompose, leave_one_out, loo_outputs
 from mercer._solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
 from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF
-from mercer.rows import distinct_rows, every_row
 from mercer.rows._base import Block
+from mercer.rows._distinct import distinct_rows, every_row
 
 # Narrow enough for a condition of K_zz below 1e3, far from the shift.
 KERNEL = RBF(gamma=1.0)

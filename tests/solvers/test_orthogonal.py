@@ -37,7 +37,7 @@ from mercer._solvers.orthogonal.roots import independent
 from mercer._solvers.orthogonal.stop import Judgement, paired_errors
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Precomputed
-from mercer.rows import distinct_rows, every_row
+from mercer.rows._distinct import distinct_rows, every_row
 
 ALPHA = 0.3
 PENALTIES = ["rkhs", "coef", "diagonal", "orthogonal"]

@@ -7,7 +7,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from mercer._solvers import Observations, decompose, make_smoother, solve
-from mercer.rows import every_row
+from mercer.rows._distinct import every_row
 
 
 def rbf(X, Z):

@@ -7,7 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from mercer._solvers import Observations, decompose, degrees_of_freedom, fitted, gcv, solve
 from mercer.kernels import RBF
-from mercer.rows import distinct_rows, every_row
+from mercer.rows._distinct import distinct_rows, every_row
 
 ALPHAS = 10.0 ** np.arange(-8, 7, 2)
 

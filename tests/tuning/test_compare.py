@@ -18,7 +18,7 @@ from mercer._scores import squared_criterion
 from mercer._solvers import Observations, decompose, loo_outputs
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Kernel, Laplacian, Linear
-from mercer.rows import every_row
+from mercer.rows._distinct import every_row
 
 WORDS = RBF(gamma="loo")
 SEARCH_STAGES = SearchStage(150, 40), SearchStage(300, 80), SearchStage(600, 160)

@@ -15,8 +15,8 @@ from mercer._solvers.exact_fits import SpectrumFit
 from mercer._solvers.moments.leave_one_out import MomentFit
 from mercer._solvers.moments.ridge import decompose_moments
 from mercer.kernels import RBF, Linear
-from mercer.rows import every_row
 from mercer.rows._base import Block
+from mercer.rows._distinct import every_row
 from mercer.rows._sources.memory import HeldRows
 
 KERNEL = RBF(gamma=0.3)

@@ -20,7 +20,7 @@ from mercer._solvers.orthogonal.path import along
 from mercer.datasets import make_ringnorm
 from mercer.errors import MemoryBudgetError, NumericalError
 from mercer.kernels import RBF
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 KERNELS = [RBF(gamma=0.01), RBF(gamma=0.05), RBF(gamma=5.0)]
 SETTINGS = SparseSettings(

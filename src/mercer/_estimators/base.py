@@ -21,10 +21,11 @@ from mercer._fitting.data import RowSchema, TrainingData, check_names
 from mercer._scores.targets import Targets
 from mercer._types import Floats
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import Labels, MemoryRows, ParquetRows, Rows, as_rows, feature_names, is_out_of_core
+from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
-from mercer.rows._resolve import parquet_rows
+from mercer.rows._resolve import feature_names, is_out_of_core, parquet_rows
+from mercer.rows._sampling.random_sample import Labels
 from mercer.rows._table import as_table, holds_numbers
 
 

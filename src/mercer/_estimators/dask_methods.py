@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.rows import is_dask, map_rows
+from mercer.rows._engines.dask import is_dask, map_rows
 
 
 def supports_dask(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ everything was chosen again without it (Varma and Simon 2006).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._estimators.base import KernelModel
-from mercer._estimators.fitted import Waiting, fitted
+from mercer._estimators.fitted import Fitted, Waiting, fitted, reads_one_state, with_state
 from mercer._estimators.report import Report
 from mercer._scores.training_rows import Folds, Training
 from mercer._types import Array, Indices
@@ -109,6 +109,13 @@ class NestedScore(Waiting):
         return model.fit(take(self.X, self.row[rows]), self.y[rows], sample_weight=weight, **more)
 
 
+# One number or more for each training row, with which nothing is predicted.
+OF_ROWS = (
+    *("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_"),
+    *("loo_index_", "loo_results_", "support_"),
+)
+
+
 class LeaveOneOutModel(KernelModel):
     """A model whose kernel, alpha and centers are chosen by leave-one-out; abstract."""
 
@@ -125,7 +132,7 @@ class LeaveOneOutModel(KernelModel):
         beyond 1000. The first call takes as long as a fit for each of them. If nothing was chosen it is
         ``loo_score_``.
 
-        Only for up to 10,000 rows in memory, which are kept: otherwise use
+        Only for 4 to 10,000 rows in memory (or as many groups), which are kept: otherwise use
         :func:`sklearn.model_selection.cross_val_score` on some rows.
         """
         check_is_fitted(self)
@@ -137,11 +144,28 @@ class LeaveOneOutModel(KernelModel):
             return nested.score
         if nested is None:
             raise ValueError(
-                f"{type(self).__name__} has no rows for a nested score: it needs up to {MOST_NESTED_ROWS:,} rows "
-                "that were passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, "
-                "and a little too high where rows are few; a lean copy has only a score that was computed before"
+                f"{type(self).__name__} has no rows for a nested score: it needs {FEWEST_ROWS} to "
+                f"{MOST_NESTED_ROWS:,} rows, in at least {FEWEST_ROWS} groups if there are groups, that were "
+                "passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and a "
+                "little too high where rows are few; a lean copy has only a score that was computed before"
             )
         return float(nested)
+
+    @reads_one_state
+    def lean(self) -> Self:
+        """A copy that can only predict: without leave-one-out outputs and labels of training rows, and without the
+        rows and sums from which the fit could be continued or scored. Score, path and report stay.
+        """
+        check_is_fitted(self)
+        lean: Self = with_state(self, self._lean_state())
+        return lean
+
+    def _lean_state(self) -> Fitted:
+        """The state without what is known of single training rows."""
+        state = self._fitted
+        assert state is not None
+        attributes = {name: value for name, value in state.every.items() if name not in OF_ROWS}
+        return Fitted(attributes, nested=known_score(state.nested), chooses=state.chooses, is_lean=True)
 
 
 def known_score(nested: Any) -> float | None:

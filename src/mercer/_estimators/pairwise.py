@@ -34,7 +34,7 @@ from mercer._gram.blocks import BLOCK_SIZE, cuts
 from mercer._scores.probabilities.coupling import couple_least_squares, couple_odds
 from mercer._types import Array, Indices
 from mercer._validation import check_choice, same_type, unmasked
-from mercer.rows import is_out_of_core
+from mercer.rows._resolve import is_out_of_core
 from mercer.rows._sources.memory import HeldRows
 from mercer.rows._table import n_rows, take
 
@@ -126,6 +126,8 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelPredictions, MercerEstimator):
         """
         X, labels, weight = self._table(X, y, sample_weight)
         folds = folds_of_rows(None, labels, groups, classifier=True)
+        if folds is not None and not has_fit_parameter(self._new(), "groups"):
+            raise ValueError(f"groups are for a classifier whose fit takes them, and {self._new()!r} does not")
         values = get_tags(self._new()).input_tags.pairwise
         if values:
             X = Columns(None)(X)

@@ -24,7 +24,9 @@ from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
 from mercer.centers import CenterSelector
 from mercer.kernels import as_kernel
-from mercer.rows import Labels, Meaning, is_out_of_core
+from mercer.rows._resolve import is_out_of_core
+from mercer.rows._sampling.random_sample import Labels
+from mercer.rows._sampling.weights import Meaning
 
 # Range of given penalties: squares of others overflow or underflow.
 PENALTY_RANGE = (1e-100, 1e100)
@@ -440,6 +442,8 @@ def folds_of_rows(cv: Any, y: NDArray[Any], groups: ArrayLike | None, *, classif
     if cv is None and groups is None:
         return None
     groups = None if groups is None else _validation.label_column("groups", groups)
+    if groups is not None and len(groups) != len(y):
+        raise ValueError(f"groups has {len(groups)} labels for {len(y)} rows; pass one for each row")
     if groups is not None and (groups == groups[:1]).all():
         raise ValueError("all rows are in one group; groups must define at least two")
     splitter: BaseCrossValidator = LeaveOneGroupOut() if cv is None else check_cv(cv, y, classifier=classifier)

@@ -24,7 +24,7 @@ from mercer._scores.targets import ClassTargets, RealTargets
 from mercer._scores.training_rows import design_effect
 from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer._types import Array, Floats, Indices
-from mercer.rows import Labels
+from mercer.rows._sampling.random_sample import Labels
 from mercer.rows._table import in_single
 
 # In place of the logarithm of zero.

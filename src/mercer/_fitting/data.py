@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from mercer._scores.targets import Targets
 from mercer._scores.training_rows import Folds
 from mercer._types import Array
-from mercer.rows import Block, Labels, MemoryRows, Rows, feature_names
+from mercer.rows import Block, MemoryRows, Rows
+from mercer.rows._resolve import feature_names
+from mercer.rows._sampling.random_sample import Labels
 
 # The targets of rows with these y, or of a sample of them, with these labels, and the classes that are declared.
 TargetsOf = Callable[[Any, Labels | None, ArrayLike | None], Targets]

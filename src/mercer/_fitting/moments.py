@@ -47,11 +47,12 @@ from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers._resolve import EVERY_ROW
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
-from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, reading_of, survey
+from mercer.rows import Block, MemoryRows, Rows
 from mercer.rows._base import PartlyRead
 from mercer.rows._progress import stage
-from mercer.rows._sampling.random_sample import ROWS_OF_EACH_LABEL
+from mercer.rows._sampling.random_sample import ROWS_OF_EACH_LABEL, RunningSample, Sampler, survey
 from mercer.rows._sampling.row_matching import weight_of
+from mercer.rows._sampling.weights import reading_of
 from mercer.rows._sources.repeated import RepeatedRows
 from mercer.rows._table import n_columns, take
 from mercer.rows._virtual import Copies, name_of, rows_for_each

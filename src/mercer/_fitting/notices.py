@@ -10,7 +10,7 @@ from mercer._gram import Budget, cross
 from mercer._gram.budget import GIB
 from mercer.errors import MemoryWarning, NumericalWarning, ScaleWarning, warn
 from mercer.kernels import Kernel
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 from mercer.rows._table import in_single, n_rows, take
 
 # Half of the features must carry at least this share of squared distances: scales differ by at most about 1000.

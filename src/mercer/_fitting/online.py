@@ -8,8 +8,10 @@ from mercer._scores.prequential import ScoreWindow
 from mercer._solvers.recursive import Recursion, RecursiveState, loo_outputs
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import Block, Reading, distinct_rows
+from mercer.rows import Block
+from mercer.rows._distinct import distinct_rows
 from mercer.rows._sampling.row_matching import weight_of
+from mercer.rows._sampling.weights import Reading
 
 # Rows that determine kernel parameters given as strings, if the first call of partial_fit has fewer.
 RESOLVING_ROWS = 100

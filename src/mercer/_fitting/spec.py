@@ -23,7 +23,7 @@ from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
 from mercer.centers import CenterSelector, Given
 from mercer.kernels import Kernel
-from mercer.rows import Meaning
+from mercer.rows._sampling.weights import Meaning
 from mercer.rows._virtual import Copies
 
 AnyPenalty = Literal["rkhs", "coef", "l1", "elastic_net"]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._gram.moments import Moments
-from mercer.rows import Block, Rows, RunningSample, Sampler
+from mercer.rows import Block, Rows
+from mercer.rows._sampling.random_sample import RunningSample, Sampler
 from mercer.rows._sampling.row_matching import WEIGHT_ROUNDING
 from mercer.rows._sources.repeated import RepeatedRows
 

@@ -22,10 +22,11 @@ from mercer._types import Array, Indices
 from mercer.centers import Given, Uniform
 from mercer.centers._resolve import EXACT_ROWS, as_plan, requested_centers
 from mercer.kernels import Kernel
-from mercer.rows import Block, Meaning, Rows, Tally, reading_of
+from mercer.rows import Block, Rows
 from mercer.rows._base import LocalRows
 from mercer.rows._sampling.random_sample import ROWS_OF_EACH_LABEL
 from mercer.rows._sampling.row_matching import weight_of
+from mercer.rows._sampling.weights import Meaning, Tally, reading_of
 from mercer.rows._table import in_single, n_rows
 from mercer.rows._virtual import rows_for_each
 

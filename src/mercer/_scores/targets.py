@@ -33,7 +33,8 @@ from mercer._scores.uncertainty.intervals import LooResults, noise_std
 from mercer._solvers import Observations, variance_shares
 from mercer._types import Array, Floats, Indices
 from mercer.errors import WeightWarning, warn
-from mercer.rows import Block, Reading
+from mercer.rows import Block
+from mercer.rows._sampling.weights import Reading
 from mercer.rows._table import shape_of
 
 # Leave-one-out scores, accuracy or R², that differ by more than this cause a warning.

@@ -7,7 +7,8 @@ import numpy as np
 
 from mercer._types import Array, Indices
 from mercer.kernels import Kernel
-from mercer.rows import Block, Reading
+from mercer.rows import Block
+from mercer.rows._sampling.weights import Reading
 from mercer.rows._table import take
 from mercer.rows._virtual import Copies
 

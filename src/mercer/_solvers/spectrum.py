@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from mercer._linalg import Reflector, eigen_psd, singular
 from mercer._linalg.tolerance import rounding_unit
 from mercer._types import Array, Floats, Indices
-from mercer.rows import Distinct
+from mercer.rows._distinct import Distinct
 
 Penalty = Literal["rkhs", "coef"]
 

@@ -12,7 +12,7 @@ from mercer.centers._base import CandidateRows, Centers, CenterSelector, Pass, r
 from mercer.centers._pool import Pool, pool_of, shares
 from mercer.errors import KernelError
 from mercer.kernels import Kernel
-from mercer.rows import distinct_rows
+from mercer.rows._distinct import distinct_rows
 
 # Beyond this many rows the clusters are found in batches.
 ROWS_FOR_BATCHES = 20_000

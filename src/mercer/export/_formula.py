@@ -302,10 +302,11 @@ def _machine_regressor(model: Any, f: Formula) -> Formula:
 
 def _detector(model: Any, f: Formula) -> Formula:
     """``decision_function``: minus the squared distance to the center of a ball, or the distance from a plane."""
-    if model._form == "plane":
+    known = model._details
+    if known.form == "plane":
         return replace(f, intercept=f.intercept - model.offset_, detects=True)
     varies = f.kernel.varies
-    constant = model._square + model.offset_ + (0.0 if varies else 1.0)
+    constant = known.square + model.offset_ + (0.0 if varies else 1.0)
     return replace(f, coef=2.0 * f.coef, intercept=f.intercept - constant, minus_own=varies, detects=True)
 
 

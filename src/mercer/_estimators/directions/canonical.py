@@ -34,7 +34,7 @@ from mercer._solvers.directions.canonical import correlations_of_scores
 from mercer._types import Array, Floats, Indices
 from mercer.errors import KernelError
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import is_out_of_core
+from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import column_names, has_views, holds_numbers, in_single, is_frame, is_sparse, n_rows
 
 # The names of two views that are passed as two tables.

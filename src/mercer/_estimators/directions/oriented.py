@@ -25,7 +25,8 @@ from mercer._fitting.subspaces.oriented import HELD, SHARE, NoiseRows, OrientedS
 from mercer._gram.tangent_covariance import Transformation
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import MemoryRows, Rows, as_rows, feature_names, is_out_of_core
+from mercer.rows import MemoryRows, Rows, as_rows
+from mercer.rows._resolve import feature_names, is_out_of_core
 from mercer.rows._table import n_columns, n_rows
 
 ALLOWED = (

@@ -21,7 +21,8 @@ from mercer._gram import Budget
 from mercer._types import Array, Floats, Indices
 from mercer.kernels import Kernel
 from mercer.kernels._resolve import without_targets
-from mercer.rows import MemoryRows, Rows, is_out_of_core
+from mercer.rows import MemoryRows, Rows
+from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import n_columns, n_rows
 
 

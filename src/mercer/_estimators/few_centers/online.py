@@ -35,18 +35,12 @@ from mercer._scores.targets import Targets, warn_of_weights
 from mercer._solvers.recursive import ROWS_AT_ONCE, Recursion, RecursiveState, forgetful, learn_rows, start
 from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import (
-    Block,
-    Labels,
-    Reading,
-    Sampler,
-    Tally,
-    is_out_of_core,
-    reading_of,
-    survey,
-)
+from mercer.rows import Block
 from mercer.rows._base import join_blocks, of_at_least
+from mercer.rows._resolve import is_out_of_core
+from mercer.rows._sampling.random_sample import Labels, Sampler, survey
 from mercer.rows._sampling.row_matching import weight_of
+from mercer.rows._sampling.weights import Reading, Tally, reading_of
 from mercer.rows._table import take
 
 

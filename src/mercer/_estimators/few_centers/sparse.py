@@ -38,7 +38,7 @@ from mercer._solvers.orthogonal import STOPS, SelectionRule
 from mercer._solvers.orthogonal.stages import SparseStage, staged
 from mercer._types import Floats, Indices
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import is_out_of_core
+from mercer.rows._resolve import is_out_of_core
 
 SELECTIONS = ("gain", "residual", "orthogonal")
 SPARSE_PENALTIES = ("auto", "rkhs", "coef", "diagonal", "orthogonal")

@@ -216,9 +216,10 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
     def _lean_state(self) -> Fitted:
         lean = super()._lean_state()
         if hasattr(self, "loo_results_") and self.loo_results_.point is not None:
-            return replace(lean, details=replace(lean.details, selection_bias=self._bias_of_selection()))
-        attributes = {name: value for name, value in lean.attributes.items() if name != "loo_results_"}
-        return replace(lean, attributes=attributes)
+            attributes = dict(lean.attributes) | {"loo_results_": self.loo_results_}
+            details = replace(lean.details, selection_bias=self._bias_of_selection())
+            return replace(lean, attributes=attributes, details=details)
+        return lean
 
     @supports_dask_whole
     @reads_one_state

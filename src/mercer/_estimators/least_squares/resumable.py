@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks, schema_of
-from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, reads_one_state, with_state
-from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, known_score, nested_score_of
+from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, with_state
+from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, nested_score_of
 from mercer._estimators.parameters import (
     check_parameters,
     folds_of_rows,
@@ -44,15 +44,14 @@ from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.kernels import WeightedSum, as_kernel
 from mercer.kernels._vectors.stationary import Stationary
-from mercer.rows import MemoryRows, Rows, is_out_of_core
+from mercer.rows import MemoryRows, Rows
 from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import take
 from mercer.rows._virtual import as_copies, rows_for_each
 
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
-# One number or more for each training row, with which nothing is predicted.
-OF_ROWS = ("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_", "loo_index_", "support_")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
 MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
@@ -176,21 +175,9 @@ class ResumableModel(LeaveOneOutModel):
             raise
         return self._publish(self._waiting(sums, schema_of(self).of_rows(rows)))
 
-    @reads_one_state
-    def lean(self) -> Self:
-        """A copy that can only predict: without leave-one-out results of training rows, and the moments and
-        rows from which the fit could be continued.
-        """
-        check_is_fitted(self)
-        lean: Self = with_state(self, self._lean_state())
-        return lean
-
     def _lean_state(self) -> Fitted:
-        state = self._fitted
-        assert state is not None
-        attributes = {name: value for name, value in state.every.items() if name not in OF_ROWS}
         details = replace(self._continuation, begun_with={}, sums=None, kept=None)
-        return Fitted(attributes, details, nested=known_score(state.nested), chooses=state.chooses, is_lean=True)
+        return replace(super()._lean_state(), details=details)
 
     @property
     def moments_(self) -> Moments:

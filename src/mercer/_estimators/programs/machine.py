@@ -32,7 +32,7 @@ from mercer._scores.targets import RealTargets, uncrossed
 from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
 from mercer._types import Array, Floats, Indices
 from mercer.kernels import Kernel, as_kernel
-from mercer.rows import Labels
+from mercer.rows._sampling.random_sample import Labels
 
 PROGRAM_PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
 CLASS_LOSSES = (

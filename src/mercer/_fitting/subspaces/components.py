@@ -36,7 +36,8 @@ from mercer.centers import CandidateRows, Centers, CenterSelector, ForwardSelect
 from mercer.centers._resolve import as_plan, auto_centers, requested_centers
 from mercer.errors import KernelError
 from mercer.kernels import Kernel
-from mercer.rows import Block, MemoryRows, Rows, RunningSample, Sampler, survey
+from mercer.rows import Block, MemoryRows, Rows
+from mercer.rows._sampling.random_sample import RunningSample, Sampler, survey
 from mercer.rows._sampling.row_matching import weight_of
 from mercer.rows._sources.repeated import RepeatedRows
 from mercer.rows._table import in_single, n_rows, take
