@@ -109,11 +109,16 @@ def mercer_step(forget: float, *, tuned: bool) -> Step:
     def step(X: np.ndarray, y: np.ndarray) -> float:
         if tuned and not hasattr(model, "state_"):
             tune(model, X, y)
-        before = model.prequential_.total_loss if hasattr(model, "state_") else 0.0
+        before = total_loss(model)
         model.partial_fit(X, y, classes=[0, 1])
-        return (model.prequential_.total_loss - before) / len(y)
+        return (total_loss(model) - before) / len(y)
 
     return step
+
+
+def total_loss(model: OnlineFisherClassifier) -> float:
+    """What was lost so far on rows before they were learned."""
+    return model._fitted.details.prequential.total_loss if hasattr(model, "state_") else 0.0
 
 
 def tune(model: OnlineFisherClassifier, X: np.ndarray, y: np.ndarray) -> None:
