@@ -24,7 +24,7 @@ def clusters(n, seed):
 
 X, new = clusters(200, 0), clusters(20_000, 1)
 kernel = RBF(gamma=0.5)
-model = KernelNoveltyDetector(kernel, contamination=0.05).fit(X)
+model = KernelNoveltyDetector(kernel, rate=0.05).fit(X)
 
 # %%
 # On the left the contour of the ball and the rows that define it. On the right the share of 20,000 new rows that
@@ -35,7 +35,7 @@ for draw in range(10):
     rows = clusters(100, 10 + draw)
     for j, rate in enumerate(rates):
         for k, one in enumerate(
-            (KernelNoveltyDetector(kernel, contamination=rate), OneClassSVM(gamma=0.5, nu=rate))
+            (KernelNoveltyDetector(kernel, rate=rate), OneClassSVM(gamma=0.5, nu=rate))
         ):
             found[draw, j, k] = np.mean(one.fit(rows).predict(new) < 0)
 
@@ -49,7 +49,7 @@ left.plot(*X[model.support_].T, "o", mfc="none", color="C3", ms=7, label="rows t
 left.set(title="Usual rows are inside", xlabel="first feature", ylabel="second feature")
 left.legend(loc="lower left", fontsize=8)
 right.plot([0, 0.22], [0, 0.22], color="0.8")
-for k, name in enumerate(("KernelNoveltyDetector, contamination", "OneClassSVM, nu")):
+for k, name in enumerate(("KernelNoveltyDetector, rate", "OneClassSVM, nu")):
     right.plot(rates, found[:, :, k].mean(axis=0), f"C{k}o-", label=name)
 right.set(title="False alarms", xlabel="share asked for", ylabel="share of new rows called novel")
 right.legend(loc="upper left")

@@ -192,8 +192,8 @@ def value_cases():
             ("Machine", KernelMachineRegressor(kernel, loss="squared", alpha=0.1), curve()),
             ("PCA", KernelPCA(2, kernel=kernel), None),
             ("Oriented PCA", OrientedKernelPCA(2, kernel=kernel, noise=noise), None),
-            ("Detector, ball", KernelNoveltyDetector(kernel, contamination=0.2), None),
-            ("Detector, plane", KernelNoveltyDetector(kernel, form="plane", contamination=0.2), None),
+            ("Detector, ball", KernelNoveltyDetector(kernel, rate=0.2), None),
+            ("Detector, plane", KernelNoveltyDetector(kernel, form="plane", rate=0.2), None),
         ):
             yield Case(f"{family}, {name}", model, y)
     yield Case("Sparse, two widths", SparseKernelRegressor(RBF(gamma=1.0), widths=[0.2, 3.0]), targets())

@@ -46,7 +46,7 @@ def test_the_ball_of_other_kernels_is_that_of_a_general_solver(rows):
 
 def test_the_hard_ball_touches_the_outermost_rows():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [1.0, -0.5]])
-    model = KernelNoveltyDetector(Linear(), nu=1e-9, contamination=0.5).fit(X)
+    model = KernelNoveltyDetector(Linear(), nu=1e-9, rate=0.5).fit(X)
     assert_allclose(model.radius_, 2.0, rtol=1e-6)
     assert_allclose(model.dual_coef_ @ X[model.support_], [2.0, 0.0], atol=1e-6)
     assert_allclose(model.score_samples([[2.0, 0.0], [5.0, 0.0]]), [0.0, -9.0], atol=1e-6)
@@ -58,7 +58,7 @@ def test_so_many_new_rows_are_called_novel(rate):
     found = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        model = KernelNoveltyDetector(contamination=rate).fit(rng.normal(size=(150, 3)))
+        model = KernelNoveltyDetector(rate=rate).fit(rng.normal(size=(150, 3)))
         found.append(np.mean(model.predict(rng.normal(size=(2000, 3))) < 0))
     assert abs(np.mean(found) - rate) < 0.02
 
@@ -91,7 +91,7 @@ def test_far_away_everything_is_novel(rows):
     ("settings", "what"),
     [
         ({"form": "cube"}, "form"),
-        ({"contamination": 0.0}, "contamination"),
+        ({"rate": 0.0}, "rate"),
         ({"nu": 2.0}, "nu"),
         ({"kernel": RBF(gamma="loo")}, "no targets by which leave-one-out could choose"),
     ],

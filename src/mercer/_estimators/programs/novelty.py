@@ -97,7 +97,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     from the origin as the share ``nu`` of rows on the wrong side allows (Schölkopf et al. 2001). Both are the same
     where k(x, x) is constant. The threshold is not that of the program, beyond which more than the share nu of new
     rows lie: it is found by training rows that are held out in ten folds, so that of new rows like these the share
-    ``contamination`` is called novel.
+    ``rate`` is called novel.
 
     Costs O(n²) memory, and O(n) for each of some thousand moves of weight.
 
@@ -107,10 +107,10 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         "rbf" is ``RBF(gamma="median")``: there are no targets by which leave-one-out could choose.
     form : {"ball", "plane"}, default="ball"
         What is fitted.
-    contamination : float, default=0.05
+    rate : float, default=0.05
         The share of new rows, like the training rows, that are called novel.
     nu : float or None, default=None
-        The largest share of training rows outside; None: ``contamination``.
+        The largest share of training rows outside; None: ``rate``.
     max_memory : float, default=None
         GiB that may be allocated; None: four fifths of the free memory.
 
@@ -136,7 +136,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     >>> import numpy as np
     >>> from mercer import KernelNoveltyDetector
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = KernelNoveltyDetector(contamination=0.1).fit(X)
+    >>> model = KernelNoveltyDetector(rate=0.1).fit(X)
     >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
     array([ 1, -1])
     """
@@ -152,13 +152,13 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         kernel: str | Kernel | Any = "rbf",
         *,
         form: str = "ball",
-        contamination: float = 0.05,
+        rate: float = 0.05,
         nu: float | None = None,
         max_memory: float | None = None,
     ) -> None:
         self.kernel = kernel
         self.form = form
-        self.contamination = contamination
+        self.rate = rate
         self.nu = nu
         self.max_memory = max_memory
 
@@ -174,7 +174,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
         _validation.check_choice("form", self.form, NOVELTY_FORMS)
-        rate = share("contamination", self.contamination)
+        rate = share("rate", self.rate)
         nu = rate if self.nu is None else share("nu", self.nu)
         budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
         model = unfitted(self)
