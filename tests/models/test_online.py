@@ -70,7 +70,7 @@ def test_outputs_do_not_depend_on_how_a_stream_is_cut(rng, edges, name):
     cut = in_blocks(OnlineFisherClassifier(GAMMA), X, y, edges, classes=labels)
     assert_allclose(cut.X_fit_, whole.X_fit_)
     assert_allclose(cut.intercept_, whole.intercept_, atol=1e-8)
-    assert_allclose(cut.scores_.outputs, whole.scores_.outputs, atol=1e-8)
+    assert_allclose(cut._details.scores.outputs, whole._details.scores.outputs, atol=1e-8)
     assert cut.n_rows_seen_ == 300
 
 
