@@ -164,6 +164,8 @@ def _reads_blocks(classifier: Any) -> bool:
 def _grouped(classifier: Any, fold: Indices) -> dict[str, Indices]:
     """Folds of rows for the fit of a classifier, or of the last step of a pipeline, if it accepts groups."""
     prefix, last = _last_step(classifier)
-    if not has_fit_parameter(last, "groups") or fold.max() == 0:
+    # Of a classifier of pairs it is that of the pairs which counts.
+    one = getattr(last, "estimator", None) or last
+    if not has_fit_parameter(last, "groups") or not has_fit_parameter(one, "groups") or fold.max() == 0:
         return {}
     return {f"{prefix}groups": fold}
