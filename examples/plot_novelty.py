@@ -34,9 +34,7 @@ found = np.zeros((10, len(rates), 2))
 for draw in range(10):
     rows = clusters(100, 10 + draw)
     for j, rate in enumerate(rates):
-        for k, one in enumerate(
-            (KernelNoveltyDetector(kernel, rate=rate), OneClassSVM(gamma=0.5, nu=rate))
-        ):
+        for k, one in enumerate((KernelNoveltyDetector(kernel, rate=rate), OneClassSVM(gamma=0.5, nu=rate))):
             found[draw, j, k] = np.mean(one.fit(rows).predict(new) < 0)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
