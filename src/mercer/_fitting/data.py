@@ -13,6 +13,7 @@ from mercer._types import Array
 from mercer.rows import Block, MemoryRows, Rows
 from mercer.rows._resolve import feature_names
 from mercer.rows._sampling.random_sample import Labels
+from mercer.rows._table import n_columns
 
 # The targets of rows with these y, or of a sample of them, with these labels, and the classes that are declared.
 TargetsOf = Callable[[Any, Labels | None, ArrayLike | None], Targets]
@@ -38,6 +39,11 @@ class RowSchema:
         if names is None or not all(isinstance(name, str) for name in names):
             return self
         return replace(self, names=np.array(names, dtype=object))
+
+    def of_sample(self, rows: Rows, X: Any, *, vectors: bool) -> "RowSchema":
+        """After a pass over rows, some of which are X, with a number of features if they are vectors."""
+        schema = self.of_rows(rows)
+        return replace(schema, n_features=n_columns(X)) if vectors else schema
 
     def of_rows(self, rows: Rows) -> "RowSchema":
         """With the names that rows have after a pass over them; other names than those before are an error."""

@@ -311,10 +311,9 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
     repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
     with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
         drawn = survey(repeated, draw, verbose=spec.verbose)
-    schema, check, sample = data.schema.of_rows(repeated), None, drawn.sample()
-    if data.check is not None:
-        schema = replace(schema, n_features=n_columns(sample.X))
-        check = data.check(n_columns(sample.X))
+    sample = drawn.sample()
+    schema = data.schema.of_sample(repeated, sample.X, vectors=data.check is not None)
+    check = None if data.check is None else data.check(n_columns(sample.X))
     targets = data.targets_of(sample.y, drawn.labels, data.declared)
     return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
 

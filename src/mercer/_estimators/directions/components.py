@@ -37,7 +37,7 @@ from mercer.errors import NumericalWarning, warn
 from mercer.kernels import RBF, Kernel, Linear, as_kernel
 from mercer.rows import MemoryRows, Rows
 from mercer.rows._sampling.row_matching import weight_of
-from mercer.rows._table import n_columns, n_rows
+from mercer.rows._table import n_rows
 
 
 class KernelPCA(SubspaceModel):
@@ -230,10 +230,9 @@ class KernelPCA(SubspaceModel):
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
         sampled = sample_rows(rows, self.centers, rng, self.verbose)
-        schema, resolve = schema.of_rows(sampled.rows), partial(resolved, self.kernel)
+        resolve = partial(resolved, self.kernel)
         check, most = self._check_of(sampled), requested_components(self)[0]
-        if check is not None:
-            schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
+        schema = schema.of_sample(sampled.rows, sampled.drawn.sample().X, vectors=check is not None)
         sums = start_subspace(resolve, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
         return self._continued(sums, schema)
 

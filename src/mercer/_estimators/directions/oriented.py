@@ -1,7 +1,6 @@
 """Oriented kernel principal component analysis: directions with much signal and little noise."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self, cast
@@ -27,7 +26,7 @@ from mercer._types import Array
 from mercer.kernels import Kernel, as_kernel
 from mercer.rows import MemoryRows, Rows, as_rows
 from mercer.rows._resolve import feature_names, is_out_of_core
-from mercer.rows._table import n_columns, n_rows
+from mercer.rows._table import n_rows
 
 ALLOWED = (
     "pass a function that transforms rows, rows that are noise, or a list of functions and of pairs (function or "
@@ -197,9 +196,8 @@ class OrientedKernelPCA(SubspaceModel):
         else:
             refuse_every_row(centers)
         sampled = sample_rows(rows, centers, rng, self.verbose)
-        schema, check = schema.of_rows(sampled.rows), self._check_of(sampled)
-        if check is not None:
-            schema = replace(schema, n_features=n_columns(sampled.drawn.sample().X))
+        check = self._check_of(sampled)
+        schema = schema.of_sample(sampled.rows, sampled.drawn.sample().X, vectors=check is not None)
         transformations, samples = self._noise(schema)
         resolve, budget, verbose = partial(resolved, self.kernel), budget_of(self), self.verbose
         started = start_subspace(
