@@ -1,156 +1,69 @@
 """Fitted models in files: the types to declare as trusted to a safe loader."""
 
-from scipy.sparse import csr_array, csr_matrix
+from mercer import _estimators, centers, kernels
 
-from mercer import centers, kernels
-from mercer._estimators import (
-    KernelCCA,
-    KernelFisherClassifier,
-    KernelMachineClassifier,
-    KernelMachineRegressor,
-    KernelNoveltyDetector,
-    KernelPCA,
-    KernelRidgeRegressor,
-    LPBoostClassifier,
-    OnlineFisherClassifier,
-    OnlineKernelRegressor,
-    OrientedKernelPCA,
-    PairwiseClassifier,
-    SparseFisherClassifier,
-    SparseKernelRegressor,
-)
-from mercer._estimators.base import Columns
-from mercer._estimators.directions.canonical import ViewColumns
-from mercer._estimators.directions.subspace import SubspaceDetails
-from mercer._estimators.few_centers.online import OnlineState
-from mercer._estimators.fitted import Fitted
-from mercer._estimators.least_squares.resumable import Continuation, KeptRows, WaitingSolution
-from mercer._estimators.nested_score import NestedScore
-from mercer._estimators.programs.boosting import Ensemble, Stump
-from mercer._estimators.programs.novelty import Distances
-from mercer._estimators.report import Report
-from mercer._fitting import ModelSelection, TuningPath
-from mercer._fitting.data import RowSchema
-from mercer._fitting.kernel_learning.evidence import Gain
-from mercer._fitting.kernel_learning.relevance import Features, Relevance
-from mercer._fitting.kernel_learning.weights import Weights
-from mercer._fitting.moments import Encoder, Gatherer, PassState
-from mercer._fitting.spec import FitSpec
-from mercer._fitting.state import AdditiveState
-from mercer._fitting.subspaces.components import Subspace, SubspaceState
-from mercer._fitting.subspaces.oriented import OrientedState
-from mercer._gram.coordinates import Coordinates
-from mercer._gram.moments import Moments
-from mercer._gram.precision import Precision
-from mercer._gram.tangent_covariance import Transformation
-from mercer._linalg.rank import RankFactor
-from mercer._scores import LooResults, Posterior, Rule
-from mercer._scores.prequential import Prequential, ScoreWindow
-from mercer._scores.probabilities.calibration import StepCurve
-from mercer._scores.targets import ClassTargets, Decision, RealTargets
-from mercer._scores.training_rows import Folds
-from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
-from mercer._solvers import Directions
-from mercer._solvers.orthogonal import SparsePath
-from mercer._solvers.orthogonal.stages import SparseStage
-from mercer._solvers.recursive import LabeledRows, RecursiveState
-from mercer.invariances import AffineWarp, ElasticWarp, Thickness
-from mercer.kernels._precomputed import Pairwise
-from mercer.rows import Block
-from mercer.rows._columns import NamedColumns
-from mercer.rows._sampling.random_sample import Labels, RunningSample, Sampler
-from mercer.rows._sampling.weights import Tally
-from mercer.rows._virtual import Copies
+# What models consist of besides public types and arrays: classes of each module.
+_PARTS = {
+    "_estimators.base": ["Columns"],
+    "_estimators.directions.canonical": ["ViewColumns"],
+    "_estimators.directions.subspace": ["SubspaceDetails"],
+    "_estimators.few_centers.online": ["OnlineState"],
+    "_estimators.fitted": ["Fitted"],
+    "_estimators.least_squares.resumable": ["Continuation", "KeptRows", "WaitingSolution"],
+    "_estimators.nested_score": ["NestedScore"],
+    "_estimators.programs.boosting": ["Ensemble", "Stump"],
+    "_estimators.programs.novelty": ["Distances"],
+    "_estimators.report": ["Report"],
+    "_fitting.data": ["RowSchema"],
+    "_fitting.kernel_learning.evidence": ["Gain"],
+    "_fitting.kernel_learning.relevance": ["Features", "Relevance"],
+    "_fitting.kernel_learning.weights": ["Weights"],
+    "_fitting.moments": ["Encoder", "Gatherer", "PassState"],
+    "_fitting.selection.centers": ["ModelSelection"],
+    "_fitting.selection.path": ["TuningPath"],
+    "_fitting.spec": ["FitSpec"],
+    "_fitting.state": ["AdditiveState"],
+    "_fitting.subspaces.components": ["Subspace", "SubspaceState"],
+    "_fitting.subspaces.oriented": ["OrientedState"],
+    "_gram.coordinates": ["Coordinates"],
+    "_gram.moments": ["Moments"],
+    "_gram.precision": ["Precision"],
+    "_gram.tangent_covariance": ["Transformation"],
+    "_linalg.rank": ["RankFactor"],
+    "_scores.decision_rule": ["Rule"],
+    "_scores.prequential": ["Prequential", "ScoreWindow"],
+    "_scores.probabilities.calibration": ["Posterior", "StepCurve"],
+    "_scores.targets": ["ClassTargets", "Decision", "RealTargets"],
+    "_scores.training_rows": ["Folds"],
+    "_scores.uncertainty.intervals": ["LooResults"],
+    "_scores.uncertainty.unexplained_variance": ["UnexplainedVariance"],
+    "_solvers.directions.discriminants": ["Directions"],
+    "_solvers.orthogonal.path": ["SparsePath"],
+    "_solvers.orthogonal.stages": ["SparseStage"],
+    "_solvers.recursive": ["LabeledRows", "RecursiveState"],
+    "invariances": ["AffineWarp", "ElasticWarp", "Thickness"],
+    "kernels._precomputed": ["Pairwise"],
+    "rows._base": ["Block"],
+    "rows._columns": ["NamedColumns"],
+    "rows._sampling.random_sample": ["Labels", "RunningSample", "Sampler"],
+    "rows._sampling.weights": ["Tally"],
+    "rows._virtual": ["Copies"],
+    "sequences._alignment": ["States", "WordModels"],
+    "sequences._emissions": ["DiscriminantEmissions", "MixtureEmissions", "Mixtures"],
+    "sequences._paths.chains": ["Chain"],
+    "sequences._recognizer": ["HiddenMarkovClassifier"],
+}
 
-_MODELS = (
-    KernelCCA,
-    KernelFisherClassifier,
-    KernelMachineClassifier,
-    KernelMachineRegressor,
-    KernelNoveltyDetector,
-    KernelPCA,
-    KernelRidgeRegressor,
-    LPBoostClassifier,
-    OnlineFisherClassifier,
-    OnlineKernelRegressor,
-    OrientedKernelPCA,
-    PairwiseClassifier,
-    SparseFisherClassifier,
-    SparseKernelRegressor,
-)
-_SPARSE = (SparsePath, SparseStage)
-_ONLINE = (RecursiveState, LabeledRows, Prequential, ScoreWindow)
-_SUMS = (AdditiveState, Coordinates, Moments, Precision, RankFactor, Transformation)
-_ROWS = (Block, Sampler, RunningSample, Labels, NamedColumns, Tally, *_SUMS)
-_INVARIANCES = (Copies, AffineWarp, ElasticWarp, Thickness)
-_LEARNED = (Features, Relevance, Weights, Gain)
-_STATES = (
-    Fitted,
-    RowSchema,
-    NestedScore,
-    Continuation,
-    WaitingSolution,
-    SubspaceDetails,
-    ViewColumns,
-    Distances,
-    OnlineState,
-)
-_PASSES = (
-    PassState,
-    FitSpec,
-    *_STATES,
-    *_INVARIANCES,
-    KeptRows,
-    Gatherer,
-    ModelSelection,
-    Encoder,
-    Columns,
-    *_ROWS,
-    *_LEARNED,
-)
-_COMPONENTS = (OrientedState, Subspace, SubspaceState)
-_TARGETS = (ClassTargets, RealTargets, Decision)
-_PARTS = (
-    Ensemble,
-    Report,
-    TuningPath,
-    Rule,
-    Posterior,
-    StepCurve,
-    Stump,
-    Directions,
-    LooResults,
-    Folds,
-    Pairwise,
-    UnexplainedVariance,
-    *_ONLINE,
-    *_TARGETS,
-    *_PASSES,
-    *_SPARSE,
-    *_COMPONENTS,
-)
-_CENTERS = tuple(getattr(centers, name) for name in centers.__all__ if isinstance(getattr(centers, name), type))
-_KERNELS = tuple(getattr(kernels, name) for name in kernels.__all__ if isinstance(getattr(kernels, name), type))
-
-_MATRICES = (csr_matrix, csr_array)
-# The parts of the same layer, which must not be imported here.
-_SEQUENCES = (
-    "_alignment.States",
-    "_alignment.WordModels",
-    "_paths.chains.Chain",
-    "_emissions.DiscriminantEmissions",
-    "_emissions.MixtureEmissions",
-    "_emissions.Mixtures",
-    "_recognizer.HiddenMarkovClassifier",
-)
+_PUBLIC = [getattr(module, name) for module in (_estimators, centers, kernels) for name in module.__all__]
 
 # For ``skops.io.load(file, trusted=TRUSTED_TYPES)``. Loading one of these stores attributes and runs nothing else:
 # models, dataclasses, kernels and selectors are made without their constructor, and CSR matrices are read without
 # pickle. Models check the indices of their CSR rows. The list contains no functions: for a kernel that is your own
 # function, add the name of that function.
 TRUSTED_TYPES = sorted(
-    [f"{cls.__module__}.{cls.__qualname__}" for cls in (*_MODELS, *_PARTS, *_CENTERS, *_KERNELS, *_MATRICES)]
-    + [f"mercer.sequences.{name}" for name in _SEQUENCES]
+    ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"]
+    + [f"{thing.__module__}.{thing.__qualname__}" for thing in _PUBLIC if isinstance(thing, type)]
+    + [f"mercer.{module}.{name}" for module, names in _PARTS.items() for name in names]
 )
 
 __all__ = ["TRUSTED_TYPES"]

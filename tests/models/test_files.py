@@ -237,7 +237,9 @@ def trusted_classes():
 
 def test_trusted_types_are_importable_names_of_this_library_and_csr_matrices():
     assert set(MATRICES) <= set(TRUSTED_TYPES)
-    assert all(cls.__module__.startswith("mercer.") for cls in trusted_classes())
+    names = {f"{cls.__module__}.{cls.__qualname__}" for cls in trusted_classes()}
+    assert names == set(TRUSTED_TYPES) - set(MATRICES)
+    assert all(name.startswith("mercer.") for name in names)
     assert len(set(TRUSTED_TYPES)) == len(TRUSTED_TYPES)
 
 
