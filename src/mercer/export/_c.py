@@ -2,18 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from mercer._linalg.tolerance import SMALLEST_FLOAT
-from mercer._scores.uncertainty.unexplained_variance import (
-    LARGEST_KERNEL_VALUE,
-    LEAST_PRIOR_VARIANCE,
-    LEAST_TRUST,
-)
-from mercer.export._formula import EvidenceMap, Formula, formula_of
-from mercer.export._literals import Label, c_labels, c_name
+from mercer.export._formula import Formula, formula_of
+from mercer.export._literals import c_labels, c_name
 from mercer.export._steps import Projection, Step
+from mercer.export._text import functions
 
 
 def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
@@ -72,79 +66,17 @@ def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
     """
     name, f = c_name(name), formula_of(model, moderated=moderated)
     m, q = f.coef.shape
+    words = {"name": name, "steps": _steps(f, name)}
+    if f.classes is not None:
+        words["kind"], words["labels"] = c_labels(f.classes)
     parts = [
         f"/* {m} centers, {f.n_features} features, {q} outputs. */",
         f"#ifndef MERCER_{name}_H\n#define MERCER_{name}_H\n\n#include <math.h>\n",
         *(_table(f"{name}_{key}", values) for key, values in f.tables().items()),
-        _KERNEL.format(name=name, d=f.centers.shape[1], term=f.kernel.term, value=f.kernel.value),
-        _novelty(f, name),
-        _outputs(f, name),
+        *functions(f, _TEMPLATES, words),
+        "#endif",
     ]
-    if f.classes is not None:
-        parts += [_CLASSES.format(name=name, q=q, k=q + 1), _label(f.classes, name)]
-    if f.detects:
-        parts.append(_DETECTS.format(name=name))
-    return "\n".join([*filter(None, parts), "#endif"]) + "\n"
-
-
-def _outputs(f: Formula, name: str) -> str:
-    m, q = f.coef.shape
-    end = "" if f.evidence is None else _evidence(f.evidence, name)
-    end += _moderation(f, name)
-    end += "" if f.ranks is None else _RANKS.format(name=name, q=q)
-    end += _MINUS_OWN.format(name=name, width=f.width[0].item()) if f.minus_own else ""
-    helpers = "" if f.evidence is None else _helpers(f.evidence, name)
-    return helpers + _OUTPUTS.format(name=name, steps=_steps(f, name), m=m, q=q, end=end)
-
-
-def _helpers(e: EvidenceMap, name: str) -> str:
-    """Functions that the map needs."""
-    bent = _BENT.format(name=name) if e.bend < np.inf else ""
-    return bent + (_CURVE.format(name=name) if e.curves is not None else "")
-
-
-def _evidence(e: EvidenceMap, name: str) -> str:
-    q = len(e.offset)
-    bent = e.bend < np.inf
-    text = _BENDING.format(name=name, q=q, k=q + 1, bend=e.bend) if bent else _SCORES.format(q=q)
-    text += _MAP.format(name=name, q=q)
-    text += "" if e.curvature is None else _CURVATURE.format(name=name, q=q)
-    if e.curves is not None:
-        text += _CURVES.format(name=name, q=q, k=q + 1, smooth=e.curves.smooth, tiny=SMALLEST_FLOAT)
-    return text
-
-
-def _moderation(f: Formula, name: str) -> str:
-    how, q = f.moderation, f.coef.shape[1]
-    if how is None:
-        return ""
-    text = f"\n    double share = {how.counted!r};"
-    text += "" if how.limit == np.inf else _LIMIT.format(q=q, limit=how.limit)
-    text += "" if f.variance is None else _TRUST.format(name=name, least=LEAST_TRUST)
-    return text + _SHARE.format(name=name, q=q)
-
-
-def _novelty(f: Formula, name: str) -> str:
-    v = f.variance
-    if v is None:
-        return ""
-    width = f.width[0].item()
-    own = f"fmin({name}_kernel(u, u, {width!r}), {LARGEST_KERNEL_VALUE**2!r})" if f.kernel.varies else "1.0"
-    return _NOVELTY.format(
-        name=name,
-        steps=_steps(f, name),
-        r=len(v.mean),
-        width=width,
-        own=own,
-        huge=LARGEST_KERNEL_VALUE,
-        tiny=SMALLEST_FLOAT,
-        least=LEAST_PRIOR_VARIANCE,
-        alpha=v.alpha,
-        constant=v.constant,
-        typical=max(v.typical, SMALLEST_FLOAT),
-        floor=v.floor,
-        usual=float(np.log(max(v.usual, SMALLEST_FLOAT))),
-    )
+    return "\n".join(parts) + "\n"
 
 
 def _steps(f: Formula, name: str) -> str:
@@ -172,11 +104,6 @@ def _braces(values: Any) -> str:
     return "{" + ", ".join(map(_braces, values)) + "}" if isinstance(values, list) else repr(values)
 
 
-def _label(classes: list[Label], name: str) -> str:
-    kind, labels = c_labels(classes)
-    return _LABEL.format(name=name, kind=kind, k=len(classes), labels=labels)
-
-
 _SCALING = """
     double u{number}[{k}];
     for (int j = 0; j < {k}; j++) u{number}[j] = {entry};"""
@@ -188,21 +115,22 @@ _PROJECTION = """
         for (int j = 0; j < {d}; j++) u{number}[c] += {entry};
     }}"""
 
-_KERNEL = """
+_TEMPLATES = {
+    "kernel": """
 static inline double {name}_kernel(const double *u, const double *z, double w) {{
     const double *g = {name}_feature;
     double s = 0.0;
-    for (int j = 0; j < {d}; j++) s += {term};
+    for (int j = 0; j < {d}; j++) s += {f.kernel.term};
     s *= w;
-    return {value};
+    return {f.kernel.value};
 }}
-"""
-
-_NOVELTY = """
+""",
+    "own": "fmin({name}_kernel(u, u, {width!r}), {most!r})",
+    "novelty": """
 /* Above zero, less is known of the row than is usual. */
 static inline double {name}_novelty(const double *x) {{{steps}
     double k[{r}], phi[{r}], inside = 0.0, prior = 0.0, leverage = 0.0;
-    const double own = {own}, base = fmax(own, {floor!r});
+    const double own = {own}, base = fmax(own, {v.floor!r});
     for (int i = 0; i < {r}; i++) k[i] = {name}_kernel(u, {name}_known_centers[i], {width!r});
     const double *a = {name}_known_inverse, *b = {name}_known_half;
     for (int j = 0; j < {r}; j++) {{
@@ -220,30 +148,18 @@ static inline double {name}_novelty(const double *x) {{{steps}
         for (int i = 0; i <= j; i++) v += phi[i] * *b++;
         leverage += v * v;
     }}
-    const double rest = fmax(own - inside, 0.0), free = leverage + rest / {alpha!r};
-    const double explained = 1.0 - free * {alpha!r} / fmax(prior + rest, {typical!r});
+    const double rest = fmax(own - inside, 0.0), free = leverage + rest / {v.alpha!r};
+    const double explained = 1.0 - free * {v.alpha!r} / fmax(prior + rest, {v.typical!r});
     const double known = fmin((base - own + inside) / base, 1.0) * fmax(explained, 0.0);
-    return {usual!r} - log(fmax(known / fmax(free + {constant!r}, {least!r}), {tiny!r}));
+    return {v.usual!r} - log(fmax(known / fmax(free + {v.constant!r}, {least!r}), {tiny!r}));
 }}
-"""
-
-_OUTPUTS = """
-static inline void {name}_outputs(const double *x, double *f) {{{steps}
-    for (int c = 0; c < {q}; c++) f[c] = {name}_intercept[c];
-    for (int i = 0; i < {m}; i++) {{
-        const double k = {name}_kernel(u, {name}_centers[i], {name}_width[i]);
-        for (int c = 0; c < {q}; c++) f[c] += {name}_coef[i][c] * k;
-    }}{end}
-}}
-"""
-
-_BENT = """
+""",
+    "bent": """
 static inline double {name}_bent(double x) {{
     return x < -40.0 ? x : log((x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))));
 }}
-"""
-
-_CURVE = """
+""",
+    "curve": """
 static inline double {name}_curve(int c, double r) {{
     const double *t = {name}_knots, *v = {name}_values;
     int i = {name}_start[c];
@@ -253,31 +169,35 @@ static inline double {name}_curve(int c, double r) {{
     while (r >= t[i + 1]) i++;
     return v[i] + (v[i + 1] - v[i]) / (t[i + 1] - t[i]) * (r - t[i]);
 }}
-"""
-
-_SCORES = """
+""",
+    "outputs": """
+static inline void {name}_outputs(const double *x, double *f) {{{steps}
+    for (int c = 0; c < {q}; c++) f[c] = {name}_intercept[c];
+    for (int i = 0; i < {m}; i++) {{
+        const double k = {name}_kernel(u, {name}_centers[i], {name}_width[i]);
+        for (int c = 0; c < {q}; c++) f[c] += {name}_coef[i][c] * k;
+    }}{end}
+}}
+""",
+    "scores": """
     double r[{q}];
-    for (int c = 0; c < {q}; c++) r[c] = f[c];"""
-
-_BENDING = """
+    for (int c = 0; c < {q}; c++) r[c] = f[c];""",
+    "bending": """
     double r[{q}], first = 1.0;
     for (int c = 0; c < {q}; c++) first -= f[c];
     first /= {k}.0;
-    const double s0 = {name}_bent(first / {bend!r});
-    for (int c = 0; c < {q}; c++) r[c] = {name}_bent((f[c] + first) / {bend!r}) - s0;"""
-
-_MAP = """
+    const double s0 = {name}_bent(first / {e.bend!r});
+    for (int c = 0; c < {q}; c++) r[c] = {name}_bent((f[c] + first) / {e.bend!r}) - s0;""",
+    "map": """
     for (int c = 0; c < {q}; c++) {{
         f[c] = {name}_offset[c];
         for (int j = 0; j < {q}; j++) f[c] += r[j] * {name}_slope[j][c];
-    }}"""
-
-_CURVATURE = """
+    }}""",
+    "curvature": """
     for (int c = 0; c < {q}; c++)
         for (int i = 0; i < {q}; i++)
-            for (int j = 0; j < {q}; j++) f[c] += r[i] * {name}_curvature[c][i][j] * r[j];"""
-
-_CURVES = """
+            for (int j = 0; j < {q}; j++) f[c] += r[i] * {name}_curvature[c][i][j] * r[j];""",
+    "curves": """
     double p[{k}], steps[{k}], most = 0.0, sum = 0.0, total = 0.0;
     for (int c = 0; c < {q}; c++) if (f[c] > most) most = f[c];
     for (int c = 0; c < {k}; c++) {{
@@ -290,38 +210,33 @@ _CURVES = """
     }}
     for (int c = 0; c < {k}; c++) {{
         const double step = total > 0.0 ? steps[c] / total : 1.0 / {k}.0;
-        p[c] = log(fmax({smooth!r} * p[c] / sum + (1.0 - {smooth!r}) * step, {tiny!r}));
+        p[c] = log(fmax({e.curves.smooth!r} * p[c] / sum + (1.0 - {e.curves.smooth!r}) * step, {tiny!r}));
     }}
-    for (int c = 0; c < {q}; c++) f[c] = p[c + 1] - p[0] - {name}_odds[c];"""
-
-_LIMIT = """
+    for (int c = 0; c < {q}; c++) f[c] = p[c + 1] - p[0] - {name}_odds[c];""",
+    "counted": "\n    double share = {f.moderation.counted!r};",
+    "limit": """
     double low = 0.0, high = 0.0;
     for (int c = 0; c < {q}; c++) {{
         if (f[c] < low) low = f[c];
         if (f[c] > high) high = f[c];
     }}
-    const double spread = high - low, limit = {limit!r};
-    if (spread > limit) share *= (limit + log1p(spread - limit)) / spread;"""
-
-_TRUST = """
-    share *= fmax(exp(-fmax({name}_novelty(x), 0.0)), {least!r});"""
-
-_SHARE = """
-    for (int c = 0; c < {q}; c++) f[c] = {name}_base[c] + share * f[c];"""
-
-_RANKS = """
+    const double spread = high - low, limit = {f.moderation.limit!r};
+    if (spread > limit) share *= (limit + log1p(spread - limit)) / spread;""",
+    "trust": """
+    share *= fmax(exp(-fmax({name}_novelty(x), 0.0)), {least_trust!r});""",
+    "share": """
+    for (int c = 0; c < {q}; c++) f[c] = {name}_base[c] + share * f[c];""",
+    "ranks": """
     double sorted[{q}];
     for (int c = 0; c < {q}; c++) {{
         int i = c;
         for (; i > 0 && sorted[i - 1] > f[c]; i--) sorted[i] = sorted[i - 1];
         sorted[i] = f[c];
     }}
-    for (int c = 0; c < {q}; c++) f[c] = sorted[{name}_ranks[c]];"""
-
-_MINUS_OWN = """
-    f[0] -= {name}_kernel(u, u, {width!r});"""
-
-_CLASSES = """
+    for (int c = 0; c < {q}; c++) f[c] = sorted[{name}_ranks[c]];""",
+    "minus_own": """
+    f[0] -= {name}_kernel(u, u, {width!r});""",
+    "classes": """
 static inline void {name}_probabilities(const double *x, double *p) {{
     double f[{q}], top = 0.0, sum;
     {name}_outputs(x, f);
@@ -339,21 +254,20 @@ static inline int {name}_predict(const double *x) {{
     for (int c = 0; c < {q}; c++) if (f[c] > top) {{ top = f[c]; best = c + 1; }}
     return best;
 }}
-"""
 
-_DETECTS = """
+
+/* The label of the class with this number. */
+static inline {kind}{name}_label(int number) {{
+    static {kind}const labels[{k}] = {labels};
+    return labels[number];
+}}
+""",
+    "detects": """
 /* -1 for novel rows, 1 for others. */
 static inline int {name}_predict(const double *x) {{
     double f[1];
     {name}_outputs(x, f);
     return f[0] < 0.0 ? -1 : 1;
 }}
-"""
-
-_LABEL = """
-/* The label of the class with this number. */
-static inline {kind}{name}_label(int number) {{
-    static {kind}const labels[{k}] = {labels};
-    return labels[number];
-}}
-"""
+""",
+}

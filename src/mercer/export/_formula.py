@@ -25,6 +25,7 @@ from mercer._estimators import (
 )
 from mercer._estimators.fitted import with_state
 from mercer._estimators.parameters import quantiles_of
+from mercer._linalg.tolerance import SMALLEST_FLOAT
 from mercer._scores.decision_rule import scores_in
 from mercer._scores.probabilities.calibration import Posterior, StepCurve
 from mercer._scores.targets import ascending
@@ -108,7 +109,7 @@ class Variance:
     """What is known of a row, `scores/uncertainty/unexplained_variance.py`, with the kernel of the model.
 
     ``inverse`` and ``half`` are upper triangles (r (r + 1) / 2,), column by column; ``floor`` is the least
-    k(x, x) of which shares are taken.
+    k(x, x) of which shares are taken, and ``usual`` a logarithm.
     """
 
     centers: Array
@@ -123,13 +124,18 @@ class Variance:
 
     @classmethod
     def of(cls, unexplained: UnexplainedVariance, origin: Array | float) -> "Variance":
-        numbers = ("alpha", "constant", "typical", "usual", "floor")
+        numbers = {
+            name: finite(name, np.array(getattr(unexplained, name))).item()
+            for name in ("alpha", "constant", "typical", "usual", "floor")
+        }
+        numbers["typical"] = max(numbers["typical"], SMALLEST_FLOAT)
+        numbers["usual"] = float(np.log(max(numbers["usual"], SMALLEST_FLOAT)))
         return cls(
             centers=dense(unexplained.centers).astype(np.float64) - origin,
             inverse=_packed(unexplained.inverse),
             mean=unexplained.mean,
             half=_packed(unexplained.half),
-            **{name: finite(name, np.array(getattr(unexplained, name))).item() for name in numbers},
+            **numbers,
         )
 
     def tables(self) -> dict[str, NDArray[Any]]:

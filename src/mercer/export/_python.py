@@ -2,17 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
-from mercer._linalg.tolerance import SMALLEST_FLOAT
-from mercer._scores.uncertainty.unexplained_variance import (
-    LARGEST_KERNEL_VALUE,
-    LEAST_PRIOR_VARIANCE,
-    LEAST_TRUST,
-)
-from mercer.export._formula import EvidenceMap, Formula, formula_of
+from mercer.export._formula import formula_of
 from mercer.export._literals import python_labels
 from mercer.export._steps import Projection, Step
+from mercer.export._text import functions
 
 
 def to_python(model: Any, *, moderated: bool = True) -> str:
@@ -42,94 +35,37 @@ def to_python(model: Any, *, moderated: bool = True) -> str:
     True
     """
     f = formula_of(model, moderated=moderated)
+    words = {
+        "steps": "".join(_step(step, number) for number, step in enumerate(f.steps, start=1)),
+        # All functions of math.h but this one have the same name in Python.
+        "value": f.kernel.value.replace("fmin(", "min("),
+        "labels": python_labels(f.classes or []),
+    }
     lines = ['"""A kernel model."""\n', "from math import exp, fabs, log, log1p, sqrt\n"]
     lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
-    lines += [_features(f), _novelty(f), _outputs(f)]
-    if f.classes is not None:
-        lines += [f"CLASSES = {python_labels(f.classes)}", _PY_CLASSES]
-    if f.detects:
-        lines.append(_PY_DETECTS)
-    return "\n".join(filter(None, lines))
-
-
-def _features(f: Formula) -> str:
-    steps = "".join(_step(step, number) for number, step in enumerate(f.steps, start=1))
-    # All functions of math.h but this one have the same name in Python.
-    value = f.kernel.value.replace("fmin(", "min(")
-    return _FEATURES.format(n=f.n_features, steps=steps, term=f.kernel.term, value=value)
-
-
-def _outputs(f: Formula) -> str:
-    end = "" if f.evidence is None else _evidence(f.evidence)
-    end += _moderation(f)
-    end += "" if f.ranks is None else _PY_RANKS
-    end += _PY_MINUS_OWN.format(width=f.width[0].item()) if f.minus_own else ""
-    helpers = "" if f.evidence is None else _helpers(f.evidence)
-    return helpers + _PY_OUTPUTS.format(end=end)
-
-
-def _helpers(e: EvidenceMap) -> str:
-    """Functions that the map needs."""
-    return (_PY_BENT if e.bend < np.inf else "") + (_PY_CURVE if e.curves is not None else "")
-
-
-def _evidence(e: EvidenceMap) -> str:
-    text = _PY_BENDING.format(bend=e.bend) if e.bend < np.inf else "\n    r = f"
-    text += _PY_MAP
-    text += "" if e.curvature is None else _PY_CURVATURE
-    text += "" if e.curves is None else _PY_CURVES.format(smooth=e.curves.smooth, tiny=SMALLEST_FLOAT)
-    return text
-
-
-def _moderation(f: Formula) -> str:
-    how = f.moderation
-    if how is None:
-        return ""
-    text = f"\n    share = {how.counted!r}"
-    text += "" if how.limit == np.inf else _PY_LIMIT.format(limit=how.limit)
-    text += "" if f.variance is None else _PY_TRUST.format(least=LEAST_TRUST)
-    return text + _PY_SHARE
-
-
-def _novelty(f: Formula) -> str:
-    v = f.variance
-    if v is None:
-        return ""
-    width = f.width[0].item()
-    own = f"min(kernel(u, u, {width!r}), {LARGEST_KERNEL_VALUE**2!r})" if f.kernel.varies else "1.0"
-    return _PY_NOVELTY.format(
-        width=width,
-        own=own,
-        huge=LARGEST_KERNEL_VALUE,
-        tiny=SMALLEST_FLOAT,
-        least=LEAST_PRIOR_VARIANCE,
-        alpha=v.alpha,
-        constant=v.constant,
-        typical=max(v.typical, SMALLEST_FLOAT),
-        floor=v.floor,
-        usual=float(np.log(max(v.usual, SMALLEST_FLOAT))),
-    )
+    return "\n".join([*lines, *functions(f, _TEMPLATES, words)])
 
 
 def _step(step: Step, number: int) -> str:
     """A statement that computes the list u after a step."""
     entry = step.entry("u", lambda key: f"{key.upper()}_{number}")
-    body = _PY_PROJECTION if isinstance(step, Projection) else _PY_SCALING
+    body = _PROJECTION if isinstance(step, Projection) else _SCALING
     return body.format(d=step.n_in, k=step.n_out, entry=entry)
 
 
-_PY_SCALING = """
+_SCALING = """
     u = [{entry} for j in range({k})]"""
 
-_PY_PROJECTION = """
+_PROJECTION = """
     u = [sum({entry} for j in range({d})) for c in range({k})]"""
 
-_FEATURES = '''
+_TEMPLATES = {
+    "kernel": '''
 
 def features(x):
     """What the kernel sees of one row."""
-    if len(x) != {n}:
-        raise ValueError("x has %d features; the model takes {n}" % len(x))
+    if len(x) != {f.n_features}:
+        raise ValueError("x has %d features; the model takes {f.n_features}" % len(x))
     u = x{steps}
     return u
 
@@ -137,12 +73,12 @@ def features(x):
 def kernel(u, z, w):
     """k(u, z)."""
     g = FEATURE
-    s = w * sum({term} for j in range(len(g)))
+    s = w * sum({f.kernel.term} for j in range(len(g)))
     return {value}
 
-'''
-
-_PY_NOVELTY = '''
+''',
+    "own": "min(kernel(u, u, {width!r}), {most!r})",
+    "novelty": '''
 
 def times(v, triangle):
     """A row times an upper triangle, which is given column by column."""
@@ -162,37 +98,21 @@ def novelty(x):
     inside = sum(v * v for v in phi)
     phi = [v - mean for v, mean in zip(phi, KNOWN_MEAN)]
     rest = max(own - inside, 0.0)
-    free = sum(v * v for v in times(phi, KNOWN_HALF)) + rest / {alpha!r}
-    explained = 1.0 - free * {alpha!r} / max(sum(v * v for v in phi) + rest, {typical!r})
-    base = max(own, {floor!r})
+    free = sum(v * v for v in times(phi, KNOWN_HALF)) + rest / {v.alpha!r}
+    explained = 1.0 - free * {v.alpha!r} / max(sum(v * v for v in phi) + rest, {v.typical!r})
+    base = max(own, {v.floor!r})
     known = min((base - own + inside) / base, 1.0) * max(explained, 0.0)
-    return {usual!r} - log(max(known / max(free + {constant!r}, {least!r}), {tiny!r}))
+    return {v.usual!r} - log(max(known / max(free + {v.constant!r}, {least!r}), {tiny!r}))
 
-'''
-
-_PY_OUTPUTS = '''
-
-def outputs(x):
-    """Outputs at one row."""
-    u = features(x)
-    f = list(INTERCEPT)
-    for w, z, coef in zip(WIDTH, CENTERS, COEF):
-        k = kernel(u, z, w)
-        for c, value in enumerate(coef):
-            f[c] += value * k{end}
-    return f
-
-'''
-
-_PY_BENT = '''
+''',
+    "bent": '''
 
 def bent(x):
     """log log(1 + exp(x))."""
     return x if x < -40.0 else log(max(x, 0.0) + log1p(exp(-fabs(x))))
 
-'''
-
-_PY_CURVE = '''
+''',
+    "curve": '''
 
 def curve(c, r):
     """The increasing curve of a class."""
@@ -205,48 +125,55 @@ def curve(c, r):
         i += 1
     return VALUES[i] + (VALUES[i + 1] - VALUES[i]) / (KNOTS[i + 1] - KNOTS[i]) * (r - KNOTS[i])
 
-'''
+''',
+    "outputs": '''
 
-_PY_BENDING = """
+def outputs(x):
+    """Outputs at one row."""
+    u = features(x)
+    f = list(INTERCEPT)
+    for w, z, coef in zip(WIDTH, CENTERS, COEF):
+        k = kernel(u, z, w)
+        for c, value in enumerate(coef):
+            f[c] += value * k{end}
+    return f
+
+''',
+    "scores": "\n    r = f",
+    "bending": """
     first = (1.0 - sum(f)) / (len(f) + 1)
-    r = [bent((value + first) / {bend!r}) - bent(first / {bend!r}) for value in f]"""
-
-_PY_MAP = """
-    f = [b + sum(s * a[c] for s, a in zip(r, SLOPE)) for c, b in enumerate(OFFSET)]"""
-
-_PY_CURVATURE = """
+    r = [bent((value + first) / {e.bend!r}) - bent(first / {e.bend!r}) for value in f]""",
+    "map": """
+    f = [b + sum(s * a[c] for s, a in zip(r, SLOPE)) for c, b in enumerate(OFFSET)]""",
+    "curvature": """
     squares = [sum(a * sum(w * b for w, b in zip(row, r)) for a, row in zip(r, A)) for A in CURVATURE]
-    f = [value + square for value, square in zip(f, squares)]"""
-
-_PY_CURVES = """
+    f = [value + square for value, square in zip(f, squares)]""",
+    "curves": """
     r, f = [0.0, *r], [0.0, *f]
     steps = [curve(c, r[c] - max(r[:c] + r[c + 1:])) for c in range(len(r))]
     total = sum(steps)
     steps = [step / total if total > 0.0 else 1.0 / len(r) for step in steps]
     p = [exp(value - max(f)) for value in f]
-    p = [{smooth!r} * value / sum(p) + (1.0 - {smooth!r}) * step for value, step in zip(p, steps)]
+    p = [{e.curves.smooth!r} * value / sum(p) + (1.0 - {e.curves.smooth!r}) * step \
+for value, step in zip(p, steps)]
     p = [log(max(value, {tiny!r})) for value in p]
-    f = [value - p[0] - odds for value, odds in zip(p[1:], ODDS)]"""
-
-_PY_LIMIT = """
-    spread, limit = max(0.0, *f) - min(0.0, *f), {limit!r}
+    f = [value - p[0] - odds for value, odds in zip(p[1:], ODDS)]""",
+    "counted": "\n    share = {f.moderation.counted!r}",
+    "limit": """
+    spread, limit = max(0.0, *f) - min(0.0, *f), {f.moderation.limit!r}
     if spread > limit:
-        share *= (limit + log1p(spread - limit)) / spread"""
-
-_PY_TRUST = """
-    share *= max(exp(-max(novelty(x), 0.0)), {least!r})"""
-
-_PY_SHARE = """
-    f = [base + share * value for base, value in zip(BASE, f)]"""
-
-_PY_RANKS = """
+        share *= (limit + log1p(spread - limit)) / spread""",
+    "trust": """
+    share *= max(exp(-max(novelty(x), 0.0)), {least_trust!r})""",
+    "share": """
+    f = [base + share * value for base, value in zip(BASE, f)]""",
+    "ranks": """
     f.sort()
-    f = [f[rank] for rank in RANKS]"""
+    f = [f[rank] for rank in RANKS]""",
+    "minus_own": """
+    f[0] -= kernel(u, u, {width!r})""",
+    "classes": '''CLASSES = {labels}
 
-_PY_MINUS_OWN = """
-    f[0] -= kernel(u, u, {width!r})"""
-
-_PY_CLASSES = '''
 
 def probabilities(x):
     """Probabilities of the classes at one row."""
@@ -260,11 +187,11 @@ def predict(x):
     """The class of largest probability at one row."""
     f = [0.0, *outputs(x)]
     return CLASSES[f.index(max(f))]
-'''
-
-_PY_DETECTS = '''
+''',
+    "detects": '''
 
 def predict(x):
     """-1 for a novel row, 1 for others."""
     return -1 if outputs(x)[0] < 0.0 else 1
-'''
+''',
+}
