@@ -10,9 +10,10 @@ from sklearn.metrics.pairwise import linear_kernel
 
 from mercer._expansion import Expansion
 from mercer._gram import Budget, combine, gram, kernel_blocks, self_similarity
-from mercer._gram.blocks import evaluator, term_evaluators
+from mercer._gram.blocks import evaluator
 from mercer.errors import KernelError
 from mercer.kernels import RBF, FromCallable, Laplacian, Linear, Normalized, Polynomial, Precomputed, Sum, pairwise
+from mercer.kernels._base import named_parts
 
 PLENTY = Budget(2.0**30)
 KERNEL = RBF(gamma=0.5)
@@ -116,6 +117,6 @@ def test_kernel_values_that_overflow_are_counted():
     ],
 )
 def test_terms_of_a_kernel_add_up_to_it(kernel, names, X):
-    terms = term_evaluators(kernel, X[:5])
+    terms = dict(named_parts(kernel, Sum))
     assert list(terms) == names
-    assert_array_equal(sum(values(X) for values in terms.values()), evaluator(kernel, X[:5])(X))
+    assert_array_equal(sum(evaluator(term, X[:5])(X) for term in terms.values()), evaluator(kernel, X[:5])(X))

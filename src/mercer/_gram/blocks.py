@@ -11,7 +11,7 @@ from mercer._gram.budget import Budget
 from mercer._linalg.tolerance import rounding_unit
 from mercer._types import Array, Floats
 from mercer.errors import KernelError
-from mercer.kernels._base import Kernel, Sum, named_parts
+from mercer.kernels._base import Kernel
 from mercer.rows._table import in_double, n_rows, take
 
 # Size of a block of kernel values when coefficients are applied: 32 MiB of float64.
@@ -82,11 +82,6 @@ class AgainstCenters:
     def values(self) -> Callable[..., Floats]:
         """(X, workspace=None) -> k(X, centers), as returned by :func:`evaluator`; created once for a pass."""
         return evaluator(self.kernel, self.centers)
-
-
-def term_evaluators(kernel: Kernel, centers: Any) -> dict[str, Callable[..., Floats]]:
-    """X -> k_p(X, centers) for every term k_p of a sum k = sum_p k_p, by its name; see :func:`evaluator`."""
-    return {name: evaluator(term, centers) for name, term in named_parts(kernel, Sum)}
 
 
 def _evaluate(
@@ -172,11 +167,16 @@ def _check_shape(kernel: Kernel, K: Floats, shape: tuple[int, int]) -> None:
         )
 
 
+def asymmetry(K: Floats) -> float:
+    """The largest difference between a matrix and its transpose; zero if it may be rounding."""
+    apart = float(np.abs(K - K.T).max())
+    return apart if apart > np.sqrt(rounding_unit(K.dtype)) * float(np.abs(K).max()) else 0.0
+
+
 def _check_symmetric(kernel: Kernel, K: Floats) -> None:
     """Values given by the user may not be those of a kernel."""
-    largest = float(np.abs(K).max())
-    apart = float(np.abs(K - K.T).max())
-    if apart > np.sqrt(rounding_unit(K.dtype)) * largest:
+    apart = asymmetry(K)
+    if apart > 0.0:
         raise KernelError(
             f"the kernel matrix of {kernel} is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}; "
             "pass (K + K.T) / 2 if the difference is noise"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._gram.blocks import check_finite, gram
+from mercer._gram.blocks import asymmetry, check_finite, gram
 from mercer._gram.budget import Budget
 from mercer._linalg.tolerance import rounding_unit
 from mercer._types import Array, Floats
@@ -115,7 +115,7 @@ def centered(K: Any, among: Any = None) -> Array:
 def _symmetric(K: Any) -> Array:
     """A kernel matrix, if it is symmetric."""
     array = square("kernel", K)
-    apart = float(np.abs(array - array.T).max())
-    if apart > np.sqrt(rounding_unit(np.float64)) * float(np.abs(array).max()):
+    apart = asymmetry(array)
+    if apart > 0.0:
         raise KernelError(f"the matrix is not symmetric: k(x, z) and k(z, x) differ by up to {apart:.2g}")
     return array

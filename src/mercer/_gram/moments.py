@@ -153,7 +153,7 @@ class MomentsOf(AgainstCenters):
 
     def columns(self, block: Block) -> NDArray[Any]:
         """Kernel values or coordinates (b, m) of a piece, in the memory of the previous ones."""
-        return self.columns_of(self._values_in_room(block))
+        return self.columns_of(self.values(block.X, self._workspace.for_values(block.X, n_rows(self.centers))))
 
     def columns_of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Kernel values or coordinates (b, m) from kernel values (b, m), which may be overwritten."""
@@ -191,10 +191,6 @@ class MomentsOf(AgainstCenters):
         if not np.isfinite(piece.G.diagonal()).all():
             check_finite(self.kernel, self.values(block.X))
             raise overflow(self.kernel, piece.G.dtype)
-
-    def _values_in_room(self, block: Block) -> NDArray[Any]:
-        """K; for dense numeric rows, in the memory of the previous K."""
-        return self.values(block.X, self._workspace.for_values(block.X, n_rows(self.centers)))
 
     def _in_precision(self, K: NDArray[Any]) -> NDArray[Any]:
         """K in the type of the products."""

@@ -33,7 +33,7 @@ for random z of unit covariance: O(m²) for a few of them. Where that is small e
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import add
+from operator import add, call
 from typing import Any
 
 import numpy as np
@@ -185,13 +185,9 @@ def _of_probe(kernel: Kernel, centers: Any, X: Any, factor: RankFactor) -> tuple
     parts = (np.float32, slice(p)), (np.float64, slice(p // 2)), (np.float64, slice(p // 2, p))
     tasks: list[Callable[[], Any]] = [partial(_trace, kernel, centers, X, factor)]
     tasks += [partial(_moments, kernel, centers, take(X, rows), dtype) for dtype, rows in parts]
-    trace, *sums = map_in_threads(_done, tasks)
+    trace, *sums = map_in_threads(call, tasks)
     single, double = (total.restricted(factor.kept).centered()[0] for total in (sums[0], sums[1] + sums[2]))
     return single, double, trace
-
-
-def _done(task: Callable[[], Any]) -> Any:
-    return task()
 
 
 def _moments(kernel: Kernel, centers: Any, X: Any, dtype: Any) -> Moments:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,7 @@ class DifferencesOf:
     prepare: Callable[[Block], Block] | None = None
 
     def __call__(self, block: Block) -> Moments:
-        total = None
-        for ends in pieces(block.n_rows, PRODUCT_ROWS):
-            piece = self._piece(block.cut(*ends))
-            total = piece if total is None else total + piece
-        assert total is not None
-        return total
+        return reduce(add, (self._piece(block.cut(*ends)) for ends in pieces(block.n_rows, PRODUCT_ROWS)))
 
     def _piece(self, block: Block) -> Moments:
         """The sum over transformations, of which each counts the rows once."""

@@ -5,21 +5,15 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from mercer._gram.blocks import (
-    BLOCK_SIZE,
-    cross,
-    gram_bytes,
-    kernel_blocks,
-    self_similarity,
-)
+from mercer._gram.blocks import BLOCK_SIZE, cross, gram_bytes, kernel_blocks, self_similarity
 from mercer._linalg import eigen_psd, limit_threads
 from mercer._types import Array, Indices
-from mercer.centers._base import CandidateRows, Centers, CenterSelector, Extent, Pass, required
-from mercer.centers._pool import draw_stratified, pool_of
+from mercer.centers._base import CandidateRows, Extent
+from mercer.centers._pool import Pool, RowSelector, draw_stratified
 from mercer.kernels import Kernel
 
 
-class Leverage(CenterSelector):
+class Leverage(RowSelector):
     """Rows drawn without replacement in proportion to approximate ridge leverage scores.
 
     The score of row i is l_i = (A (A + alpha I)^-1)_ii with A = W^(1/2) K W^(1/2), at most 1: large where rows are
@@ -54,23 +48,15 @@ class Leverage(CenterSelector):
         blocks = 8.0 * s * s + 32.0 * min(BLOCK_SIZE, extent.n * s)
         return super().n_bytes(n_centers, extent) + max(gram_bytes(s), blocks)
 
-    def select(
-        self,
-        kernel: Kernel,
-        sample: CandidateRows,
-        n_centers: int | None,
-        rng: np.random.Generator,
-        moments: Pass | None = None,
-    ) -> Centers:
-        pool = pool_of(sample)
-        m = min(required(n_centers, self), pool.n_points)
+    def _points(
+        self, kernel: Kernel, sample: CandidateRows, pool: Pool, m: int, rng: np.random.Generator
+    ) -> tuple[Indices, Array]:
         X, root = kernel.subset(sample.X, pool.index), np.sqrt(pool.weight)
         subset = draw_stratified(pool, min(self.n_subset, 2 * m), rng)
         with limit_threads(1):
             scores = leverage_scores(kernel, X, root, subset, degrees=m / 2.0, alpha=self.alpha)
         drawn = _draw(scores, m, rng)
-        indices = pool.index[drawn]
-        return Centers(kernel.centers(sample.X, indices), indices, scores[drawn])
+        return drawn, scores[drawn]
 
 
 def leverage_scores(

@@ -1,11 +1,13 @@
 """The points of a sample that may become centers, and random draws from them."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from mercer._types import Array, Indices
-from mercer.centers._base import CandidateRows
+from mercer.centers._base import CandidateRows, Centers, CenterSelector, Pass, required
+from mercer.kernels import Kernel
 from mercer.rows._distinct import distinct_rows
 from mercer.rows._table import n_rows, take
 
@@ -48,6 +50,30 @@ def pool_of(sample: CandidateRows) -> Pool:
     point = np.full(len(sample.weight), -1, dtype=np.intp)
     point[kept] = rows.point
     return Pool(index, weight, label, point)
+
+
+class RowSelector(CenterSelector):
+    """Selection of rows of the sample; abstract."""
+
+    def select(
+        self,
+        kernel: Kernel,
+        sample: CandidateRows,
+        n_centers: int | None,
+        rng: np.random.Generator,
+        moments: Pass | None = None,
+    ) -> Centers:
+        pool = pool_of(sample)
+        m = min(required(n_centers, self), pool.n_points)
+        points, trace = self._points(kernel, sample, pool, m, rng)
+        indices = pool.index[points]
+        return Centers(kernel.centers(sample.X, indices), indices, trace)
+
+    @abstractmethod
+    def _points(
+        self, kernel: Kernel, sample: CandidateRows, pool: Pool, m: int, rng: np.random.Generator
+    ) -> tuple[Indices, Array | None]:
+        """Numbers of at most m points of the pool, and what is told of each."""
 
 
 def draw_stratified(pool: Pool, m: int, rng: np.random.Generator) -> Indices:

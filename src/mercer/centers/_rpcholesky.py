@@ -10,8 +10,8 @@ from mercer._gram.blocks import cross, self_similarity
 from mercer._linalg import limit_threads, rejection_cholesky
 from mercer._linalg.tolerance import rounding_unit
 from mercer._types import Array, Floats, Indices
-from mercer.centers._base import CandidateRows, Centers, CenterSelector, Extent, Pass, required
-from mercer.centers._pool import pool_of
+from mercer.centers._base import CandidateRows, Extent
+from mercer.centers._pool import Pool, RowSelector
 from mercer.errors import KernelError
 from mercer.kernels import Kernel
 
@@ -22,7 +22,7 @@ LEAST_BLOCK = 16
 DIAGONAL_ROUNDING = 100.0
 
 
-class RPCholesky(CenterSelector):
+class RPCholesky(RowSelector):
     """Pivots of A = W^(1/2) K W^(1/2), drawn one after another in proportion to its remaining diagonal.
 
     The columns at the pivots approximate the matrix nearly as well as its best approximation of a slightly lower
@@ -50,23 +50,14 @@ class RPCholesky(CenterSelector):
         """The factor (m, c), and as much again while columns are added to it."""
         return super().n_bytes(n_centers, extent) + 2.0 * min(extent.value, 8.0) * n_centers * extent.n
 
-    def select(
-        self,
-        kernel: Kernel,
-        sample: CandidateRows,
-        n_centers: int | None,
-        rng: np.random.Generator,
-        moments: Pass | None = None,
-    ) -> Centers:
-        pool = pool_of(sample)
-        m = min(required(n_centers, self), pool.n_points)
+    def _points(
+        self, kernel: Kernel, sample: CandidateRows, pool: Pool, m: int, rng: np.random.Generator
+    ) -> tuple[Indices, Array]:
         X = kernel.subset(sample.X, pool.index)
         block = self.block_size or max(LEAST_BLOCK, int(np.ceil(BLOCK_SHARE * m)))
         root = np.sqrt(pool.weight).astype(self_similarity(kernel, X).dtype)
         with limit_threads(1):
-            pivots, trace = random_pivots(kernel, X, root, m, rng, block=block)
-        indices = pool.index[pivots]
-        return Centers(kernel.centers(sample.X, indices), indices, trace)
+            return random_pivots(kernel, X, root, m, rng, block=block)
 
 
 def random_pivots(

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from mercer.centers._base import CandidateRows, Centers, CenterSelector, Pass, required
-from mercer.centers._pool import draw_stratified, pool_of
+from mercer._types import Indices
+from mercer.centers._base import CandidateRows
+from mercer.centers._pool import Pool, RowSelector, draw_stratified
 from mercer.kernels import Kernel
 
 
-class Uniform(CenterSelector):
+class Uniform(RowSelector):
     """Distinct rows at random, stratified: every class by its share of the weight, and at least one.
 
     Costs only the search for equal rows, and is the baseline for other selectors. Works for any kernel.
@@ -32,15 +33,7 @@ class Uniform(CenterSelector):
     def __init__(self, n_centers: int | None = None) -> None:
         self.n_centers = n_centers
 
-    def select(
-        self,
-        kernel: Kernel,
-        sample: CandidateRows,
-        n_centers: int | None,
-        rng: np.random.Generator,
-        moments: Pass | None = None,
-    ) -> Centers:
-        m = required(n_centers, self)
-        pool = pool_of(sample)
-        indices = pool.index[draw_stratified(pool, m, rng)]
-        return Centers(kernel.centers(sample.X, indices), indices)
+    def _points(
+        self, kernel: Kernel, sample: CandidateRows, pool: Pool, m: int, rng: np.random.Generator
+    ) -> tuple[Indices, None]:
+        return draw_stratified(pool, m, rng), None
