@@ -14,6 +14,7 @@ from mercer._validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 
 # Okabe and Ito (2008), Color universal design, without yellow, which is too pale for lines; then the colors
@@ -39,11 +40,19 @@ PLOT_STEPS = (0.0, 0.06, 0.12, 0.2)
 N_OBSTACLES = 5000
 
 
-def axes_or_new(ax: Any) -> "Axes":
-    """The axes given, or those of a new figure."""
-    if ax is not None:
-        axes: Axes = ax
-        return axes
+class Display:
+    """A picture on axes; abstract."""
+
+    ax_: "Axes"
+    figure_: "Figure | SubFigure"
+
+    def _draw_on(self, ax: Any) -> None:
+        """From now on, draw on these axes, None: on those of a new figure."""
+        self.ax_ = _new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+
+
+def _new_axes() -> "Axes":
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

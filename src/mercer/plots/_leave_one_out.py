@@ -1,24 +1,20 @@
 """Scores of training rows, with the row in the training set and without it."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer._estimators import KernelFisherClassifier
 from mercer._types import Array, Indices
-from mercer.plots._canvas import axes_or_new, classes_of, color, curve, fitted_model, legend_inside, span_of
+from mercer.plots._canvas import Display, classes_of, color, curve, fitted_model, legend_inside, span_of
 from mercer.rows._table import take
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 # Height of a curve if classes are drawn one above the other.
 RIDGE = 0.85
 
 
-class LeaveOneOutDisplay:
+class LeaveOneOutDisplay(Display):
     """Distributions of training scores and of leave-one-out scores of the same rows, class by class.
 
     Training scores depend on the label of their own row and lie too close to the targets; leave-one-out scores
@@ -55,9 +51,6 @@ class LeaveOneOutDisplay:
     >>> LeaveOneOutDisplay.from_estimator(model, X, y).ax_.get_xlabel()
     'Output (targets -1 and +1)'
     """
-
-    ax_: "Axes"
-    figure_: "Figure | SubFigure"
 
     def __init__(
         self,
@@ -137,8 +130,7 @@ class LeaveOneOutDisplay:
 
     def plot(self, *, kind: str = "density", ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""
-        self.ax_ = axes_or_new(ax)
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         if len(self.classes) == 2:
             self._two(kind)
         else:

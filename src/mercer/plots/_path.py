@@ -1,7 +1,7 @@
 """The leave-one-out criterion over kernels and penalties."""
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,12 +10,7 @@ from mercer._estimators import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._fitting import TuningPath
 from mercer._types import Array
 from mercer.kernels._base import Kernel, kind_of
-from mercer.plots._canvas import COLORS, axes_or_new, fitted_model
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
+from mercer.plots._canvas import COLORS, Display, fitted_model
 
 CRITERIA = {
     "brier": "Leave-one-out Brier score",
@@ -29,7 +24,7 @@ POSITION = "kernel number"
 BRIGHT = 0.7
 
 
-class LooPathDisplay:
+class LooPathDisplay(Display):
     """The leave-one-out criterion over the kernel's parameter and alpha, with its minimum marked.
 
     A map, colored by the criterion, if several kernels and several alphas were tried; a curve if one of the two
@@ -64,8 +59,6 @@ class LooPathDisplay:
     'gamma'
     """
 
-    ax_: "Axes"
-    figure_: "Figure | SubFigure"
     colorbar_: Any
 
     def __init__(self, *, path: TuningPath, criterion: str = "Leave-one-out criterion") -> None:
@@ -115,8 +108,7 @@ class LooPathDisplay:
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""
-        self.ax_ = axes_or_new(ax)
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         self.colorbar_ = None
         n_kernels, n_alphas = self.path.scores.shape
         if n_kernels > 1 and n_alphas > 1:

@@ -1,6 +1,6 @@
 """Rows along their discriminant directions."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +9,7 @@ from mercer._estimators import KernelFisherClassifier, OnlineFisherClassifier, S
 from mercer._types import Array, Indices
 from mercer.plots._canvas import (
     MARGIN,
-    axes_or_new,
+    Display,
     classes_of,
     color,
     curve,
@@ -21,12 +21,8 @@ from mercer.plots._canvas import (
     span_of,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
-
-class DiscriminantDisplay:
+class DiscriminantDisplay(Display):
     """The discriminant projection: class densities along one variate, or a scatter of the first two.
 
     With one variate, each class is a density whose area is the share of the class, so that for well-calibrated
@@ -59,9 +55,6 @@ class DiscriminantDisplay:
     >>> DiscriminantDisplay.from_estimator(model, X, y).ax_.get_xlabel()
     'Discriminant variate 1'
     """
-
-    ax_: "Axes"
-    figure_: "Figure | SubFigure"
 
     def __init__(
         self,
@@ -130,8 +123,7 @@ class DiscriminantDisplay:
 
     def plot(self, *, kind: str = "density", ax: Any = None) -> Self:
         """Draw on the axes, or on those of a new figure."""
-        self.ax_ = axes_or_new(ax)
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         self.ax_.set_xlabel("Discriminant variate 1")
         if self.variates.shape[1] == 1:
             self._densities(kind)

@@ -1,7 +1,7 @@
 """Which features matter, as bars."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,16 +9,12 @@ from sklearn.pipeline import Pipeline
 
 from mercer._estimators import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._validation import check_int
-from mercer.plots._canvas import COLORS, axes_or_new, fitted_model
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+from mercer.plots._canvas import COLORS, Display, fitted_model
 
 GRAY = "0.7"
 
 
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     """Bars of the relevances of features, the largest on top, and of what is left to all others.
 
     A dotted line marks the share of each feature if all were alike.
@@ -45,8 +41,6 @@ class RelevanceDisplay:
     ['dose', 'time', 'age']
     """
 
-    ax_: "Axes"
-    figure_: "Figure | SubFigure"
     bars_: Any
 
     def __init__(self, *, relevance: ArrayLike, names: Sequence[str] | None = None) -> None:
@@ -80,8 +74,7 @@ class RelevanceDisplay:
         if others:
             values = np.append(values, 1.0 - values.sum())
             words.append(f"{others} others, together" if others > 1 else "the other one")
-        self.ax_ = axes_or_new(ax)
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         colors = [COLORS[0]] * len(order) + [GRAY] * (others > 0)
         place = np.arange(len(values))
         self.bars_ = self.ax_.barh(place, values, color=colors)

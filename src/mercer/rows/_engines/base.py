@@ -4,9 +4,9 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -114,8 +114,11 @@ class EngineRows(Rows):
         """The blocks in order, fetched part by part; of the first part, only the first block at first."""
         firsts = self._firsts()
         filled = [k for k, n in enumerate(self.counted()) if n > 0]
-        for i, k in enumerate(filled):
-            some = chain(self.each(_head, [k]), self._tail(k)) if i == 0 else chain(*self.each(_all, [k]))
+        ranges = [(k, 0, None) for k in filled]
+        if filled:
+            ranges[:1] = [(filled[0], 0, 1), (filled[0], 1, None)]
+        for k, start, stop in ranges:
+            (some,) = self.each(partial(_blocks, start, stop), [k])
             yield from (replace(block, first=firsts[k] + block.first) for block in some)
 
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
@@ -143,34 +146,20 @@ class EngineRows(Rows):
     def _ask(self) -> Iterable[int]:
         return self.each(count_rows, range(self.n_parts))
 
-    def _tail(self, k: int) -> Iterator[Block]:
-        """All blocks of a part but the first; the task runs when they are needed."""
-        yield from chain(*self.each(_rest, [k]))
-
 
 def sum_part(fold: Callable[[Block], Any] | Accumulating, rows: Rows, first: int) -> Partial:
     """fold(block) summed over the blocks of a part in their order, on one BLAS thread."""
-    n = 0
-
-    def advance(more: int) -> None:
-        nonlocal n
-        n += more
-
+    sizes: list[int] = []
+    total = None
     blocks = (replace(block, first=first + block.first) for block in rows.blocks())
     with limit_threads(1):
-        if isinstance(fold, Accumulating):
-            total = _accumulated(fold, blocks, advance)
-        else:
-            total = add_up((fold_block(fold, block) for block in blocks), advance)
-    return Partial(n, total)
-
-
-def _accumulated(fold: Accumulating, blocks: Iterable[Block], advance: Advance) -> Any:
-    total = None
-    for block in blocks:
-        n, total = fold_block(partial(fold.onto, total), block)
-        advance(n)
-    return total
+        if not isinstance(fold, Accumulating):
+            total = add_up((fold_block(fold, block) for block in blocks), sizes.append)
+            return Partial(sum(sizes), total)
+        for block in blocks:
+            n, total = fold_block(partial(fold.onto, total), block)
+            sizes.append(n)
+    return Partial(sum(sizes), total)
 
 
 def run_sum(fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows], *arguments: Any) -> Partial:
@@ -183,6 +172,11 @@ class PartRows(EngineRows):
     """Rows in parts, each opened by tasks of its own; abstract."""
 
     parts: tuple[Part, ...]
+    _counts: Counts = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        known = tuple(part.n_rows for part in self.parts if part.n_rows is not None)
+        object.__setattr__(self, "_counts", Counts(known if len(known) == len(self.parts) else None))
 
     @property
     def n_parts(self) -> int:
@@ -251,17 +245,11 @@ def open_tuple(item: Any, *, block_rows: int) -> MemoryRows:
     return MemoryRows(*item, block_rows=block_rows)
 
 
-def parquet_parts(rows: ParquetRows) -> Iterator[tuple[int, int]]:
-    """First row and the one after the last, for every task that reads a part of the files."""
+def parquet_parts(rows: ParquetRows, shared: Any) -> tuple[Part, ...]:
+    """A range of the rows for every task; ``shared`` are these rows, perhaps as a lazy object."""
     size = PART_BLOCKS * rows.block_rows
-    for start in range(0, rows.n_rows, size):
-        yield start, min(start + size, rows.n_rows)
-
-
-def known_counts(parts: Sequence[Part]) -> Counts:
-    """Number of rows of the parts, if known for all."""
-    counts = [part.n_rows for part in parts if part.n_rows is not None]
-    return Counts(tuple(counts) if len(counts) == len(parts) else None)
+    ranges = [(start, min(start + size, rows.n_rows)) for start in range(0, rows.n_rows, size)]
+    return tuple(Part(ParquetRows.between, (shared, start, stop), stop - start) for start, stop in ranges)
 
 
 def check_columns(names: Sequence[str], target: str | Sequence[str] | None, weight: str | None) -> None:
@@ -310,13 +298,6 @@ def _matrix(features: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return np.column_stack([column.astype(dtype, copy=False) for column in features.values()])
 
 
-def _head(rows: Rows) -> Block:
-    return next(rows.blocks())
-
-
-def _rest(rows: Rows) -> list[Block]:
-    return list(rows.blocks())[1:]
-
-
-def _all(rows: Rows) -> list[Block]:
-    return list(rows.blocks())
+def _blocks(start: int, stop: int | None, rows: Rows) -> list[Block]:
+    """Some of the blocks of a part."""
+    return list(islice(rows.blocks(), start, stop))

@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,10 @@ import numpy as np
 from mercer.rows._base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths
 from mercer.rows._engines.base import (
     Carry,
-    Counts,
     Item,
     Part,
     Partial,
     PartRows,
-    known_counts,
     open_tuple,
     parquet_parts,
     run_each,
@@ -42,7 +40,6 @@ class DaskRows(PartRows):
 
     # Lazy row counts that are cheaper than opening the parts.
     lengths: tuple[Any, ...] | None = None
-    _counts: Counts = field(default_factory=Counts, repr=False)
 
     def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
         shared = _as_task(function)
@@ -53,7 +50,7 @@ class DaskRows(PartRows):
     def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
         shared, task = _as_task(fold), _lazy(run_sum)
         sums = [task(shared, first, part.open, *part.arguments) for part, first in zip(self.parts, firsts)]
-        tree = Carry(_lazy(_add))
+        tree = Carry(_lazy(Partial.__add__))
         for one in sums:
             tree.push(one)
         client = current_client()
@@ -83,9 +80,7 @@ def dask_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BL
 
 def parquet_on_dask(rows: ParquetRows) -> DaskRows:
     """The rows of Parquet files that every worker can read; a task streams a range of them."""
-    shared = _as_task(rows)
-    parts = tuple(Part(ParquetRows.between, (shared, *ends), ends[1] - ends[0]) for ends in parquet_parts(rows))
-    return DaskRows(parts, None, known_counts(parts))
+    return DaskRows(parquet_parts(rows, _as_task(rows)))
 
 
 def map_rows(
@@ -143,7 +138,7 @@ def _of_array(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
     sizes = [None if np.isnan(n) else int(n) for n in X.chunks[0]]
     open_ = partial(_open_arrays, block_rows=block_rows)
     parts = tuple(Part(open_, arguments, n) for arguments, n in zip(zip(chunks, *columns), sizes))
-    return DaskRows(parts, None, known_counts(parts))
+    return DaskRows(parts)
 
 
 def _of_frame(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
@@ -287,10 +282,6 @@ def _as_task(value: Any) -> Any:
     import cloudpickle
 
     return _lazy(cloudpickle.loads)(cloudpickle.dumps(value))
-
-
-def _add(a: Partial, b: Partial) -> Partial:
-    return a + b
 
 
 def _n_rows(partial_sum: Partial) -> int:

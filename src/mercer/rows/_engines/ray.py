@@ -4,21 +4,19 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, Rows, check_block_rows
 from mercer.rows._engines.base import (
     Carry,
-    Counts,
     Item,
     Part,
     Partial,
     PartRows,
     block_of_columns,
     check_columns,
-    known_counts,
     open_tuple,
     parquet_parts,
     run_each,
@@ -42,8 +40,6 @@ class RayRows(PartRows):
     tasks, which Ray can recompute. Ctrl-C cancels the pass.
     """
 
-    _counts: Counts = field(default_factory=Counts, repr=False)
-
     def each(self, function: Callable[[Rows], Item], numbers: Sequence[int]) -> Iterator[Item]:
         task, shared = _task(_packed_each), _task(_same).remote(function)
         chosen = [self.parts[k] for k in numbers]
@@ -52,7 +48,7 @@ class RayRows(PartRows):
 
     def total(self, fold: Callable[[Block], Any], firsts: Sequence[int], advance: Advance) -> Partial:
         task, shared = _task(_counted_sum, num_returns=2), _task(_same).remote(fold)
-        tree = Carry(_task(_add).remote)
+        tree = Carry(_task(Partial.__add__).remote)
         with _cancelled_on_error([]) as under_way:
             for part, first in zip(self.parts, firsts):
                 n, one = task.remote(shared, first, part.open, *part.arguments)
@@ -86,11 +82,7 @@ def ray_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLO
 
 def parquet_on_ray(rows: ParquetRows) -> RayRows:
     """The rows of Parquet files that every worker can read; a task streams a range of them."""
-    shared = _task(_same).remote(rows)
-    parts = tuple(
-        Part(ParquetRows.between, (shared, start, stop), stop - start) for start, stop in parquet_parts(rows)
-    )
-    return RayRows(parts, known_counts(parts))
+    return RayRows(parquet_parts(rows, _task(_same).remote(rows)))
 
 
 def is_running() -> bool:
@@ -170,10 +162,6 @@ def _cancelled_on_error(refs: list[Any]) -> Iterator[list[Any]]:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _add(a: Partial, b: Partial) -> Partial:
-    return a + b
 
 
 def _packed(value: Any) -> bytes:
