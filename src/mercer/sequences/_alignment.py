@@ -80,7 +80,12 @@ class WordModels:
     def log_likelihoods(self, sequences: Sequence[Array]) -> Array:
         """log p(X | word) (n, words), up to a constant of each sequence."""
         words = range(len(self.chains))
-        return np.array([[self._log_likelihood(L, w) for w in words] for L in self._emitted(sequences)])
+        return np.array(
+            [
+                [log_likelihood(self._chain(w, len(L)), self._own(L, w)) for w in words]
+                for L in self._emitted(sequences)
+            ]
+        )
 
     def log_posteriors(self, sequences: Sequence[Array], slope: float, priors: Array) -> Array:
         """slope log p(X | word) + log P(word) (n, words), up to a constant of each sequence."""
@@ -90,9 +95,6 @@ class WordModels:
         """Log-emissions (T_i, states) of one sequence after another; those of few are in memory."""
         for some in batches(sequences):
             yield from self.emissions(some)
-
-    def _log_likelihood(self, L: Array, w: int) -> float:
-        return log_likelihood(self._chain(w, len(L)), self._own(L, w))
 
     def _own(self, L: Array, w: int) -> Array:
         return np.ascontiguousarray(L[:, self.states.columns(w)])

@@ -33,10 +33,6 @@ class LabeledSequences:
         """Shares (k,) of the words."""
         return np.bincount(self.word) / len(self.word)
 
-    @property
-    def log_prior(self) -> Array:
-        return np.log(self.priors)
-
 
 @dataclass(frozen=True)
 class TrainedModels:
@@ -87,7 +83,7 @@ def train(
     best, slope = paths, 1.0
     for _ in range(n_rounds + 1):
         models = fit(known, [paths[i] for i in kept], models)
-        found, loss = best_slope(models.log_likelihoods(new.sequences), new.word, known.log_prior)
+        found, loss = best_slope(models.log_likelihoods(new.sequences), new.word, np.log(known.priors))
         losses.append(loss)
         if loss > min(losses):
             break
@@ -112,7 +108,7 @@ def calibrated(
     if len(held_out) == 0:
         return TrainedModels(fit(data), 1.0, ())
     known, new = data.part(np.setdiff1d(np.arange(len(data.word)), held_out)), data.part(held_out)
-    slope, loss = best_slope(fit(known).log_likelihoods(new.sequences), new.word, known.log_prior)
+    slope, loss = best_slope(fit(known).log_likelihoods(new.sequences), new.word, np.log(known.priors))
     return TrainedModels(fit(data), slope, (loss,))
 
 

@@ -99,10 +99,13 @@ class SharedSubsets(OnSets):
         self.weight = weight
 
     def evaluator(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(_then, self._powers, super().evaluator(Z))
+        return partial(self._evaluate, super().evaluator(Z))
 
     def diag(self, X: Objects) -> Floats:
         return self._powers(super().diag(X))
+
+    def _evaluate(self, common: Callable[..., Floats], X: Objects, workspace: Floats | None = None) -> Floats:
+        return self._powers(common(X))
 
     def _powers(self, common: Floats) -> Floats:
         with np.errstate(over="ignore"):
@@ -126,15 +129,6 @@ class Tanimoto(OnSets):
 
     def diag(self, X: Objects) -> Floats:
         return np.ones(len(X))
-
-
-def _then(
-    function: Callable[[Floats], Floats],
-    evaluate: Callable[..., Floats],
-    X: Objects,
-    workspace: Floats | None = None,
-) -> Floats:
-    return function(evaluate(X))
 
 
 def _evaluate_share(

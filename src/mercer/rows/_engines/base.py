@@ -4,7 +4,7 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -54,13 +54,6 @@ class Part:
     n_rows: int | None = None
 
 
-@dataclass
-class Counts:
-    """Number of rows of every part, once known."""
-
-    of_parts: tuple[int, ...] | None = None
-
-
 @runtime_checkable
 class Accumulating(Protocol):
     """A fold that can add a block to its sum in place: ``onto(total, block)``, with None before the first."""
@@ -76,7 +69,8 @@ class EngineRows(Rows):
     parts in a tree that depends only on their number: the same bits whichever worker is fast, slow or lost.
     """
 
-    _counts: Counts
+    # Number of rows of every part, once known.
+    _counts: tuple[int, ...] | None
 
     @property
     @abstractmethod
@@ -101,14 +95,13 @@ class EngineRows(Rows):
     @property
     def n_rows(self) -> int | None:
         """Number of rows, None before they are counted."""
-        known = self._counts.of_parts
-        return None if known is None else sum(known)
+        return None if self._counts is None else sum(self._counts)
 
     def counted(self) -> tuple[int, ...]:
         """Number of rows of every part; counted once if not known."""
-        if self._counts.of_parts is None:
-            self._counts.of_parts = tuple(self._ask())
-        return self._counts.of_parts
+        if self._counts is None:
+            self._counts = tuple(self._ask())
+        return self._counts
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in order, fetched part by part; of the first part, only the first block at first."""
@@ -167,16 +160,15 @@ def run_sum(fold: Callable[[Block], Any], first: int, open_: Callable[..., Rows]
     return read_again(lambda: sum_part(fold, open_(*arguments), first))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PartRows(EngineRows):
     """Rows in parts, each opened by tasks of its own; abstract."""
 
     parts: tuple[Part, ...]
-    _counts: Counts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = tuple(part.n_rows for part in self.parts if part.n_rows is not None)
-        object.__setattr__(self, "_counts", Counts(known if len(known) == len(self.parts) else None))
+        self._counts = known if len(known) == len(self.parts) else None
 
     @property
     def n_parts(self) -> int:

@@ -28,7 +28,7 @@ from mercer.rows._sources.parquet import ParquetRows
 from mercer.rows._table import is_frame, numbers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DaskRows(PartRows):
     """Rows in parts that tasks of Dask open; made by :func:`dask_rows` and :func:`parquet_on_dask`.
 

@@ -31,7 +31,6 @@ MOST_RERUNS = 5
 PARTS_PER_CORE = 2
 
 
-@dataclass(frozen=True, eq=False)
 class RayRows(PartRows):
     """Rows in parts that tasks of Ray open; made by :func:`ray_rows` and :func:`parquet_on_ray`.
 

@@ -9,7 +9,6 @@ from typing import Any
 from mercer.rows._base import BLOCK_ROWS, Block, Rows, check_block_rows
 from mercer.rows._engines.base import (
     Carry,
-    Counts,
     EngineRows,
     Item,
     Partial,
@@ -30,7 +29,7 @@ FAILED_PART = -1
 Function = Callable[[int, Rows], Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SparkRows(EngineRows):
     """Rows of a DataFrame whose partitions Spark opens; made by :func:`spark_rows`.
 
@@ -45,7 +44,7 @@ class SparkRows(EngineRows):
     target: str | Sequence[str] | None = None
     weight: str | None = None
     block_rows: int = BLOCK_ROWS
-    _counts: Counts = field(default_factory=Counts, init=False, repr=False)
+    _counts: tuple[int, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def n_parts(self) -> int:

@@ -95,11 +95,8 @@ def _content_of_table(table: NDArray[Any]) -> Words:
 def _words(part: NDArray[Any], n_words: int) -> Words:
     """The bytes of each row as words (b, n_words), padded with zeros."""
     content = np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1)
-    if content.shape[1] < 8 * n_words:
-        padded = np.zeros((len(part), 8 * n_words), dtype=np.uint8)
-        padded[:, : content.shape[1]] = content
-        content = padded
-    return content.view(np.uint64)
+    missing = 8 * n_words - content.shape[1]
+    return (np.pad(content, ((0, 0), (0, missing))) if missing else content).view(np.uint64)
 
 
 def _content_of_sparse(X: Any) -> Words:

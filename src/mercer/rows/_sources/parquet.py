@@ -121,8 +121,7 @@ class ParquetRows(LocalRows):
         for file, pairs in zip(files, columns):
             _check_single(used, pairs, file)
         _check_present(used, schemas[0], files[0])
-        names = None if self.columns is None else set(used)
-        _check_alike(files, [_restricted(schema, names) for schema in schemas])
+        _check_alike(files, schemas, None if self.columns is None else used)
         kinds = {name: schemas[0][name] for name in used}
         _check_labels(self._targets, self.weight, kinds)
         if self.form == "list":
@@ -170,7 +169,8 @@ class ParquetRows(LocalRows):
         """X, y and weight of a pyarrow table."""
         y = [self._values(batch, name, first) for name in self._targets]
         weight = None if self.weight is None else self._values(batch, self.weight, first).astype(np.float64)
-        return Block(self._features_of(batch, first), self._target_of(y), weight, first)
+        target = y[0] if isinstance(self.target, str) else None if self.target is None else np.column_stack(y)
+        return Block(self._features_of(batch, first), target, weight, first)
 
     def _features_of(self, batch: Any, first: int) -> Any:
         """X of a pyarrow table: an array, named columns, or a list."""
@@ -183,11 +183,6 @@ class ParquetRows(LocalRows):
         for j, name in enumerate(features):
             X[:, j] = self._values(batch, name, first)
         return X
-
-    def _target_of(self, y: list[NDArray[Any]]) -> NDArray[Any] | None:
-        if self.target is None:
-            return None
-        return y[0] if isinstance(self.target, str) else np.column_stack(y)
 
     def _values(self, batch: Any, name: str, first: int) -> NDArray[Any]:
         column = _without_nulls(self.path, batch, name, first)
@@ -313,14 +308,10 @@ def _check_present(names: Sequence[str], schema: dict[str, str], file: Path) -> 
             raise ValueError(f"there is no column {name!r} in {str(file)!r}; its columns are {', '.join(schema)}")
 
 
-def _restricted(schema: dict[str, str], names: set[str] | None) -> dict[str, str]:
-    return {name: kind for name, kind in schema.items() if names is None or name in names}
-
-
-def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]]) -> None:
-    """All files have the same columns with the same types."""
+def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]], names: Sequence[str] | None) -> None:
+    """All files have the same columns with the same types; ``names``: only these matter."""
     for file, schema in zip(files, schemas):
-        for name in schemas[0] | schema:
+        for name in names or schemas[0] | schema:
             here, there = schema.get(name, "missing"), schemas[0].get(name, "missing")
             if here != there:
                 raise ValueError(

@@ -70,16 +70,7 @@ class FoldWithChecksums(Generic[Sum]):
         return SumWithChecksums(self.fold(block), RowChecksums.of(block))
 
 
-@dataclass
-class _EarlierPasses:
-    """Number of passes so far, the name of the first, and its result."""
-
-    n_passes: int = 0
-    phase: str = ""
-    checksums: RowChecksums | None = None
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RepeatedRows(Rows):
     """The same rows; a pass that differs from the first raises an error.
 
@@ -99,7 +90,9 @@ class RepeatedRows(Rows):
     """
 
     rows: Rows
-    _earlier: _EarlierPasses = field(default_factory=_EarlierPasses, init=False, repr=False)
+    _n_passes: int = field(default=0, init=False, repr=False)
+    # Name and result of the first pass.
+    _first: tuple[str, RowChecksums] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.rows, StreamRows) and self.rows.once:
@@ -136,14 +129,13 @@ class RepeatedRows(Rows):
         return passed.value
 
     def _compare(self, checksums: RowChecksums, phase: str) -> None:
-        before = self._earlier
-        before.n_passes += 1
-        if before.checksums is None:
-            before.checksums, before.phase = checksums, phase
-            return
-        difference = checksums.unlike(before.checksums)
+        self._n_passes += 1
+        if self._first is None:
+            self._first = phase, checksums
+        first_phase, first = self._first
+        difference = checksums.unlike(first)
         if difference:
-            here, there = _named(before.n_passes, " over the rows", phase), _named(1, "", before.phase)
+            here, there = _named(self._n_passes, " over the rows", phase), _named(1, "", first_phase)
             raise ValueError(f"{here} has {difference} {there}; {SAME_ROWS_REMEDY}")
 
 

@@ -59,7 +59,7 @@ def follow(grammar: Grammar | None, words: Sequence[Any]) -> tuple[Array, Array,
         )
     weighted = {before: _weights(before, after) for before, after in grammar.items()}
     number = {word: i for i, word in enumerate(words)}
-    unknown = {word for word in _mentioned(weighted) if word is not None and word not in number}
+    unknown = (set(weighted) | _followers(weighted)) - {None, *number}
     if unknown:
         raise ValueError(
             f"the grammar has words without models: {sorted(map(repr, unknown))}; fit them, or drop them"
@@ -118,7 +118,3 @@ def _weights(before: Any, after: Any) -> dict[Any, float]:
 
 def _followers(grammar: Grammar) -> set[Any]:
     return {word for after in grammar.values() for word in after}
-
-
-def _mentioned(grammar: Grammar) -> set[Any]:
-    return set(grammar) | _followers(grammar)
