@@ -213,14 +213,14 @@ static inline void {name}_outputs(const double *x, double *f) {{{steps}
         p[c] = log(fmax({e.curves.smooth!r} * p[c] / sum + (1.0 - {e.curves.smooth!r}) * step, {tiny!r}));
     }}
     for (int c = 0; c < {q}; c++) f[c] = p[c + 1] - p[0] - {name}_odds[c];""",
-    "counted": "\n    double share = {f.moderation.counted!r};",
+    "counted": "\n    double share = {e.counted!r};",
     "limit": """
     double low = 0.0, high = 0.0;
     for (int c = 0; c < {q}; c++) {{
         if (f[c] < low) low = f[c];
         if (f[c] > high) high = f[c];
     }}
-    const double spread = high - low, limit = {f.moderation.limit!r};
+    const double spread = high - low, limit = {e.limit!r};
     if (spread > limit) share *= (limit + log1p(spread - limit)) / spread;""",
     "trust": """
     share *= fmax(exp(-fmax({name}_novelty(x), 0.0)), {least_trust!r});""",

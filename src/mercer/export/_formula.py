@@ -69,6 +69,9 @@ class EvidenceMap:
     """From scores (q,) of classes relative to the first one to evidence: bent scores r if ``bend`` is finite, r @
     slope + offset, plus r' curvature_c r for each class c; mixed with ``curves``, from which the ``odds`` of the
     classes are subtracted.
+
+    Then from evidence e to log-odds: base + share e. The share is ``counted``, less where the spread of e is
+    beyond the ``limit``, and less where little is known of a row.
     """
 
     slope: Array
@@ -77,13 +80,36 @@ class EvidenceMap:
     curvature: Array | None
     curves: Curves | None
     odds: Array
+    base: Array
+    limit: float
+    counted: float
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> "EvidenceMap":
+        """The map of scores, from whose logits the odds are subtracted at its end."""
+        odds = np.broadcast_to(posterior.odds, posterior.offset.shape)
+        curves = Curves.of(posterior.curves, posterior.smooth) if posterior.curves else None
+        return cls(
+            posterior.slope,
+            posterior.offset if curves is not None else posterior.offset - odds,
+            posterior.bend,
+            posterior.curvature,
+            curves,
+            odds,
+            odds + np.broadcast_to(posterior.shift, odds.shape),
+            posterior.limit,
+            posterior.counted,
+        )
 
     @property
     def linear(self) -> bool:
+        """Whether evidence is linear in the scores, and can be in the coefficients."""
         return self.bend == np.inf and self.curvature is None and self.curves is None
 
     def tables(self) -> dict[str, NDArray[Any]]:
         """Numbers by name."""
+        if self.linear:
+            return {}
         found: dict[str, NDArray[Any]] = {"slope": self.slope, "offset": self.offset}
         if self.curvature is not None:
             found["curvature"] = self.curvature
@@ -91,17 +117,6 @@ class EvidenceMap:
             found |= {name: getattr(self.curves, name) for name in ("knots", "values", "start")}
             found["odds"] = self.odds
         return found
-
-
-@dataclass(frozen=True)
-class Moderation:
-    """From evidence (q,) to log-odds: base + share e. The share is ``counted``, less where the spread of e is
-    beyond the ``limit``, and less where little is known of a row.
-    """
-
-    base: Array
-    limit: float
-    counted: float
 
 
 @dataclass(frozen=True)
@@ -153,10 +168,10 @@ def _packed(A: Array) -> Array:
 class Formula:
     """The outputs f (q,) of a model: sum_i coef_i k(u, z_i) + intercept, where u are the features after the steps.
 
-    Of classifiers (``classes``), f are scores that ``evidence`` and ``moderation`` turn into log-odds against the
-    first class, the latter by the novelty that follows from ``variance``. ``ranks`` (q,) are the places of
-    quantiles in ascending order. With ``minus_own``, k(u, u) is subtracted. ``detects``: rows with f < 0 are
-    novel.
+    Of classifiers (``classes``), f are scores, or evidence if that is linear in them, that ``evidence`` turns into
+    log-odds against the first class, also by the novelty that follows from ``variance``.
+    ``ranks`` (q,) are the places of quantiles in ascending order. With ``minus_own``, k(u, u) is subtracted.
+    ``detects``: rows with f < 0 are novel.
     """
 
     steps: list[Step]
@@ -167,7 +182,6 @@ class Formula:
     intercept: Array
     classes: list[Label] | None = None
     evidence: EvidenceMap | None = None
-    moderation: Moderation | None = None
     variance: Variance | None = None
     ranks: Indices | None = None
     minus_own: bool = False
@@ -187,8 +201,8 @@ class Formula:
         tables |= {name: getattr(self, name) for name in ("width", "centers", "coef", "intercept")}
         for part in (self.evidence, self.variance):
             tables |= {} if part is None else part.tables()
-        if self.moderation is not None:
-            tables["base"] = self.moderation.base
+        if self.evidence is not None:
+            tables["base"] = self.evidence.base
         if self.ranks is not None:
             tables["ranks"] = self.ranks
         return {name: finite(name, values) for name, values in tables.items()}
@@ -259,32 +273,13 @@ def _some(rows: Array) -> Array:
 
 def _classifier(model: Any, f: Formula) -> Formula:
     """Scores become log-odds as :class:`mercer._scores.decision_rule.Rule` does it."""
-    posterior = model.rule_.posterior
     known = getattr(model, "unexplained_variance_", None)
     f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))
     if known is not None:
         f = replace(f, variance=Variance.of(known, _origin(known.kernel)))
-    odds = np.broadcast_to(posterior.odds, posterior.offset.shape)
-    base = np.broadcast_to(odds + posterior.shift, posterior.offset.shape)
-    evidence = _evidence(posterior, odds)
-    f = replace(f, evidence=evidence, moderation=Moderation(base, posterior.limit, posterior.counted))
-    if not evidence.linear:
-        return f
-    slope, offset = evidence.slope, evidence.offset
-    return replace(f, coef=f.coef @ slope, intercept=f.intercept @ slope + offset, evidence=None)
-
-
-def _evidence(posterior: Posterior, odds: Array) -> EvidenceMap:
-    """The map of scores, from whose logits the odds are subtracted at its end."""
-    curves = Curves.of(posterior.curves, posterior.smooth) if posterior.curves else None
-    return EvidenceMap(
-        posterior.slope,
-        posterior.offset if curves is not None else posterior.offset - odds,
-        posterior.bend,
-        posterior.curvature,
-        curves,
-        odds,
-    )
+    e = EvidenceMap.of(model.rule_.posterior)
+    f = replace(f, evidence=e)
+    return replace(f, coef=f.coef @ e.slope, intercept=f.intercept @ e.slope + e.offset) if e.linear else f
 
 
 def _relative(f: Formula, rule: Any) -> Formula:

@@ -158,9 +158,9 @@ def outputs(x):
 for value, step in zip(p, steps)]
     p = [log(max(value, {tiny!r})) for value in p]
     f = [value - p[0] - odds for value, odds in zip(p[1:], ODDS)]""",
-    "counted": "\n    share = {f.moderation.counted!r}",
+    "counted": "\n    share = {e.counted!r}",
     "limit": """
-    spread, limit = max(0.0, *f) - min(0.0, *f), {f.moderation.limit!r}
+    spread, limit = max(0.0, *f) - min(0.0, *f), {e.limit!r}
     if spread > limit:
         share *= (limit + log1p(spread - limit)) / spread""",
     "trust": """

@@ -155,14 +155,6 @@ def _robust(step: Any) -> list[Step]:
     return [Scaling.of(step.n_features_in_, shift=shift, scale=step.scale_ if step.with_scaling else 1.0)]
 
 
-def _min_max(step: Any) -> list[Step]:
-    return [Scaling.of(step.n_features_in_, factor=step.scale_, offset=step.min_)]
-
-
-def _max_abs(step: Any) -> list[Step]:
-    return [Scaling.of(step.n_features_in_, scale=step.scale_)]
-
-
 def _principal(step: Any) -> list[Step]:
     W = np.asarray(step.components_, dtype=np.float64).T
     if step.whiten:
@@ -177,20 +169,16 @@ def _singular(step: Any) -> list[Step]:
     return [Projection(np.zeros(len(W)), W)]
 
 
-def _identity(step: Any) -> list[Step]:
-    return []
-
-
 # Subclasses may do something else.
 _STEPS: dict[type, Callable[[Any], list[Step]]] = {
     StandardScaler: _standard,
     RobustScaler: _robust,
-    MinMaxScaler: _min_max,
-    MaxAbsScaler: _max_abs,
+    MinMaxScaler: lambda s: [Scaling.of(s.n_features_in_, factor=s.scale_, offset=s.min_)],
+    MaxAbsScaler: lambda s: [Scaling.of(s.n_features_in_, scale=s.scale_)],
     PCA: _principal,
     IncrementalPCA: _principal,
     TruncatedSVD: _singular,
-    FunctionTransformer: _identity,
+    FunctionTransformer: lambda s: [],
 }
 
 

@@ -38,8 +38,8 @@ def _functions(f: Formula) -> Iterator[list[str]]:
     yield ["kernel"]
     if f.variance is not None:
         yield ["novelty"]
-    bent = f.evidence is not None and f.evidence.bend < np.inf
-    curved = f.evidence is not None and f.evidence.curves is not None
+    e = f.evidence
+    bent, curved = e is not None and e.bend < np.inf, e is not None and e.curves is not None
     yield ["bent"] * bent + ["curve"] * curved + ["outputs"]
     if f.classes is not None:
         yield ["classes"]
@@ -49,16 +49,17 @@ def _functions(f: Formula) -> Iterator[list[str]]:
 
 def _after_the_sum(f: Formula) -> Iterator[str]:
     """Templates of what becomes of the sums of kernel values, one after the other."""
-    if f.evidence is not None:
-        yield "bending" if f.evidence.bend < np.inf else "scores"
+    e = f.evidence
+    if e is not None and not e.linear:
+        yield "bending" if e.bend < np.inf else "scores"
         yield "map"
-        if f.evidence.curvature is not None:
+        if e.curvature is not None:
             yield "curvature"
-        if f.evidence.curves is not None:
+        if e.curves is not None:
             yield "curves"
-    if f.moderation is not None:
+    if e is not None:
         yield "counted"
-        if f.moderation.limit != np.inf:
+        if e.limit != np.inf:
             yield "limit"
         if f.variance is not None:
             yield "trust"
