@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._types import Array, Indices
 from mercer._validation import check_choice
+from mercer.rows._optional import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,12 +54,8 @@ class Display:
 
 
 def _new_axes() -> "Axes":
-    try:
+    with optional("plots", "plotting needs matplotlib"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "plotting needs matplotlib, which is not installed: pip install mercer[plots]"
-        ) from error
     return plt.subplots(layout="constrained")[1]
 
 

@@ -104,6 +104,16 @@ def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
     return NamedColumns({name: _column(name, get(name)) for name in (there if names is None else names)})
 
 
+def are_names(values: Any) -> bool:
+    """Whether these are names of columns, rather than values or one name."""
+    return isinstance(values, list | tuple) and all(isinstance(name, str) for name in values)
+
+
+def listed_names(names: Any) -> list[str]:
+    """One name or several as a list; None: no name."""
+    return [names] if isinstance(names, str) else list(names or ())
+
+
 def missing_columns(absent: Sequence[Any], there: Sequence[Any]) -> ValueError:
     """The error for columns that are needed and are not there."""
     if not absent:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.rows._base import BLOCK_ROWS, Block, Rows
+from mercer.rows._columns import are_names
 from mercer.rows._engines.base import EngineRows
 from mercer.rows._engines.dask import current_client, dask_rows, parquet_on_dask
 from mercer.rows._engines.ray import is_running, parquet_on_ray, ray_rows
@@ -70,7 +71,7 @@ def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] 
         return names
     if _engine_of(X) is None or not hasattr(X, "columns"):
         return None
-    labels = {name for name in (y, weight) if isinstance(name, str)} | set(y if _all_words(y) else ())
+    labels = {name for name in (y, weight) if isinstance(name, str)} | set(y if are_names(y) else ())
     return tuple(name for name in X.columns if name not in labels)
 
 
@@ -109,14 +110,10 @@ def _is_stream(X: Any) -> bool:
 
 def _refuse_values(y: Any, weight: Any) -> None:
     for name, column in (("y", y), ("weight", weight)):
-        if not (column is None or isinstance(column, str) or (name == "y" and _all_words(column))):
+        if not (column is None or isinstance(column, str) or (name == "y" and are_names(column))):
             raise TypeError(
                 f"{name} is of type {type(column).__name__}; for a Parquet path, pass the name of a column"
             )
-
-
-def _all_words(names: Any) -> bool:
-    return isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
 
 
 def _refuse_labels(y: Any, weight: Any) -> None:

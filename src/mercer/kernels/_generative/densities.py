@@ -287,9 +287,7 @@ class HiddenMarkov(Generative):
     def _coded(self, letters: Letters) -> Letters:
         """Characters as positions in the alphabet; its length for others."""
         self._check_alphabet()
-        alphabet = np.array(list(map(ord, self.alphabet)), np.uint32)
-        digit, known = digits(letters.code, alphabet)
-        return Letters(np.where(known, digit, len(alphabet)), letters.start)
+        return letters.in_alphabet(np.array(list(map(ord, self.alphabet)), np.uint32))
 
     def log_likelihood(self, X: Any) -> Array:
         """log P(s_i), (n,); O(N k²) for N characters."""

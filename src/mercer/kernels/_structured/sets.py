@@ -125,21 +125,16 @@ class Tanimoto(OnSets):
     """
 
     def evaluator(self, Z: Objects) -> Callable[..., Floats]:
-        return partial(_evaluate_share, super().evaluator(Z), _sizes(Z))
+        return partial(_share, super().evaluator(Z), _sizes(Z))
 
     def diag(self, X: Objects) -> Floats:
         return np.ones(len(X))
 
 
-def _evaluate_share(
-    evaluate: Callable[..., Floats], sizes: Array, X: Objects, workspace: Floats | None = None
-) -> Floats:
-    return _share(evaluate(X), _sizes(X), sizes)
-
-
-def _share(common: Floats, left: Array, right: Array) -> Floats:
-    """|A and B| / |A or B| from the first and the numbers of elements."""
-    union = left[:, None] + right - common
+def _share(evaluate: Callable[..., Floats], sizes: Array, X: Objects, workspace: Floats | None = None) -> Floats:
+    """|A and B| / |A or B| from the first and the numbers of elements of the centers."""
+    common = evaluate(X)
+    union = _sizes(X)[:, None] + sizes - common
     return np.divide(common, union, out=np.ones_like(union), where=union > 0)
 
 

@@ -48,6 +48,11 @@ class Letters(Ragged):
         """The number of characters (N,) from each to the end of its string."""
         return np.repeat(self.start[1:], self.sizes) - np.arange(len(self.code))
 
+    def in_alphabet(self, alphabet: NDArray[np.uint32]) -> "Letters":
+        """Positions of the characters in the alphabet, in place of code points; its size for others."""
+        digit, known = digits(self.code, alphabet)
+        return Letters(np.where(known, digit, len(alphabet)), self.start)
+
     def places(self) -> Indices:
         """The number of characters (N,) before each in its string."""
         return np.arange(len(self.code)) - np.repeat(self.start[:-1], self.sizes)

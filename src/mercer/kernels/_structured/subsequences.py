@@ -19,7 +19,6 @@ from mercer.kernels._structured.base import Objects
 from mercer.kernels._structured.strings import (
     Letters,
     OnStrings,
-    digits,
     lengths_to_try,
     longest_of,
     resolved_length,
@@ -242,9 +241,7 @@ class GapFeatures:
 
     def digits(self, X: Objects) -> Codes:
         """Positions (n, length) of the characters in the alphabet; its size for others, and after the end."""
-        letters, a = Letters.of(X), len(self.alphabet)
-        digit, known = digits(letters.code, self.alphabet)
-        return Letters(np.where(known, digit, a).astype(np.uint32), letters.start).padded(a)
+        return Letters.of(X).in_alphabet(self.alphabet).padded(len(self.alphabet))
 
     def cuts(self, digit: Codes) -> list[slice]:
         """Slices of rows with few features."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mercer._linalg.threads import limit_threads
 from mercer.rows._base import Block, Rows, Sum, add_up, fold_block, not_empty
+from mercer.rows._columns import listed_names
 from mercer.rows._progress import Advance, progress
 from mercer.rows._sources.memory import MemoryRows
 from mercer.rows._sources.parquet import ParquetRows
@@ -246,18 +247,12 @@ def parquet_parts(rows: ParquetRows, shared: Any) -> tuple[Part, ...]:
 
 def check_columns(names: Sequence[str], target: str | Sequence[str] | None, weight: str | None) -> None:
     """Target and weight are columns, and no two columns share a name."""
-    for name in _labels(target, weight):
+    for name in (*listed_names(target), *listed_names(weight)):
         if name not in names:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(names)}")
     for name, times in Counter(names).items():
         if times > 1:
             raise ValueError(f"there are {times} columns named {name!r}; rename or drop all but one of them")
-
-
-def _labels(target: str | Sequence[str] | None, weight: str | None) -> list[str]:
-    """The columns that are not X."""
-    targets = [] if target is None else [target] if isinstance(target, str) else list(target)
-    return targets if weight is None else [*targets, weight]
 
 
 def block_of_columns(
@@ -268,8 +263,9 @@ def block_of_columns(
     A column of shape (b, c) becomes c columns of X. X is float32 if all of its columns are, float64 otherwise.
     """
     check_columns(list(columns), target, weight)
-    features = {name: column for name, column in columns.items() if name not in _labels(target, weight)}
-    y = None if target is None else np.column_stack([columns[name] for name in _labels(target, None)])
+    labels = (*listed_names(target), *listed_names(weight))
+    features = {name: column for name, column in columns.items() if name not in labels}
+    y = None if target is None else np.column_stack([columns[name] for name in listed_names(target)])
     return (
         _matrix(features),
         y[:, 0] if y is not None and isinstance(target, str) else y,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.rows._base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths
+from mercer.rows._columns import are_names, listed_names
 from mercer.rows._engines.base import (
     Carry,
     Item,
@@ -22,6 +23,7 @@ from mercer.rows._engines.base import (
     run_each,
     run_sum,
 )
+from mercer.rows._optional import optional
 from mercer.rows._progress import Advance
 from mercer.rows._sources.memory import MemoryRows
 from mercer.rows._sources.parquet import ParquetRows
@@ -183,7 +185,7 @@ def _lazy_chunks(values: Any, X: Any, name: str) -> Sequence[Any]:
 
 def _column_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
     """A column by its name, or the partitions of a series, or None, for every partition of X."""
-    if values is None or isinstance(values, str) or _are_words(values):
+    if values is None or isinstance(values, str) or are_names(values):
         missing = [word for word in _words(values) if word not in X.columns]
         if missing:
             raise ValueError(
@@ -227,20 +229,16 @@ def _open_arrays(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
 
 def _open_frame(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
     columns = [
-        X[values] if isinstance(values, str) else X[list(values)] if _are_words(values) else values
+        X[values] if isinstance(values, str) else X[list(values)] if are_names(values) else values
         for values in (y, weight)
     ]
     labels = [*_words(y), *_words(weight)]
     return MemoryRows(X.drop(columns=labels) if labels else X, *columns, block_rows=block_rows)
 
 
-def _are_words(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(isinstance(word, str) for word in values)
-
-
 def _words(values: Any) -> list[str]:
     """The column names among arguments that may also be values."""
-    return [values] if isinstance(values, str) else list(values) if _are_words(values) else []
+    return listed_names(values) if isinstance(values, str) or are_names(values) else []
 
 
 def _is_frame(X: Any) -> bool:
@@ -265,10 +263,8 @@ def _map_frame(X: Any, function: Callable[[Any], Any], q: int | None, dtype: Any
 
 
 def _dask() -> Any:
-    try:
+    with optional("dask", "this needs dask"):
         import dask
-    except ImportError as error:
-        raise ImportError("this needs dask, which is not installed: pip install mercer[dask]") from error
     return dask
 
 

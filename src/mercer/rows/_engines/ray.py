@@ -22,6 +22,7 @@ from mercer.rows._engines.base import (
     run_each,
     run_sum,
 )
+from mercer.rows._optional import optional
 from mercer.rows._progress import Advance
 from mercer.rows._sources.parquet import ParquetRows
 
@@ -126,10 +127,8 @@ def _tables(dataset: Any) -> list[Any]:
 
 
 def _ray() -> Any:
-    try:
+    with optional("ray", "this needs ray"):
         import ray
-    except ImportError as error:
-        raise ImportError("this needs ray, which is not installed: pip install mercer[ray]") from error
     return ray
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from mercer._types import Indices
 from mercer._validation import format_value
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
-from mercer.rows._columns import read_columns
+from mercer.rows._columns import listed_names, read_columns
+from mercer.rows._optional import optional
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
@@ -123,22 +124,16 @@ class ParquetRows(LocalRows):
         _check_present(used, schemas[0], files[0])
         _check_alike(files, schemas, None if self.columns is None else used)
         kinds = {name: schemas[0][name] for name in used}
-        _check_labels(self._targets, self.weight, kinds)
+        _check_labels(listed_names(self.target), self.weight, kinds)
         if self.form == "list":
             _check_one(features)
         dtype = _common_type(features, kinds) if self.form == "array" else np.float64
         return _Layout(files, counts, features, dtype, kinds)
 
     @property
-    def _targets(self) -> tuple[str, ...]:
-        if self.target is None:
-            return ()
-        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
-
-    @property
-    def _labels(self) -> tuple[str, ...]:
+    def _labels(self) -> list[str]:
         """The columns that are not X."""
-        return self._targets if self.weight is None else (*self._targets, self.weight)
+        return listed_names(self.target) + listed_names(self.weight)
 
     @property
     def _range(self) -> tuple[int, int]:
@@ -167,7 +162,7 @@ class ParquetRows(LocalRows):
 
     def _block(self, batch: Any, first: int) -> Block:
         """X, y and weight of a pyarrow table."""
-        y = [self._values(batch, name, first) for name in self._targets]
+        y = [self._values(batch, name, first) for name in listed_names(self.target)]
         weight = None if self.weight is None else self._values(batch, self.weight, first).astype(np.float64)
         target = y[0] if isinstance(self.target, str) else None if self.target is None else np.column_stack(y)
         return Block(self._features_of(batch, first), target, weight, first)
@@ -205,12 +200,8 @@ def _without_nulls(path: str | Path, batch: Any, name: str, first: int) -> Any:
 
 def _parquet() -> Any:
     """The module that reads Parquet."""
-    try:
+    with optional("parquet", "Parquet files need pyarrow"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files need pyarrow, which is not installed: pip install mercer[parquet]"
-        ) from error
     return pyarrow.parquet
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer._types import Array, Indices
+from mercer.rows._optional import optional
 from mercer.sequences._emissions import Mixtures, log_sum
 from mercer.sequences._paths.chains import Chain
 
@@ -67,13 +68,9 @@ def _model(chain: Chain) -> Any:
 @cache
 def _classes() -> tuple[Any, Any]:
     """Subclasses of hmmlearn's models: emissions that are given, and mixtures whose paths end where they may."""
-    try:
+    with optional("sequences", "hidden Markov models need hmmlearn"):
         from hmmlearn.base import BaseHMM
         from hmmlearn.hmm import GMMHMM
-    except ImportError as error:
-        raise ImportError(
-            "hidden Markov models need hmmlearn, which is not installed: pip install mercer[sequences]"
-        ) from error
 
     class GivenEmissions(BaseHMM):
         def _check(self) -> None:
