@@ -73,7 +73,7 @@ def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
         f"/* {m} centers, {f.n_features} features, {q} outputs. */",
         f"#ifndef MERCER_{name}_H\n#define MERCER_{name}_H\n\n#include <math.h>\n",
         *(_table(f"{name}_{key}", values) for key, values in f.tables().items()),
-        *functions(f, _TEMPLATES, words),
+        *functions(f, _C, words),
         "#endif",
     ]
     return "\n".join(parts) + "\n"
@@ -89,7 +89,7 @@ def _step(step: Step, number: int, name: str) -> str:
     """Statements that compute the array u1, u2, ... after a step."""
     u = f"u{number - 1}" if number > 1 else "x"
     entry = step.entry(u, lambda key: f"{name}_{key}_{number}")
-    body = _PROJECTION if isinstance(step, Projection) else _SCALING
+    body = _C["projection" if isinstance(step, Projection) else "scaling"]
     return body.format(number=number, d=step.n_in, k=step.n_out, entry=entry)
 
 
@@ -104,18 +104,16 @@ def _braces(values: Any) -> str:
     return "{" + ", ".join(map(_braces, values)) + "}" if isinstance(values, list) else repr(values)
 
 
-_SCALING = """
+_C = {
+    "scaling": """
     double u{number}[{k}];
-    for (int j = 0; j < {k}; j++) u{number}[j] = {entry};"""
-
-_PROJECTION = """
+    for (int j = 0; j < {k}; j++) u{number}[j] = {entry};""",
+    "projection": """
     double u{number}[{k}];
     for (int c = 0; c < {k}; c++) {{
         u{number}[c] = 0.0;
         for (int j = 0; j < {d}; j++) u{number}[c] += {entry};
-    }}"""
-
-_TEMPLATES = {
+    }}""",
     "kernel": """
 static inline double {name}_kernel(const double *u, const double *z, double w) {{
     const double *g = {name}_feature;

@@ -43,23 +43,21 @@ def to_python(model: Any, *, moderated: bool = True) -> str:
     }
     lines = ['"""A kernel model."""\n', "from math import exp, fabs, log, log1p, sqrt\n"]
     lines += [f"{key.upper()} = {values.tolist()!r}" for key, values in f.tables().items()]
-    return "\n".join([*lines, *functions(f, _TEMPLATES, words)])
+    return "\n".join([*lines, *functions(f, _PYTHON, words)])
 
 
 def _step(step: Step, number: int) -> str:
     """A statement that computes the list u after a step."""
     entry = step.entry("u", lambda key: f"{key.upper()}_{number}")
-    body = _PROJECTION if isinstance(step, Projection) else _SCALING
+    body = _PYTHON["projection" if isinstance(step, Projection) else "scaling"]
     return body.format(d=step.n_in, k=step.n_out, entry=entry)
 
 
-_SCALING = """
-    u = [{entry} for j in range({k})]"""
-
-_PROJECTION = """
-    u = [sum({entry} for j in range({d})) for c in range({k})]"""
-
-_TEMPLATES = {
+_PYTHON = {
+    "scaling": """
+    u = [{entry} for j in range({k})]""",
+    "projection": """
+    u = [sum({entry} for j in range({d})) for c in range({k})]""",
     "kernel": '''
 
 def features(x):

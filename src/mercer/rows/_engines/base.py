@@ -108,12 +108,11 @@ class EngineRows(Rows):
         """The blocks in order, fetched part by part; of the first part, only the first block at first."""
         firsts = self._firsts()
         filled = [k for k, n in enumerate(self.counted()) if n > 0]
-        ranges = [(k, 0, None) for k in filled]
-        if filled:
-            ranges[:1] = [(filled[0], 0, 1), (filled[0], 1, None)]
-        for k, start, stop in ranges:
-            (some,) = self.each(partial(_blocks, start, stop), [k])
-            yield from (replace(block, first=firsts[k] + block.first) for block in some)
+        for k in filled:
+            ranges: list[tuple[int, int | None]] = [(0, 1), (1, None)] if k == filled[0] else [(0, None)]
+            for start, stop in ranges:
+                (some,) = self.each(partial(_blocks, start, stop), [k])
+                yield from (replace(block, first=firsts[k] + block.first) for block in some)
 
     def reduce(self, fold: Callable[[Block], Sum], *, phase: str = "", verbose: int = 0) -> Sum:
         """fold(block) summed over all blocks, where the rows are.
