@@ -51,8 +51,8 @@ class Budget:
 
         The C library of Linux would retain up to 64 MiB of it per thread.
         """
-        if self.given:
-            _trim()
+        if self.given and sys.platform == "linux":
+            getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
 
     def require(self, n_bytes: float, what: str) -> None:
         """Raise MemoryBudgetError if ``what`` needs more than the budget."""
@@ -62,12 +62,6 @@ class Budget:
             f"{what} would need {readable_size(n_bytes)} and the budget is {readable_size(self.n_bytes)}; use "
             f"fewer rows or centers, or raise {self.parameter} (in GiB)"
         )
-
-
-def _trim() -> None:
-    """Return free pages of all threads to the system, if the C library has a function for it."""
-    if sys.platform == "linux":
-        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
 
 
 def free_memory() -> float:

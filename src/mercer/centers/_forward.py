@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._gram.blocks import cross
+from mercer._gram.blocks import cross, cuts
 from mercer._gram.moments import PRODUCT_ROWS, Moments, MomentsOf
 from mercer._linalg import limit_threads, map_in_threads, supervised_pivots
 from mercer._linalg.tolerance import by_precision
@@ -253,8 +253,7 @@ def _part(sample: CandidateRows, rows: Indices) -> CandidateRows:
 def moments_of_sample(kernel: Kernel, sample: CandidateRows, centers: Any) -> Moments:
     """Moments of the rows of the sample."""
     fold = MomentsOf(kernel, centers)
-    starts = range(0, n_rows(sample.X), ROWS_IN_BLOCK)
-    parts = [slice(start, start + ROWS_IN_BLOCK) for start in starts]
+    parts = cuts(n_rows(sample.X), ROWS_IN_BLOCK)
     plain = bool((sample.weight == 1.0).all())
     blocks = (Block(take(sample.X, i), sample.Y[i], None if plain else sample.weight[i], i.start) for i in parts)
     return reduce(add, map(fold, blocks))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._gram.blocks import cross
+from mercer._gram.blocks import cross, cuts
 from mercer._gram.moments import Moments
 from mercer._linalg import CholeskyFactor, factor_spd
 from mercer._types import Array, Indices
@@ -163,9 +163,7 @@ def loo(
 
     def score(problem: CenterProblem, steps: Beginnings) -> Array:
         centers, total = candidates(steps.order), np.zeros(len(steps.order))
-        step = max(1, CACHED_NUMBERS // len(total))
-        for start in range(0, len(weight), step):
-            rows = slice(start, start + step)
+        for rows in cuts(len(weight), max(1, CACHED_NUMBERS // len(total))):
             total += _squared_loo_errors(
                 problem, steps, cross(kernel, take(X, rows), centers), Y[rows], weight[rows], cost
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class DaskRows(PartRows):
         if client is None:
             total = _sum_in_threads(tree.total(), sums, advance)
         else:
-            total = _sum_on(client, tree.total(), [_lazy(_n_rows)(one) for one in sums], advance)
+            total = _sum_on(client, tree.total(), [_lazy(attrgetter("n_rows"))(one) for one in sums], advance)
         return total
 
     def _ask(self) -> Iterable[int]:
@@ -278,10 +279,6 @@ def _as_task(value: Any) -> Any:
     import cloudpickle
 
     return _lazy(cloudpickle.loads)(cloudpickle.dumps(value))
-
-
-def _n_rows(partial_sum: Partial) -> int:
-    return partial_sum.n_rows
 
 
 def _sum_in_threads(total: Any, sums: Sequence[Any], advance: Advance) -> Partial:
