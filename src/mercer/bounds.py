@@ -244,8 +244,7 @@ def _roots(K: Array, S: Array) -> Array:
     allowed = QUADRATIC_FORM_ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
     if len(squares) and squares.min() < -allowed:
         raise KernelError(f"s'Ks is {squares.min():.3g} for some s; pass a positive semidefinite kernel matrix")
-    roots: Array = np.sqrt(np.maximum(squares, 0.0))
-    return roots
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def _draw_signs(m: int, draws: int, random_state: int | np.random.Generator | None) -> Array:

@@ -28,7 +28,6 @@ SIGNATURES = {
         "dpotrf": "char *, int *, d *, int *, int *",
         "dpstrf": "char *, int *, d *, int *, int *, int *, d *, d *, int *",
         "dsyevd": "char *, char *, int *, d *, int *, d *, d *, int *, int *, int *, int *",
-        "dsygst": "int *, char *, int *, d *, int *, d *, int *, int *",
         "dtrtri": "char *, char *, int *, d *, int *, int *",
     },
 }
@@ -95,11 +94,7 @@ def _dtrsm(
 def _dgesdd(
     job: str, n: int, m: int, A: Array, lda: int, sigma: Array, U: Array, ldu: int, Vt: Array, *work: Any
 ) -> int:
-    """Singular values and vectors of A (n, m); before that, the workspace is asked for."""
-    _, space, size, _ = work
-    if size == -1:
-        space[0] = 1.0
-        return 0
+    """Singular values and vectors of A (n, m)."""
     try:
         U[:], sigma[:], Vt[:] = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -132,13 +127,6 @@ def _dsyevd(jobz: str, uplo: str, n: int, A: Array, lda: int, values: Array, *wo
     return 0
 
 
-def _dsygst(itype: int, uplo: str, n: int, A: Array, lda: int, R: Array, ldr: int) -> int:
-    """R'^-1 A R^-1 in the upper triangle of A (n, n)."""
-    if n:
-        A[:], _ = lapack.dsygst(A, R)
-    return 0
-
-
 def _dtrtri(uplo: str, diag: str, n: int, L: Array, ldl: int) -> int:
     """L^-1 in the lower triangle of L (n, n)."""
     if n == 0:
@@ -153,6 +141,5 @@ STAND_INS: dict[str, Callable[..., int]] = {
     "dpotrf": _dpotrf,
     "dpstrf": _dpstrf,
     "dsyevd": _dsyevd,
-    "dsygst": _dsygst,
     "dtrtri": _dtrtri,
 }

@@ -28,6 +28,8 @@ STRIP_COLUMNS = 256
 # Larger matrices are factored in panels of this many rows: the rest is read and written once for each of them.
 PANEL_ROWS = 2048
 ORTHOGONALIZED_ROWS = 512
+# Columns that LAPACK reduces together, at most: what its workspace must have for each row and column.
+LAPACK_BLOCK = 64
 
 
 def eigenvectors(A: Array) -> tuple[Array, int]:
@@ -45,11 +47,9 @@ def singular_values(A: Array) -> tuple[Array, Array, Array, int]:
     n, m = A.shape
     k = min(n, m)
     U, sigma, Vt = np.empty((n, k), order="F"), np.empty(k), np.empty((k, m), order="F")
-    places, best = np.empty(8 * k, dtype=np.intc), np.empty(1)
-    matrices = ("S", n, m, A, max(n, 1), sigma, U, max(n, 1), Vt, max(k, 1))
-    _call("dgesdd", *matrices, best, -1, places)
-    work = np.empty(int(best[0]))
-    return U, sigma, Vt, _long_call("dgesdd", *matrices, work, len(work), places)
+    work, places = np.empty(1 + 4 * k * k + 7 * k + LAPACK_BLOCK * (n + m)), np.empty(8 * k, dtype=np.intc)
+    matrices = (A, max(n, 1), sigma, U, max(n, 1), Vt, max(k, 1))
+    return U, sigma, Vt, _long_call("dgesdd", "S", n, m, *matrices, work, len(work), places)
 
 
 def cholesky_upper(A: Array) -> int:
@@ -120,11 +120,6 @@ def inverse_upper(R: Array) -> Array:
 
     map_in_threads(strip, _strips(n)[::-1])
     return inverse
-
-
-def symmetric_reduced(A: Array, R: Array) -> None:
-    """R'^-1 A R^-1 in the upper triangle of A (n, n), symmetric, for upper triangular R; both column-major; n³."""
-    _long_call("dsygst", 1, "U", len(A), A, max(len(A), 1), R, max(len(R), 1))
 
 
 def _check_regular(R: Array) -> None:

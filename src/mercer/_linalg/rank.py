@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, symmetric_reduced
+from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular
 from mercer._linalg.threads import map_in_threads
 from mercer._types import Array, Floats, Indices
 
@@ -44,16 +44,10 @@ def whiten(R: Array, B: Array) -> Array:
 
 
 def in_coordinates(R: Array, G: Array) -> Array:
-    """R'^-1 G R^-1 (r, r) for symmetric G and upper triangular R: symmetric, in column-major order."""
-    if len(R) == 0:
-        return np.zeros((0, 0), order="F")
-    A = np.array(G, order="F")
-    symmetric_reduced(A, np.asfortranarray(R))
-    for start in range(0, len(A), TRIANGLE_TILE):
-        tile = slice(start, start + TRIANGLE_TILE)
-        A[start + TRIANGLE_TILE :, tile] = A[tile, start + TRIANGLE_TILE :].T
-        corner = np.triu(A[tile, tile], 1)
-        A[tile, tile] = np.triu(A[tile, tile]) + corner.T
+    """R'^-1 G R^-1 (r, r) for symmetric G and upper triangular R: symmetric, in column-major order; 2 r³."""
+    A = whiten(R, whiten(R, G).T)
+    A += A.T
+    A *= 0.5
     return A
 
 

@@ -65,8 +65,7 @@ def pinball_criterion(Y: Array, weight: Array, levels: Array) -> Criterion:
 
 
 def _pinball(residual: Array, levels: Array) -> Array:
-    loss: Array = np.maximum(levels * residual, (levels - 1.0) * residual)
-    return loss
+    return np.maximum(levels * residual, (levels - 1.0) * residual)
 
 
 def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
@@ -89,8 +88,7 @@ def squared_losses(Y: Array, weight: Array) -> Losses:
 
 def squared_errors(Y: Array, F: Array) -> Array:
     """Mean squared error (n,) of outputs F (n, q), over the targets."""
-    errors: Array = ((Y - F) ** 2).mean(axis=1)
-    return errors
+    return np.asarray(((Y - F) ** 2).mean(axis=1))
 
 
 def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
@@ -133,8 +131,7 @@ def _brier(logits: Array, label: Indices) -> Array:
     P[:, label[others] - 1, others] -= 1.0
     P *= P
     first *= first
-    loss: Array = np.add(first, P.sum(axis=1), out=first)
-    return loss
+    return np.asarray(np.add(first, P.sum(axis=1), out=first))
 
 
 def _log_loss(logits: Array, label: Indices) -> Array:

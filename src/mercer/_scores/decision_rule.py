@@ -58,8 +58,7 @@ class Rule:
         logits = self.posterior.logits(scores_in(self.reliable, F), trust)
         logits = np.column_stack([np.zeros(len(logits)), logits])
         top = logits.max(axis=1, keepdims=True)
-        log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
-        return log_p
+        return np.asarray(logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True)))
 
     def geometry(self, scatter: "Scatter") -> tuple[Array, Array]:
         """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit."""
@@ -103,8 +102,7 @@ class Scatter:
 
 
 def _rounding(terms: Array, n: int) -> Array:
-    error: Array = rounding_unit(np.float64, 4.0) * np.sqrt(n) * terms
-    return error
+    return np.asarray(rounding_unit(np.float64, 4.0) * np.sqrt(n) * terms)
 
 
 @dataclass(frozen=True)
@@ -221,8 +219,7 @@ def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
 def scores_in(directions: Directions | None, F: Outputs) -> Array:
     """Relative scores (n, k - 1) of outputs F (n, q) projected onto the directions; None: all of F."""
     outputs: Array = np.asarray(F, dtype=np.float64)
-    scores: Array = relative(outputs if directions is None else directions.restore(directions.project(outputs)))
-    return scores
+    return np.asarray(relative(outputs if directions is None else directions.restore(directions.project(outputs))))
 
 
 def _logits_at_cut(threshold: str, posterior: Posterior, R: Array, fit: ClassFit) -> Array:

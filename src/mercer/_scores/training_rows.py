@@ -77,16 +77,14 @@ class Training:
     @property
     def unit(self) -> Array:
         """The weight (n,) that is held out with a row: one of several copies."""
-        unit: Array = self.weight / self.count
-        return unit
+        return self.weight / self.count
 
     @property
     def opposite_unit(self) -> Array | None:
         """The unit (n,) of each row under the opposite reading of the weights, if ambiguous; None with folds."""
         if not self.reading.doubtful or self.fold is not None:
             return None
-        unit: Array = self.weight / self.reading.opposite.copies(self.given)
-        return unit
+        return self.weight / self.reading.opposite.copies(self.given)
 
     @property
     def evidence(self) -> Array:
@@ -107,8 +105,7 @@ class Training:
         if self.faded is None or self.represents is None:
             return self.count
         left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
-        rows: Array = left * (left.sum() / (left @ left))
-        return rows
+        return np.asarray(left * (left.sum() / (left @ left)))
 
     @property
     def n_effective_rows(self) -> float:

@@ -60,8 +60,7 @@ class Observations:
     @cached_property
     def point_weight(self) -> Array:
         """Total weight of each point (u,)."""
-        total: Array = np.bincount(self.rows.point, self.weight, minlength=self.rows.n_points).astype(float)
-        return total
+        return np.bincount(self.rows.point, self.weight, minlength=self.rows.n_points).astype(float)
 
     @cached_property
     def point_count(self) -> Indices:
@@ -74,8 +73,7 @@ class Observations:
         first = self.Y[self.rows.first]
         more = np.zeros_like(first)
         np.add.at(more, self.rows.point, self.weight[:, None] * (self.Y - first[self.rows.point]))
-        mean: Array = first + more / self.point_weight[:, None]
-        return mean
+        return first + more / self.point_weight[:, None]
 
     def at_points(self, points: Indices) -> "tuple[Observations, Indices]":
         """Observations at some of the points, and their rows."""
@@ -99,8 +97,7 @@ class Eigenvalues:
 
     def inverse(self, alphas: Array) -> Array:
         """1 / (value + alpha) (a, r) for every alpha."""
-        inverse: Array = 1.0 / (self.values + np.asarray(alphas)[:, None])
-        return inverse
+        return 1.0 / (self.values + np.asarray(alphas)[:, None])
 
 
 class Resolvent(ABC):
@@ -211,8 +208,7 @@ class Spectrum(Eigenvalues, Rooted):
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
         shrink = self.values / (self.values + alpha)
-        smooth: Array = self.vectors @ (shrink[:, None] * (self.vectors.T @ SY))
-        return smooth
+        return self.vectors @ (shrink[:, None] * (self.vectors.T @ SY))
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         """A null direction of K keeps its coordinate while alpha is far above the error of K: it may matter at new
@@ -222,8 +218,7 @@ class Spectrum(Eigenvalues, Rooted):
             return self.right @ coordinates
         dropped = self.indefinite | ((self.values == 0.0) & (self.noise > FAR_ABOVE * alpha))
         coordinates = np.where(dropped[:, None], 0.0, coordinates)
-        coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
-        return coef
+        return self.root_weight[:, None] * (self.vectors @ coordinates)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         values = self.values[:, None]
@@ -341,22 +336,19 @@ def gcv(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
     within = observations.Y - observations.point_target[observations.rows.point]
     scatter = (keep**2).T @ z**2 + observations.weight @ within**2
     n = observations.weight.sum()
-    score: Array = scatter * n / (n - degrees_of_freedom(spectrum, alphas)[:, None]) ** 2
-    return score
+    return np.asarray(scatter * n / (n - degrees_of_freedom(spectrum, alphas)[:, None]) ** 2)
 
 
 def coordinates(spectrum: Rooted, observations: Observations) -> Array:
     """U'S y (r, q)."""
-    z: Array = spectrum.vectors.T @ (spectrum.root_weight[:, None] * observations.point_target)
-    return z
+    return spectrum.vectors.T @ (spectrum.root_weight[:, None] * observations.point_target)
 
 
 def _mean_target(spectrum: Rooted, observations: Observations) -> Array:
     """Weighted mean of the targets (q,), zero without an intercept."""
     if not spectrum.has_intercept:
         return np.zeros(observations.Y.shape[1])
-    mean: Array = observations.weight @ observations.Y / observations.weight.sum()
-    return mean
+    return np.asarray(observations.weight @ observations.Y / observations.weight.sum())
 
 
 def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:

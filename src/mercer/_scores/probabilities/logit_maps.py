@@ -59,8 +59,7 @@ class Map:
 
     def logits(self, R: Array) -> Array:
         """(n, k - 1) for scores of the same shape."""
-        logits: Array = bent(R, self.bend) @ self.slope + self.offset
-        return logits
+        return bent(R, self.bend) @ self.slope + self.offset
 
 
 def bent(R: Array, bend: float) -> Array:
@@ -70,8 +69,7 @@ def bent(R: Array, bend: float) -> Array:
     X = summing_to_one(R) / bend
     # Below -40, log(1 + exp(x)) is exp(x) to the last digit; far below it would be zero.
     S = np.where(X < -40.0, X, np.log(np.logaddexp(0.0, np.maximum(X, -40.0))))
-    relative: Array = S[:, 1:] - S[:, :1]
-    return relative
+    return S[:, 1:] - S[:, :1]
 
 
 def summing_to_one(R: Array) -> Array:

@@ -47,8 +47,7 @@ class Uncertainty:
     def std(self, X: Any, noise: Array) -> Array:
         """Standard deviation (n, q) of a new observation at rows X, with noise (q,)."""
         parts = [self._relative_std(take(X, rows), K) for rows, K in self._blocks(X)]
-        std: Array = np.concatenate([np.zeros(0), *parts])[:, None] * noise
-        return std
+        return np.concatenate([np.zeros(0), *parts])[:, None] * noise
 
     def intervals(self, X: Any, F: Array, coverage: float) -> Array:
         """Ends (n, q, 2) at rows X with outputs F (n, q)."""

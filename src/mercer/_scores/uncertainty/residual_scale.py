@@ -94,22 +94,18 @@ def _smoothed(D: Array, present: Array, size: Array, count: Array, near: float) 
     W = present * np.exp(-2.0 * D / np.where(reach > 0, reach, 1.0)[:, None])
     mean = _mean(size, count)
     relative = np.where(mean > 0, size / np.where(mean > 0, mean, 1.0), 1.0)
-    smoothed: Array = (W @ relative + 1.0) / (W.sum(axis=1, keepdims=True) + 1.0)
-    return smoothed
+    return np.asarray((W @ relative + 1.0) / (W.sum(axis=1, keepdims=True) + 1.0))
 
 
 def _outward(D: Array, present: Array) -> Array:
     """Mean squared distance (n,) to the others: that to their center, and a constant."""
-    outward: Array = np.einsum("ij,ij->i", D, present) / np.maximum(present.sum(axis=1), 1.0)
-    return outward
+    return np.asarray(np.einsum("ij,ij->i", D, present) / np.maximum(present.sum(axis=1), 1.0))
 
 
 def _apart(a: Array, b: Array) -> Array:
     """Squared differences (n, h)."""
-    apart: Array = (a[:, None] - b) ** 2
-    return apart
+    return (a[:, None] - b) ** 2
 
 
 def _mean(size: Array, count: Array) -> Array:
-    mean: Array = count @ size / count.sum()
-    return mean
+    return np.asarray(count @ size / count.sum())

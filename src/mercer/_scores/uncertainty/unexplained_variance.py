@@ -117,8 +117,7 @@ class UnexplainedVariance:
         variance = parts.leverage + parts.unspanned / self.alpha
         prior = np.maximum(np.maximum(parts.prior, self.typical), SMALLEST_FLOAT)
         explained = 1.0 - (variance - parts.constant) * self.alpha / prior
-        known: Array = parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_PRIOR_VARIANCE)
-        return known
+        return parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_PRIOR_VARIANCE)
 
     def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
@@ -396,8 +395,7 @@ def _inverse_root(A: Array) -> Array:
 
 def _packed(A: Array) -> Array:
     """The upper triangle of A (r, r), row by row."""
-    upper: Array = A[np.triu_indices(len(A))]
-    return upper
+    return A[np.triu_indices(len(A))]
 
 
 def _unpacked(upper: Array) -> Array:
@@ -432,10 +430,8 @@ def _squares(phi: Array) -> Array:
 
 
 def _novelty(known: Array, usual: float) -> Array:
-    novelty: Array = np.log(max(usual, SMALLEST_FLOAT)) - np.log(np.maximum(known, SMALLEST_FLOAT))
-    return novelty
+    return np.asarray(np.log(max(usual, SMALLEST_FLOAT)) - np.log(np.maximum(known, SMALLEST_FLOAT)))
 
 
 def _trust(novelty: Array) -> Array:
-    trust: Array = np.maximum(np.exp(-np.maximum(novelty, 0.0)), LEAST_TRUST)
-    return trust
+    return np.maximum(np.exp(-np.maximum(novelty, 0.0)), LEAST_TRUST)

@@ -168,8 +168,7 @@ def correlations_of(products: Array) -> Array:
     """Correlations (k, V, V) from sums of products; zero where a variate is constant."""
     scale = np.sqrt(np.maximum(np.einsum("kaa->ka", products), 0.0))
     size = scale[:, :, None] * scale[:, None, :]
-    found: Array = np.divide(products, size, out=np.zeros_like(products), where=size > 0.0)
-    return found
+    return np.asarray(np.divide(products, size, out=np.zeros_like(products), where=size > 0.0))
 
 
 def correlations_of_scores(scores: Sequence[Floats]) -> Array:
@@ -183,8 +182,7 @@ def correlations_of_scores(scores: Sequence[Floats]) -> Array:
 def mean_of_pairs(correlations: Array) -> Array:
     """The mean (k,) over pairs of different views."""
     first, second = np.triu_indices(correlations.shape[1], 1)
-    mean: Array = correlations[:, first, second].mean(axis=1)
-    return mean
+    return np.asarray(correlations[:, first, second].mean(axis=1))
 
 
 def slices(sizes: Sequence[int]) -> list[slice]:
@@ -246,8 +244,7 @@ def _positive(values: Array, sides: list[Array], most: float) -> tuple[Array, li
 def _inverse_length(vectors: Array) -> Array:
     """One over the length (k,) of columns; zero for zero."""
     length = np.linalg.norm(vectors, axis=0)
-    inverse: Array = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0.0)
-    return inverse
+    return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0.0))
 
 
 def _correlations(variates: Sequence[Array], cross: dict[tuple[int, int], Array]) -> Array:

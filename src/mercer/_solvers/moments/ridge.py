@@ -110,8 +110,7 @@ class MomentSpectrum(Eigenvalues):
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Traces (a,) of the smoothers, with one for the intercept."""
         shares = self.values[:, None] / self.total(alphas)
-        traces: Array = shares.sum(axis=0) + float(self.intercept)
-        return traces
+        return np.asarray(shares.sum(axis=0) + float(self.intercept))
 
     def loo_outputs(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
         """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
@@ -157,8 +156,7 @@ class MomentSpectrum(Eigenvalues):
     @cached_property
     def _spread(self) -> Array:
         """Means (r,) of |(k_l b_l)_l|² over the rows."""
-        spread: Array = self.kernel_square @ self.basis**2
-        return spread
+        return self.kernel_square @ self.basis**2
 
     def total(self, alphas: Any) -> Array:
         """b'(G + alpha K)b (r,) for one alpha, (r, a) for several."""
@@ -323,8 +321,7 @@ class MomentProblem:
     @cached_property
     def _diagonal(self) -> Array:
         """That of G before centering (r,)."""
-        diagonal: Array = self.moments.G.diagonal()[self._penalty.kept]
-        return diagonal
+        return self.moments.G.diagonal()[self._penalty.kept]
 
     @cached_property
     def _kernel_square(self) -> Array:
@@ -384,8 +381,7 @@ def _for_one_alpha(
 
 def _rounding(basis: Array, diagonal: Array) -> Array:
     """Errors (p,) of b'Gb, which centering does not reduce."""
-    error: Array = EIGENVALUE_UNIT * (diagonal @ basis**2)
-    return error
+    return np.asarray(EIGENVALUE_UNIT * (diagonal @ basis**2))
 
 
 @dataclass(frozen=True)
@@ -447,8 +443,7 @@ def _kernel_square(moments: Moments) -> Array:
     """Means (m,) of k(., z_j)²."""
     where = moments.coordinates
     sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
-    square: Array = sums / moments.n
-    return square
+    return sums / moments.n
 
 
 def _nonnegative(basis: Array, G: Array, error: Array) -> bool:

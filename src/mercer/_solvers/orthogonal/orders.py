@@ -277,8 +277,7 @@ def orthogonal_order(
 def _shrunk_residual(points: Points, basis: OrthogonalBasis, alpha: float) -> Array:
     """Residuals (u, q) of the fit whose orthogonal coefficients are penalized by alpha."""
     d = basis.R.diagonal() ** 2
-    residual: Array = points.target - basis.Q @ ((d / (d + alpha))[:, None] * (basis.Q.T @ points.target))
-    return residual
+    return points.target - basis.Q @ ((d / (d + alpha))[:, None] * (basis.Q.T @ points.target))
 
 
 def _orthogonal_gains(

@@ -90,8 +90,7 @@ class Squared(SmoothLoss):
     steepest = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
-        value: Array = 0.5 * (y - f) ** 2
-        return value
+        return 0.5 * (y - f) ** 2
 
     def slope(self, y: Array, f: Array) -> Array:
         return f - y
@@ -116,8 +115,7 @@ class Huber(SmoothLoss):
     def value(self, y: Array, f: Array) -> Array:
         size = np.abs(y - f)
         near = np.minimum(size, self.delta)
-        value: Array = near**2 / (2.0 * self.delta) + (size - near)
-        return value
+        return np.asarray(near**2 / (2.0 * self.delta) + (size - near))
 
     def slope(self, y: Array, f: Array) -> Array:
         return np.clip((f - y) / self.delta, -1.0, 1.0)
@@ -143,8 +141,7 @@ class SquaredHinge(SmoothLoss):
     steepest = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
-        value: Array = 0.5 * np.maximum(1.0 - y * f, 0.0) ** 2
-        return value
+        return 0.5 * np.maximum(1.0 - y * f, 0.0) ** 2
 
     def slope(self, y: Array, f: Array) -> Array:
         return -y * np.maximum(1.0 - y * f, 0.0)
@@ -258,8 +255,7 @@ class Rounded(SmoothLoss):
     def value(self, y: Array, f: Array) -> Array:
         form, beyond = self._beyond(y, f)
         slope = np.clip(beyond / self.bend, -form.down, form.up)
-        value: Array = slope * beyond - 0.5 * self.bend * slope**2
-        return value
+        return slope * beyond - 0.5 * self.bend * slope**2
 
     def slope(self, y: Array, f: Array) -> Array:
         form, beyond = self._beyond(y, f)

@@ -52,8 +52,7 @@ class Parabolas:
     @cached_property
     def leverage(self) -> Array:
         """h (n,)."""
-        leverage: Array = np.einsum("ij,ij->i", self.rows, self.rows)
-        return leverage
+        return np.asarray(np.einsum("ij,ij->i", self.rows, self.rows))
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -133,5 +132,4 @@ def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
 
 def _in_basis(Phi: Array, basis: Array) -> Array:
     """G R^-1 for the rows G = (Phi, 1)."""
-    rows: Array = Phi @ basis[:-1] + basis[-1]
-    return rows
+    return np.asarray(Phi @ basis[:-1] + basis[-1])
