@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
-from mercer._scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
 from mercer._scores.class_outputs import class_targets, relative
+from mercer._scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
 from mercer._scores.probabilities.logits import fit_logits, softmax
 
 

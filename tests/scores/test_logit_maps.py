@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from mercer._scores.probabilities import logit_maps
-from mercer._scores.probabilities.calibration import calibrate
+from mercer._scores.probabilities.calibration import cross_calibrate
 from mercer._scores.probabilities.logit_maps import (
     MAP_FOLDS,
     Map,
@@ -272,7 +272,7 @@ def heavy_scores(rng, n=60, size=1e4):
 
 def test_a_few_large_scores_do_not_hide_what_most_of_them_say(rng):
     R, label = heavy_scores(rng)
-    posterior = calibrate("logistic", R, label, np.ones(len(R)))
+    posterior = cross_calibrate("logistic", R, label, np.ones(len(R)), parts(R, label)).posterior
     right = np.mean((R[:, 0] > 0) == (label == 1))
     assert np.mean(posterior.probabilities(R).argmax(axis=1) == label) >= right - 0.05
     ordinary = np.abs(R[:, 0]) < 2.0
@@ -284,7 +284,7 @@ def test_scores_of_one_size_are_not_cut_off(rng):
     R, label = heavy_scores(rng, size=1.0)
     weight = np.ones(len(R))
     assert choose_bound(R, label, weight, parts(R, label)) == np.inf
-    assert calibrate("logistic", R, label, weight).limit == np.inf
+    assert cross_calibrate("logistic", R, label, weight, parts(R, label)).posterior.limit == np.inf
 
 
 def test_large_scores_that_are_right_are_not_cut_off(rng):

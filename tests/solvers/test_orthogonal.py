@@ -9,32 +9,26 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._linalg import supervised_pivots
 from mercer._solvers import Observations
-from mercer._solvers.orthogonal import (
-    CandidateColumns,
-    OrthogonalBasis,
-    Points,
-    RidgeFit,
-    SelectionRule,
-    choose_order,
-    follow,
-    number_of_centers,
-    prune,
-    solution_at,
-)
+from mercer._solvers.orthogonal.basis import OrthogonalBasis
+from mercer._solvers.orthogonal.candidates import CandidateColumns, Points
 from mercer._solvers.orthogonal.folds import folds_of, held_out
+from mercer._solvers.orthogonal.orders import SelectionRule, choose_order
 from mercer._solvers.orthogonal.path import (
     along,
     fitted_at,
+    follow,
     follow_orthogonal,
     loo_outputs,
     path_of,
+    solution_at,
     state_at,
     states,
 )
+from mercer._solvers.orthogonal.prune import prune
 from mercer._solvers.orthogonal.reestimate import negative_evidence, orthogonal_gcv, reestimate
-from mercer._solvers.orthogonal.ridges import marginal_deviance
+from mercer._solvers.orthogonal.ridges import RidgeFit, marginal_deviance
 from mercer._solvers.orthogonal.roots import independent
-from mercer._solvers.orthogonal.stop import Judgement, paired_errors
+from mercer._solvers.orthogonal.stop import Judgement, number_of_centers, paired_errors
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF, Precomputed
 from mercer.rows._distinct import distinct_rows, every_row

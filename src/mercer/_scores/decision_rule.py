@@ -1,5 +1,6 @@
 """The rule that turns outputs of a class fit into variates, decisions and probabilities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +12,8 @@ from mercer._linalg.tolerance import rounding_unit
 from mercer._scores.class_outputs import relative
 from mercer._scores.probabilities.calibration import Posterior, cross_calibrate, moderated
 from mercer._scores.probabilities.logit_maps import parts
-from mercer._scores.thresholds import threshold_at
-from mercer._solvers import Directions, discriminant_directions
+from mercer._scores.thresholds import THRESHOLDS
+from mercer._solvers.directions.discriminants import Directions, discriminant_directions
 from mercer._types import Array, Floats, Indices
 
 # Outputs keep the precision of the rows.
@@ -130,19 +131,20 @@ class CrossFittedRule:
 
     def probabilities(self, F: Outputs, trust: Array | None) -> Outputs:
         """(n, k) of the outputs F (n, q) from which the rule was made, by rules that were made without them."""
-        P = self.rule.probabilities(F, trust)
-        for p, rule in enumerate(self.without):
-            rows = self.part == p
-            P[rows] = rule.probabilities(F[rows], None if trust is None else trust[rows])
-        return P
+        return self._crossed(Rule.probabilities, F, trust)
 
     def decision(self, F: Outputs, trust: Array | None) -> Outputs:
         """Log-odds (n,) or log-probabilities (n, k) in the same way."""
-        D = self.rule.decision(F, trust)
+        return self._crossed(Rule.decision, F, trust)
+
+    def _crossed(
+        self, answer: Callable[[Rule, Outputs, Array | None], Outputs], F: Outputs, trust: Array | None
+    ) -> Outputs:
+        found = answer(self.rule, F, trust)
         for p, rule in enumerate(self.without):
             rows = self.part == p
-            D[rows] = rule.decision(F[rows], None if trust is None else trust[rows])
-        return D
+            found[rows] = answer(rule, F[rows], None if trust is None else trust[rows])
+        return found
 
 
 def make_rule(
@@ -226,5 +228,5 @@ def _logits_at_cut(threshold: str, posterior: Posterior, R: Array, fit: ClassFit
     """Logits (k - 1,) at the cut, which become zero there."""
     if R.shape[1] > 1:
         return np.asarray(posterior.logits(np.zeros((1, R.shape[1])))[0])
-    cut = threshold_at(threshold, R[:, 0], fit.Y[:, 0], fit.weight)
+    cut = THRESHOLDS[threshold](R[:, 0], fit.Y[:, 0], fit.weight)
     return np.asarray(posterior.logits(np.array([[cut]]))[0])

@@ -30,7 +30,8 @@ from mercer._scores.decision_rule import ClassFit, CrossFittedRule, Rule, Scatte
 from mercer._scores.probabilities.calibration import odds_shift
 from mercer._scores.training_rows import Training
 from mercer._scores.uncertainty.intervals import LooResults, noise_std
-from mercer._solvers import Observations, variance_shares
+from mercer._solvers.directions.discriminants import variance_shares
+from mercer._solvers.spectrum import Observations
 from mercer._types import Array, Floats, Indices
 from mercer.errors import WeightWarning, warn
 from mercer.rows import Block

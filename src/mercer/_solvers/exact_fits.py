@@ -13,7 +13,6 @@ from mercer._solvers.spectrum import (
     Observations,
     Rooted,
     Spectrum,
-    degrees_of_freedom,
     fitted,
     output_error,
     solve,
@@ -50,7 +49,7 @@ class SpectrumFit:
         return fitted(self.spectrum, self.observations, alpha)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
-        return degrees_of_freedom(self.spectrum, alphas)
+        return self.spectrum.degrees_of_freedom(alphas)
 
     def error(self, alpha: float, loo: Array) -> float:
         return output_error(self.spectrum, self.observations, loo, alpha)

@@ -32,10 +32,6 @@ class InverseRoot(Rooted):
         assert (np.asarray(alphas) == self.alpha).all()
         return np.ones((len(alphas), self.vectors.shape[1]))
 
-    def one_minus_leverage(self, alphas: Array) -> Array:
-        assert (np.asarray(alphas) == self.alpha).all()
-        return np.asarray(np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors))
-
     def residual(self, SY: Array, alphas: Array) -> Array:
         assert (np.asarray(alphas) == self.alpha).all()
         return np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))

@@ -50,7 +50,6 @@ from mercer._linalg.updates import (
     independent_rows,
     insert_columns,
     keep_columns,
-    removal_costs,
     stack_diagonal,
     stack_rows,
 )
@@ -210,11 +209,6 @@ def loo_outputs(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, w
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(leverage < 1.0, share / (1.0 - leverage), np.nan)
     return A @ state.a - factor[:, None] * (Y - B @ state.a)
-
-
-def costs_of_removal(state: RecursiveState) -> Array:
-    """Increase of the objective, summed over targets, without each center (m,); O(m³)."""
-    return removal_costs(*_dual_basis(state))
 
 
 def remove(recursion: Recursion, state: RecursiveState, gone: Indices) -> RecursiveState:

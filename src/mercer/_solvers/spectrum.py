@@ -250,32 +250,17 @@ def decompose(
     """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target."""
     s = np.sqrt(weight)
     reflector = Reflector.onto_first_axis(s) if intercept else None
-    parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
-    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector)
     mean, noise = kernel_mean(K, weight, intercept=intercept), rounding(K, s)
+    if penalty == "rkhs":
+        eigen = eigen_psd(projected(K, s, reflector), noise=noise)
+        values, U, right, rank = eigen.values, eigen.vectors, None, eigen.rank
+        indefinite, negative = eigen.indefinite, eigen.negative
+    else:
+        A = np.asarray(K, dtype=np.float64) * s[:, None]
+        U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
+        values, right, indefinite, negative = sigma**2, V * sigma, np.zeros(len(sigma), dtype=bool), 0.0
+    vectors = reflector.expand(U) if reflector else U
     return Spectrum(values, vectors, right, s, mean, rank, indefinite, negative, noise, intercept)
-
-
-Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
-
-
-def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
-    eigen = eigen_psd(projected(K, s, reflector), noise=rounding(K, s))
-    U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
-    return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
-
-
-def _coef_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
-    A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
-    return (
-        sigma**2,
-        reflector.expand(U) if reflector else U,
-        V * sigma,
-        rank,
-        np.zeros(len(sigma), dtype=bool),
-        0.0,
-    )
 
 
 def projected(K: Floats, s: Array, reflector: Reflector | None) -> Array:
@@ -322,21 +307,6 @@ def output_error(resolvent: Rooted, observations: Observations, loo: Array, alph
     residual = np.sqrt(w @ (Y - loo) ** 2)
     share = residual / np.where(spread > 0.0, spread, np.inf)
     return resolvent.error(alpha) * float(share.max(initial=0.0))
-
-
-def degrees_of_freedom(resolvent: Rooted, alphas: Array) -> Array:
-    """Trace of the smoother for every alpha (a,), intercept included."""
-    return resolvent.degrees_of_freedom(alphas)
-
-
-def gcv(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
-    """Generalized cross-validation sum w r² n / (n - df)² for every alpha (a, q), n = sum w."""
-    z = coordinates(spectrum, observations)
-    keep = np.asarray(alphas) / (spectrum.values[:, None] + np.asarray(alphas))
-    within = observations.Y - observations.point_target[observations.rows.point]
-    scatter = (keep**2).T @ z**2 + observations.weight @ within**2
-    n = observations.weight.sum()
-    return np.asarray(scatter * n / (n - degrees_of_freedom(spectrum, alphas)[:, None]) ** 2)
 
 
 def coordinates(spectrum: Rooted, observations: Observations) -> Array:

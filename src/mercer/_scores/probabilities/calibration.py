@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from mercer._linalg.tolerance import smallest
-from mercer._scores.probabilities.logit_maps import bent, choose_bound, choose_map, one_slope, parts
+from mercer._scores.probabilities.logit_maps import bent, choose_bound, choose_map, one_slope
 from mercer._scores.probabilities.logits import LEAST_SLOPE, softmax
 from mercer._scores.training_rows import weighted_quantile
 from mercer._types import Array, Indices
@@ -205,23 +205,6 @@ class Calibrated:
     without: tuple[Posterior, ...] = ()
 
 
-def calibrate(
-    method: str,
-    R: Array,
-    label: Indices,
-    weight: Array,
-    basis: Array | None = None,
-    *,
-    ordered: bool = False,
-) -> Posterior:
-    """The posterior by the given method from leave-one-out scores R (n, k - 1).
-
-    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
-    logistic probabilities of several classes are in the order of the scores plus offsets.
-    """
-    return cross_calibrate(method, R, label, weight, parts(R, label), basis, ordered=ordered).posterior
-
-
 def cross_calibrate(
     method: str,
     R: Array,
@@ -232,7 +215,12 @@ def cross_calibrate(
     *,
     ordered: bool = False,
 ) -> Calibrated:
-    """As :func:`calibrate`, and the same without each of the parts (n,) of the rows; -1: in no part."""
+    """The posterior by the given method from leave-one-out scores R (n, k - 1), and those without each of the
+    ``part`` (n,) of the rows; -1: in no part.
+
+    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
+    logistic probabilities of several classes are in the order of the scores plus offsets.
+    """
     if method == "logistic" and not ordered and R.shape[1] > 1:
         return _mapped(R, label, weight, part)
 

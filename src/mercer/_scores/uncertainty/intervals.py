@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer._linalg.tolerance import rounding_unit
 from mercer._scores.training_rows import Training, design_effect
-from mercer._solvers import HeldOut, Observations
+from mercer._solvers.smoother import HeldOut
+from mercer._solvers.spectrum import Observations
 from mercer._types import Array, Indices
 from mercer.errors import IntervalWarning, warn
 from mercer.rows._table import take

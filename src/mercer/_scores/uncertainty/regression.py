@@ -11,8 +11,8 @@ from mercer._gram import Budget, cross, gram, kernel_blocks, own_values
 from mercer._gram.moments import Moments
 from mercer._scores.uncertainty.intervals import LooResults, prediction_intervals, relative_std, residual_intervals
 from mercer._scores.uncertainty.neighbor_residuals import NearbyResiduals
-from mercer._solvers import CenterVariance, Smoother, center_variance, make_smoother
 from mercer._solvers.moments.leave_one_out import orbit_of
+from mercer._solvers.smoother import CenterVariance, Smoother, center_variance, make_smoother
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
 from mercer.errors import NumericalWarning, warn

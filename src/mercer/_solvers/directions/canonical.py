@@ -29,12 +29,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, LinearOperator
+from scipy.sparse.linalg import LinearOperator
 
 from mercer._gram.moments import Moments
 from mercer._linalg.eigen import centered, signed, singular
-from mercer._linalg.threads import interruptible
-from mercer._solvers.directions.rayleigh import MOST_LANCZOS_SHARE, NO_VALUE, lanczos, rayleigh
+from mercer._solvers.directions.rayleigh import NO_VALUE, largest_by_lanczos, rayleigh
 from mercer._types import Array, Floats, Indices
 
 # Blocks of (2) up to this size have all of their singular values computed: few of them would not be faster.
@@ -199,13 +198,8 @@ def _cross(vectors: Sequence[Array]) -> dict[tuple[int, int], Array]:
 def _two(M: Array, most: int | None) -> tuple[Array, list[Array]]:
     """Singular values of M (p, q), largest first, and vectors of both sides."""
     least = min(M.shape)
-    if most is not None and least > SMALL_BLOCK and most < MOST_LANCZOS_SHARE * least:
-        try:
-            values, vectors = interruptible(lanczos, _both_sides(M), most)
-        except ArpackError:
-            pass
-        else:
-            return values[::-1], np.split(vectors[:, ::-1], [len(M)])
+    if (found := largest_by_lanczos(_both_sides(M), most, size=least, whole=SMALL_BLOCK)) is not None:
+        return found[0], np.split(found[1], [len(M)])
     if least == 0:
         return np.zeros(0), [np.zeros((size, 0)) for size in M.shape]
     U, values, V, _ = singular(M if M.shape[0] <= M.shape[1] else M.T, noise=0.0)
