@@ -176,8 +176,6 @@ def test_a_function_that_is_missing_is_not_called(published, monkeypatch):
 def test_a_scipy_that_publishes_nothing_is_enough(monkeypatch):
     monkeypatch.delattr(cython_lapack, "__pyx_capi__")
     assert fortran.address("dsyevd") is None
-    monkeypatch.setitem(fortran.SIGNATURES, "cython_of_another_name", {"dother": "int *"})
-    assert fortran.address("dother") is None
 
 
 def test_numbers_that_no_integer_of_lapack_holds_are_left_to_numpy(monkeypatch):

@@ -10,11 +10,10 @@ to rounding, but Ctrl-C may have to wait for one call.
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 
 from mercer._types import Array
 
@@ -31,6 +30,7 @@ SIGNATURES = {
         "dtrtri": "char *, char *, int *, d *, int *, int *",
     },
 }
+MODULES = {"cython_blas": cython_blas, "cython_lapack": cython_lapack}
 # Functions that do not say whether they succeeded.
 WITHOUT_STATUS = {"dtrsm"}
 # The largest number that a C int holds.
@@ -54,21 +54,13 @@ def run(name: str, args: tuple[Any, ...]) -> int:
 def address(name: str) -> Callable[..., None] | None:
     """The function, called without the interpreter's lock; None if SciPy has none with the signature expected."""
     module = next(module for module, functions in SIGNATURES.items() if name in functions)
-    capsule = _published(module).get(name)
+    capsule = getattr(MODULES[module], "__pyx_capi__", {}).get(name)
     arguments = SIGNATURES[module][name]
     # True only if the name of the capsule, its signature, is the text given.
     if not _of_capsule("IsValid", ctypes.c_int)(capsule, _text(module, arguments)):
         return None
     pointer = _of_capsule("GetPointer", ctypes.c_void_p)(capsule, _text(module, arguments))
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p for _ in arguments.split(", ")])(pointer)
-
-
-def _published(module: str) -> dict[str, Any]:
-    try:
-        functions: dict[str, Any] = import_module(f"scipy.linalg.{module}").__pyx_capi__
-    except (ImportError, AttributeError):
-        return {}
-    return functions
 
 
 def _text(module: str, arguments: str) -> bytes:

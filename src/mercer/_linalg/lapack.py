@@ -72,7 +72,7 @@ def _update_upper(A: Array, start: int, stop: int) -> None:
     """Rows P of the factor from ``start`` to ``stop``, and A - P'P in the upper triangle of the rest."""
     n, k, one = len(A), stop - start, np.ones(1)
     P = A[start:stop]
-    strips = [slice(first, min(first + STRIP_COLUMNS, n)) for first in range(stop, n, STRIP_COLUMNS)]
+    parts = [slice(first, min(first + STRIP_COLUMNS, n)) for first in range(stop, n, STRIP_COLUMNS)]
 
     def solve(columns: slice) -> None:
         C = A[start:, columns]
@@ -84,9 +84,9 @@ def _update_upper(A: Array, start: int, stop: int) -> None:
         C = A[stop : columns.stop, columns].T
         C -= P[:, columns].T @ P[:, stop : columns.stop]
 
-    map_in_threads(solve, strips)
+    map_in_threads(solve, parts)
     # The longest strips first, so that no thread is left with one of them.
-    map_in_threads(update, strips[::-1])
+    map_in_threads(update, parts[::-1])
 
 
 def cholesky_lower(A: Array) -> int:
@@ -118,7 +118,7 @@ def inverse_upper(R: Array) -> Array:
         C[columns] = np.eye(C.shape[1])
         _call("dtrsm", "L", "U", "N", "N", k, C.shape[1], one, R, n, C, n)
 
-    map_in_threads(strip, _strips(n)[::-1])
+    map_in_threads(strip, strips(n)[::-1])
     return inverse
 
 
@@ -142,7 +142,7 @@ def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: boo
         C = X[:, columns]
         _call("dtrsm", "L", uplo, trans, "N", n, C.shape[1], one, R, max(n, 1), C, max(n, 1))
 
-    map_in_threads(strip, _strips(X.shape[1]))
+    map_in_threads(strip, strips(X.shape[1]))
     return X
 
 
@@ -162,11 +162,12 @@ def multiply(A: Array, B: Array) -> Array:
         check_awaited()
         np.matmul(A[rows], B, out=product[rows])
 
-    map_in_threads(strip, _strips(len(A)))
+    map_in_threads(strip, strips(len(A)))
     return product
 
 
-def _strips(p: int) -> list[slice]:
+def strips(p: int) -> list[slice]:
+    """Slices of p columns or rows, as many as a strip has."""
     return [slice(start, min(start + STRIP_COLUMNS, p)) for start in range(0, p, STRIP_COLUMNS)]
 
 

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular
+from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, strips
 from mercer._linalg.threads import map_in_threads
 from mercer._types import Array, Floats, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
 FAR_FROM_TOLERANCE = 100.0
-# Rows and columns of a triangular matrix that are processed at a time.
-TRIANGLE_TILE = 256
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def in_coordinates(R: Array, G: Array) -> Array:
 def times_upper(K: Floats, U: Floats) -> Floats:
     """K U (b, r) for an upper triangular U (r, r), in strips: with little more than half of the operations."""
     product = np.empty((len(K), U.shape[1]), dtype=U.dtype)
-    for strip in _strips(U):
+    for strip in strips(U.shape[1]):
         np.matmul(K[:, : strip.stop], U[: strip.stop, strip], out=product[:, strip])
     return product
 
@@ -66,7 +64,7 @@ def square_upper(R: Array) -> Array:
     def fill(strip: slice) -> None:
         square[: strip.stop, strip] = R[: strip.stop, : strip.stop].T @ R[: strip.stop, strip]
 
-    map_in_threads(fill, _strips(R))
+    map_in_threads(fill, strips(len(R)))
     return square
 
 
@@ -77,7 +75,7 @@ def product_upper(A: Array, B: Array) -> Array:
     def fill(strip: slice) -> None:
         product[: strip.stop, strip] = A[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
 
-    map_in_threads(fill, _strips(B))
+    map_in_threads(fill, strips(len(B)))
     return product
 
 
@@ -88,7 +86,7 @@ def norms_upper(R: Array, B: Array | None = None) -> Array:
         C = R[: strip.stop, strip] if B is None else R[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
         return np.asarray(np.einsum("ij,ij->j", C, C))
 
-    return np.concatenate([np.zeros(0), *map_in_threads(norms, _strips(R))])
+    return np.concatenate([np.zeros(0), *map_in_threads(norms, strips(len(R)))])
 
 
 def forms_upper(R: Array, G: Array) -> Array:
@@ -98,9 +96,4 @@ def forms_upper(R: Array, G: Array) -> Array:
         C = R[: strip.stop, strip]
         return np.asarray(np.einsum("ij,ij->j", C, G[: strip.stop, : strip.stop] @ C))
 
-    return np.concatenate([np.zeros(0), *map_in_threads(forms, _strips(R))])
-
-
-def _strips(U: Floats) -> list[slice]:
-    """Columns of U, some at a time."""
-    return [slice(start, min(start + TRIANGLE_TILE, U.shape[1])) for start in range(0, U.shape[1], TRIANGLE_TILE)]
+    return np.concatenate([np.zeros(0), *map_in_threads(forms, strips(len(R)))])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from mercer._gram.moments import Moments
 from mercer._linalg import eigen_psd
@@ -57,9 +58,7 @@ class Rule:
     def log_probabilities(self, F: Outputs, trust: Array | None = None) -> Outputs:
         """(n, k), exact even if a probability rounds to one or zero."""
         logits = self.posterior.logits(scores_in(self.reliable, F), trust)
-        logits = np.column_stack([np.zeros(len(logits)), logits])
-        top = logits.max(axis=1, keepdims=True)
-        return np.asarray(logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True)))
+        return np.asarray(log_softmax(np.column_stack([np.zeros(len(logits)), logits]), axis=1))
 
     def geometry(self, scatter: "Scatter") -> tuple[Array, Array]:
         """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit."""

@@ -83,10 +83,8 @@ class Uncertainty:
         """The held-out rows with their standard deviation for the model without them, in units of the noise."""
         loo_results = self.loo_results
         if loo_results.point is not None:
-            variance, X = (
-                self._smoother.variance_without(loo_results.held_out),
-                take(self.centers, loo_results.point),
-            )
+            variance = self._smoother.variance_without(loo_results.held_out)
+            X = take(self.centers, loo_results.point)
         else:
             X = self.rows()
             parts = [self._without(take(X, rows), K, loo_results.unit[rows]) for rows, K in self._blocks(X)]

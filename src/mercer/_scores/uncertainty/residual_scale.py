@@ -63,22 +63,14 @@ def choose_scale(D: Array, held: Array, size: Array, count: Array) -> LocalScale
     n, outward = float(count.sum()), _outward(D, held)
     near, around = np.zeros(size.shape[1]), np.zeros(size.shape[1], dtype=bool)
     best = n * np.log(np.maximum(_mean(size, count), SMALLEST_FLOAT)) - LEAST_LOCAL_GAIN
-    for k in np.unique(
-        [
-            max(LEAST_NEIGHBORS, share * n)
-            for share in NEIGHBOR_SHARES
-            if share * n < n - 1 and n > LEAST_NEIGHBORS + 1
-        ]
-    ):
+    shares = [share for share in NEIGHBOR_SHARES if share * n < n - 1 and n > LEAST_NEIGHBORS + 1]
+    for k in np.unique([max(LEAST_NEIGHBORS, share * n) for share in shares]):
         for radial, E in ((False, D), (True, _apart(outward, outward))):
             scale = _smoothed(E, held, size, count, float(k))
             loss = count @ np.log(scale) + n * np.log(np.maximum(_mean(size / scale, count), SMALLEST_FLOAT))
             better = loss < best
-            near, around, best = (
-                np.where(better, k, near),
-                np.where(better, radial, around),
-                np.minimum(loss, best),
-            )
+            near, around = np.where(better, k, near), np.where(better, radial, around)
+            best = np.minimum(loss, best)
     return LocalScale(size, count, outward, near, around)
 
 

@@ -160,10 +160,8 @@ class MomentSpectrum(Eigenvalues):
 
     def total(self, alphas: Any) -> Array:
         """b'(G + alpha K)b (r,) for one alpha, (r, a) for several."""
-        total: Array = np.add.outer(self.values, np.zeros(np.shape(alphas))) + np.multiply.outer(
-            self.norms, alphas
-        )
-        return total
+        penalties: Array = np.multiply.outer(self.norms, alphas)
+        return penalties + (self.values if np.ndim(alphas) == 0 else self.values[:, None])
 
 
 @dataclass(frozen=True)
@@ -418,12 +416,9 @@ def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
         return _Penalty(None, every, moments.coordinates.kernel_diagonal)
     if K is None:
         return _Penalty(None, every, np.zeros(len(every)))
-    factor = (
-        K
-        if isinstance(K, RankFactor)
-        else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
-    )
-    return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
+    if not isinstance(K, RankFactor):
+        K = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
+    return _Penalty(K.R, K.kept, (K.R**2).sum(axis=0))
 
 
 def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular: bool) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import entr, expit
 
 from mercer._types import Array
 
@@ -168,16 +169,15 @@ class Logistic(SmoothLoss):
         return np.logaddexp(0.0, -y * f)
 
     def slope(self, y: Array, f: Array) -> Array:
-        return -y * _share(-y * f)
+        return -y * expit(-y * f)
 
     def curvature(self, y: Array, f: Array) -> Array:
-        return _share(f) * _share(-f)
+        return expit(f) * expit(-f)
 
     def conjugate(self, y: Array, g: Array) -> Array:
         part = -y * g
-        inside = (part >= 0.0) & (part <= 1.0)
-        part = np.where(inside, part, 0.5)
-        return np.where(inside, _plogp(part) + _plogp(1.0 - part), np.inf)
+        # Infinite outside of [0, 1]: there one of both parts is negative.
+        return np.asarray(-entr(part) - entr(1.0 - part))
 
 
 class NonSmoothLoss(Loss):
@@ -278,13 +278,3 @@ class Rounded(SmoothLoss):
         form = self.loss.kinks(y)
         above = form.target - f
         return form, np.sign(above) * np.maximum(np.abs(above) - form.epsilon, 0.0)
-
-
-def _share(f: Array) -> Array:
-    """1 / (1 + exp(-f)) without overflow."""
-    smaller = np.exp(-np.abs(f))
-    return np.where(f >= 0.0, 1.0, smaller) / (1.0 + smaller)
-
-
-def _plogp(p: Array) -> Array:
-    return p * np.log(np.where(p > 0.0, p, 1.0))

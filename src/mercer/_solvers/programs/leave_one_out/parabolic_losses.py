@@ -37,10 +37,8 @@ class Parabolas:
     @classmethod
     def of(cls, program: Program, found: Solution, some: Indices) -> "Parabolas":
         """With the columns ``some`` (a,) of the program, whose loss is smooth."""
-        loss, Phi = program.loss, program.Phi[:, some]
-        assert isinstance(loss, SmoothLoss)
-        f = program.outputs(found.coef, found.intercept)
-        curvature = curvatures(loss, program.y, program.weight, f)
+        Phi, f = program.Phi[:, some], program.outputs(found.coef, found.intercept)
+        curvature = curvatures(program, f)
         half = _inverse_factor(program, Phi, curvature)
         return cls(program, Phi, f, curvature, half, _in_basis(Phi, half.T))
 
