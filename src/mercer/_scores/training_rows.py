@@ -131,12 +131,7 @@ class Training:
 
     def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""
-        parts = {name: getattr(self, name) for name in ("fold", "represents", "faded", "group")}
-        return Training(
-            kernel.subset(self.X, rows),
-            self.Y[rows],
-            self.weight[rows],
-            self.given[rows],
-            self.reading,
-            **{name: None if values is None else values[rows] for name, values in parts.items()},
-        )
+        X, weight, given = kernel.subset(self.X, rows), self.weight[rows], self.given[rows]
+        parts = (self.fold, self.represents, self.faded, self.group)
+        fold, represents, faded, group = (take(part, rows) for part in parts)
+        return Training(X, self.Y[rows], weight, given, self.reading, fold, represents, faded, group=group)

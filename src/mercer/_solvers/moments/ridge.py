@@ -304,7 +304,15 @@ class MomentProblem:
 
     @cached_property
     def _penalty(self) -> "_Penalty":
-        return _penalty(self.moments, self.K)
+        """The part of the penalty that the sums do not include yet."""
+        K, where, every = self.K, self.moments.coordinates, np.arange(len(self.moments.s))
+        if where is not None:
+            return _Penalty(None, every, where.kernel_diagonal)
+        if K is None:
+            return _Penalty(None, every, np.zeros(len(every)))
+        if not isinstance(K, RankFactor):
+            K = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
+        return _Penalty(K.R, K.kept, (K.R**2).sum(axis=0))
 
     @cached_property
     def _used(self) -> Moments:
@@ -323,7 +331,10 @@ class MomentProblem:
 
     @cached_property
     def _kernel_square(self) -> Array:
-        return _kernel_square(self.moments)
+        """Means (m,) of k(., z_j)²."""
+        moments, where = self.moments, self.moments.coordinates
+        sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
+        return np.asarray(sums / moments.n)
 
 
 @dataclass(frozen=True)
@@ -409,18 +420,6 @@ class _Penalty:
         return solve_triangular(self.R, vectors)
 
 
-def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
-    """The part of the penalty that the sums do not include yet."""
-    every = np.arange(len(moments.s))
-    if moments.coordinates is not None:
-        return _Penalty(None, every, moments.coordinates.kernel_diagonal)
-    if K is None:
-        return _Penalty(None, every, np.zeros(len(every)))
-    if not isinstance(K, RankFactor):
-        K = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
-    return _Penalty(K.R, K.kept, (K.R**2).sum(axis=0))
-
-
 def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular: bool) -> tuple[Array, Array]:
     """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
     where = moments.coordinates
@@ -432,13 +431,6 @@ def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular:
         full[kept] = basis
         basis = full
     return basis, np.zeros(basis.shape[1])
-
-
-def _kernel_square(moments: Moments) -> Array:
-    """Means (m,) of k(., z_j)²."""
-    where = moments.coordinates
-    sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
-    return sums / moments.n
 
 
 def _nonnegative(basis: Array, G: Array, error: Array) -> bool:
