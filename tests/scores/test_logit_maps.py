@@ -259,7 +259,7 @@ def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, mo
 def test_one_slope_has_two_more_rows_on_each_side_in_all_classes(rng, k):
     R, label = noisy(rng, 20 * k, k)
     found, fit = one_slope(R, label, np.ones(20 * k)), fit_logits(R[None], label, np.ones(20 * k), 2 / k)
-    assert_allclose(found.logits(R), fit.at(R[None])[0], rtol=1e-12)
+    assert_allclose(found.logits(R), fit.slope[0] * R + fit.offset[0], rtol=1e-12)
 
 
 def heavy_scores(rng, n=60, size=1e4):

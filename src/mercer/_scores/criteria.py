@@ -68,11 +68,6 @@ def _pinball(residual: Array, levels: Array) -> Array:
     return np.maximum(levels * residual, (levels - 1.0) * residual)
 
 
-def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
-    """The mean loss of that name for class numbers (n,) and their targets Y (n, q)."""
-    return mean_loss(classification_losses(name, label, weight, Y), weight)
-
-
 def mean_loss(losses: Losses, weight: Array) -> Criterion:
     """The mean of losses under weights (n,)."""
     return Criterion(losses, weight / weight.sum())
@@ -91,18 +86,18 @@ def squared_errors(Y: Array, F: Array) -> Array:
     return np.asarray(((Y - F) ** 2).mean(axis=1))
 
 
-def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
-    """Losses of that name for class numbers (n,) and their targets Y (n, q).
+def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
+    """The mean loss of that name for class numbers (n,) and their targets Y (n, q).
 
     "brier" and "log_loss" evaluate the probabilities given by a logistic map of the outputs, "error" the labels,
     "squared" the outputs themselves (PRESS).
     """
     squared = squared_losses(Y, weight)
     if name == "squared":
-        return squared
+        return mean_loss(squared, weight)
     if name == "error":
         # Errors are counts: ties are broken by the squared loss.
-        return lambda outputs: np.asarray(_error(relative(outputs), label) + 1e-9 * squared(outputs))
+        return mean_loss(lambda outputs: _error(relative(outputs), label) + 1e-9 * squared(outputs), weight)
     judge = _brier if name == "brier" else _log_loss
 
     def losses(outputs: Array) -> Array:
@@ -114,7 +109,7 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
 
         return np.concatenate(map_in_threads(of_some, sets_at_once(*outputs.shape), most=CRITERION_THREADS))
 
-    return losses
+    return mean_loss(losses, weight)
 
 
 def _error(R: Array, label: Indices) -> Array:

@@ -42,10 +42,6 @@ class Logits:
         logits += self.offset[..., None]
         return logits
 
-    def at(self, R: Array) -> Array:
-        """(..., n, k - 1) log-odds against the first class for scores R of the same shape."""
-        return self.slope[..., None, None] * R + self.offset[..., None, :]
-
 
 def fit_logits(R: Array, label: Indices, weight: Array, extra: float = 1.0) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about six passes over R."""

@@ -55,10 +55,6 @@ class Axes:
     mean: tuple[Array, ...]
     cross: dict[tuple[int, int], Array]
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return tuple(map(len, self.variance))
-
 
 @dataclass(frozen=True)
 class CanonicalDirections:
@@ -124,7 +120,7 @@ def canonical_directions(axes: Axes, alpha: float, most: int | None) -> Canonica
     penalty = [alpha * float(values.sum()) for values in axes.variance]
     shrink = [np.sqrt(values / (values + p)) for values, p in zip(axes.variance, penalty)]
     M = {(a, b): shrink[a][:, None] * Q * shrink[b] for (a, b), Q in axes.cross.items()}
-    value, parts = _two(M[0, 1], most) if len(shrink) == 2 else _several(M, axes.ranks, most)
+    value, parts = _two(M[0, 1], most) if len(shrink) == 2 else _several(M, list(map(len, shrink)), most)
     value, parts = _positive(value, parts, max(float(d.max(initial=0.0)) for d in shrink) ** 2)
     # In units of the standard deviations along the axes.
     variates = [d[:, None] * u for d, u in zip(shrink, parts)]

@@ -112,13 +112,6 @@ class MomentSpectrum(Eigenvalues):
         shares = self.values[:, None] / self.total(alphas)
         return np.asarray(shares.sum(axis=0) + float(self.intercept))
 
-    def loo_outputs(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
-        """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
-
-        K (b, m) are the kernel values of the rows.
-        """
-        return self.loo_map(alphas, K.dtype)(K, Y, unit)
-
     def noise(self, alphas: Array, dtype: Any = np.float32) -> float:
         """Share of phi'a / sqrt(lambda + alpha) that is rounding if K B is computed in this type; worst of r.
 
