@@ -265,9 +265,7 @@ def test_the_basis_stays_orthonormal_whatever_the_condition(condition, rng):
     found = np.linalg.solve(basis.R, basis.Q.T @ y)
     error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
     assert error < 1e-14 * condition * max(1.0, condition * 1e-2)
-    assert np.linalg.norm(y - A @ found) <= np.linalg.norm(y - A @ expected) * (
-        1.0 + 1e-3
-    )
+    assert np.linalg.norm(y - A @ found) <= np.linalg.norm(y - A @ expected) * (1.0 + 1e-3)
 
 
 @pytest.mark.parametrize("condition", 10.0 ** np.arange(2, 15, 2))
