@@ -93,9 +93,8 @@ def fit(kernel: RBF, sample: CandidateRows, chosen: Chosen) -> tuple[float, Arra
     spectrum = decompose_moments(chosen.moments, cross(kernel, chosen.rows, chosen.rows))
     few = chosen.left_out
     alphas = ALPHAS * spectrum.trace
-    outputs = spectrum.loo_outputs(
-        cross(kernel, sample.X[few], chosen.rows), sample.Y[few], sample.weight[few], alphas
-    )
+    K = cross(kernel, sample.X[few], chosen.rows)
+    outputs = spectrum.loo_map(alphas, K.dtype)(K, sample.Y[few], sample.weight[few])
     wrong = (decide(outputs) != sample.label[few]).mean(axis=1)
     # Among equal shares the least sum of squares decides.
     score = wrong + 1e-6 * ((outputs - sample.Y[few]) ** 2).sum(axis=-1).mean(axis=1)

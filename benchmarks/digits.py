@@ -22,9 +22,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from mercer import KernelFisherClassifier
-from mercer._scores import Posterior, Rule, calibrate
+from mercer._scores import Posterior, Rule
 from mercer._scores.decision_rule import scores_in
-from mercer._scores.probabilities.calibration import moderated
+from mercer._scores.probabilities.calibration import cross_calibrate, moderated
+from mercer._scores.probabilities.logit_maps import parts
 from mercer.datasets import read_digits
 
 PUBLISHED = {
@@ -68,20 +69,24 @@ def platt(R: Array, label: Labels) -> Posterior:
     return Posterior(theta[0] * np.eye(k - 1), theta[1:], odds=odds[1:] - odds[0])
 
 
+def calibrated(method: str, R: Array, label: Labels, weight: Array) -> Posterior:
+    return cross_calibrate(method, R, label, weight, parts(R, label)).posterior
+
+
 def judge(name: str, model: Any, y: Any, X_test: Any, y_test: Any) -> list[object]:
     """A line of the second table."""
     rule: Rule = model.rule_
     label, truth = np.searchsorted(model.classes_, y), np.searchsorted(model.classes_, y_test)
     R, weight = scores_in(rule.reliable, model.loo_outputs_), np.ones(len(label))
     F, trust = model._evidence(X_test)
-    maps = {"platt": platt(R, label), "isotonic": calibrate("isotonic", R, label, weight)}
+    maps = {"platt": platt(R, label), "isotonic": calibrated("isotonic", R, label, weight)}
     P = {
         key: replace(rule, posterior=moderated(m, R, label, weight)).probabilities(F, trust)
         for key, m in maps.items()
     }
     P["now"] = rule.probabilities(F, trust)
     S = scores_in(rule.reliable, F)
-    reached = calibrate("logistic", S, truth, np.ones(len(truth))).probabilities(S)
+    reached = calibrated("logistic", S, truth, np.ones(len(truth))).probabilities(S)
     loss = {key: log_loss(p, truth) for key, p in P.items()}
     error = {key: f"{calibration_error(P[key], truth):.4f}" for key in ("platt", "now")}
     wrong = {key: float(100 * np.mean(P[key].argmax(axis=1) != truth)) for key in ("platt", "now")}

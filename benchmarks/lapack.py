@@ -73,10 +73,6 @@ def cholesky_pivoted(A: Array, limit: float) -> tuple[NDArray[np.intp], int]:
     return pivots.astype(np.intp) - 1, rank
 
 
-def symmetric_reduced(A: Array, R: Array) -> None:
-    A[:], _ = of_scipy.dsygst(A, R)
-
-
 def symmetric_eigen(A: Array) -> tuple[Array, Array]:
     return np.linalg.eigh(A)
 
@@ -89,7 +85,7 @@ def singular_values(A: Array) -> tuple[Array, Array, Array, int]:
 REPLACED = {
     "eigenvectors": (symmetric_eigen, singular_values),
     "Cholesky factors": (cholesky_upper, cholesky_lower),
-    "the rest": (invert_lower, inverse_upper, solve_triangular, cholesky_pivoted, symmetric_reduced),
+    "the rest": (invert_lower, inverse_upper, solve_triangular, cholesky_pivoted),
 }
 
 
@@ -137,10 +133,6 @@ class Matrices:
             "pivoted Cholesky factor": {
                 "mercer": self.copied(lapack.cholesky_pivoted, 0.0),
                 "scipy": lambda: of_scipy.dpstrf(A, tol=0.0),
-            },
-            "R'^-1 A R^-1": {
-                "mercer": self.copied(lapack.symmetric_reduced, R),
-                "scipy": lambda: of_scipy.dsygst(A, R),
             },
             "eigenvectors": {
                 "mercer": self.copied(eigen.symmetric_eigen),

@@ -83,7 +83,7 @@ def dependent_centers() -> list[Case]:
     plain = decompose_moments(MemoryRows(X, y).reduce(MomentsOf(kernel, Z)), kernel.block(Z, Z))
     coef, intercept = plain.solve(alpha)
     K = kernel.block(X, Z)
-    loo = plain.loo_outputs(K, y[:, None], np.ones(40), np.array([alpha]))[0, :, 0]
+    loo = plain.loo_map(np.array([alpha]))(K, y[:, None], np.ones(40))[0, :, 0]
     before = (K @ coef + intercept)[:, 0], loo
     model = KernelRidgeRegressor(kernel, alpha=alpha, centers=Given(Z)).fit(X, y)
     after = model.predict(X), model.loo_prediction_

@@ -178,7 +178,9 @@ def leave_one_out_bound(K: Array, y: Array, alpha: Array) -> float:
     alpha (m,) maximizes the dual of a box-constrained machine **without intercept**, as ``adatron`` does; with an
     intercept the bound is false. Cost O(m²). Herbrich (2002), Theorem 2.37.
     """
-    K, y, alpha = _machine(K, y, alpha)
+    K = _validation.square("K", K)
+    y = _validation.as_long("y", _validation.signs("y", y), len(K))
+    alpha = _dual_variables(_validation.as_long("alpha", alpha, len(K)))
     others = y * (K @ (alpha * y)) - np.diag(K) * alpha
     return float((others <= 0.0).mean())
 
@@ -244,21 +246,13 @@ def _roots(K: Array, S: Array) -> Array:
     allowed = QUADRATIC_FORM_ROUNDING * float(np.abs(np.diag(K)).sum()) * float((S * S).max(initial=0.0))
     if len(squares) and squares.min() < -allowed:
         raise KernelError(f"s'Ks is {squares.min():.3g} for some s; pass a positive semidefinite kernel matrix")
-    roots: Array = np.sqrt(np.maximum(squares, 0.0))
-    return roots
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def _draw_signs(m: int, draws: int, random_state: int | np.random.Generator | None) -> Array:
     """Independent signs (draws, m)."""
     draws = _validation.check_int("draws", draws, "an integer >= 1", least=1)
     return np.random.default_rng(_validation.seed(random_state)).choice(np.array([-1.0, 1.0]), size=(draws, m))
-
-
-def _machine(K: Array, y: Array, alpha: Array) -> tuple[Array, Array, Array]:
-    """K (m, m), y (m,) and alpha (m,) of one machine, checked."""
-    K = _validation.square("K", K)
-    y = _validation.as_long("y", _validation.signs("y", y), len(K))
-    return K, y, _dual_variables(_validation.as_long("alpha", alpha, len(K)))
 
 
 def _dual_variables(alpha: Array) -> Array:

@@ -60,8 +60,7 @@ class ImageTransform(ABC):
         if self.fill is None and len(X):
             low = X.min(axis=1)
         images = X.reshape(len(X), *shape) - low[:, None, None]
-        rows: Floats = self.transformed(images).reshape(X.shape) + low[:, None]
-        return rows
+        return self.transformed(images).reshape(X.shape) + low[:, None]
 
     @abstractmethod
     def transformed(self, images: Floats) -> Floats:
@@ -132,8 +131,7 @@ class AffineWarp(Warp):
         forth = self.scale * turn @ np.array([[1.0, 0.0], [self.shear, 1.0]])
         center = (np.array(shape) - 1.0) / 2.0
         back = np.linalg.solve(forth, _places(shape) - center[:, None] - [[self.down], [self.right]])
-        places: Array = back.T + center
-        return places
+        return back.T + center
 
 
 @dataclass(frozen=True)
@@ -155,8 +153,7 @@ class ElasticWarp(Warp):
         noise = np.random.default_rng(self.seed).standard_normal((2, *shape))
         field = np.stack([ndimage.gaussian_filter(part, self.width, mode="wrap") for part in noise])
         field *= self.amplitude / max(float(field.std()), 1e-300)
-        places: Array = (_places(shape) + field.reshape(2, -1)).T
-        return places
+        return np.asarray((_places(shape) + field.reshape(2, -1)).T)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from mercer._linalg.lapack import (
 )
 from mercer._linalg.pivoted import PIVOT_PANEL
 from mercer._linalg.rank import (
-    TRIANGLE_TILE,
     forms_upper,
     in_coordinates,
     norms_upper,
@@ -229,7 +228,7 @@ def test_expanded_columns_are_orthonormal_and_orthogonal_to_s(rng):
     assert_allclose(s @ U, 0.0, atol=1e-14 * np.linalg.norm(s))
 
 
-@pytest.mark.parametrize("m", [0, 1, 5, TRIANGLE_TILE, 2 * TRIANGLE_TILE + 3])
+@pytest.mark.parametrize("m", [0, 1, 5, STRIP_COLUMNS, 2 * STRIP_COLUMNS + 3])
 def test_matrix_in_coordinates_is_symmetric_and_turns_back(rng, m):
     R = np.triu(rng.normal(size=(m, m))) + 3 * np.sqrt(m) * np.eye(m)
     G = rng.normal(size=(m, m))
@@ -239,7 +238,7 @@ def test_matrix_in_coordinates_is_symmetric_and_turns_back(rng, m):
     assert_allclose(R.T @ A @ R, G, atol=1e-12 * max(m, 1))
 
 
-@pytest.mark.parametrize("m", [1, TRIANGLE_TILE, 2 * TRIANGLE_TILE + 3])
+@pytest.mark.parametrize("m", [1, STRIP_COLUMNS, 2 * STRIP_COLUMNS + 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
     K, U = rng.normal(size=(7, m)).astype(dtype), np.triu(rng.normal(size=(m, m))).astype(dtype)
@@ -248,7 +247,7 @@ def test_product_with_an_upper_triangle_is_the_product(rng, m, dtype):
     assert_allclose(found, K @ U, atol=50 * np.sqrt(m) * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("m", [0, 1, 2 * TRIANGLE_TILE + 3])
+@pytest.mark.parametrize("m", [0, 1, 2 * STRIP_COLUMNS + 3])
 def test_products_of_upper_triangles_are_the_products(rng, m):
     R, B = np.triu(rng.normal(size=(m, m))), np.triu(rng.normal(size=(m, m)))
     assert_allclose(np.triu(square_upper(R)), np.triu(R.T @ R), atol=1e-12 * m)

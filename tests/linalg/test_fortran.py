@@ -20,7 +20,6 @@ from mercer._linalg.lapack import (
     invert_lower,
     singular_values,
     solve_triangular,
-    symmetric_reduced,
 )
 from mercer.datasets import make_banana
 
@@ -80,7 +79,6 @@ ROUTINES = {
     "invert_lower": lambda n: np.tril(in_place(invert_lower, upper(n).T)[0]),
     "inverse_upper": lambda n: inverse_upper(upper(n)),
     "cholesky_pivoted": pivoted,
-    "symmetric_reduced": lambda n: np.triu(in_place(symmetric_reduced, matrix(n), upper(n))[0]),
     "solve_triangular": lambda n: solve_triangular(upper(n), matrix(n)),
     "solve_triangular, transposed": lambda n: solve_triangular(upper(n), matrix(n), transposed=True),
     "solve_triangular, lower": lambda n: solve_triangular(upper(n).T, matrix(n)[:, :3], lower=True),
@@ -178,8 +176,6 @@ def test_a_function_that_is_missing_is_not_called(published, monkeypatch):
 def test_a_scipy_that_publishes_nothing_is_enough(monkeypatch):
     monkeypatch.delattr(cython_lapack, "__pyx_capi__")
     assert fortran.address("dsyevd") is None
-    monkeypatch.setitem(fortran.SIGNATURES, "cython_of_another_name", {"dother": "int *"})
-    assert fortran.address("dother") is None
 
 
 def test_numbers_that_no_integer_of_lapack_holds_are_left_to_numpy(monkeypatch):

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from mercer import KernelRidgeRegressor
 from mercer._estimators.fitted import with_state
 from mercer._estimators.nested_score import NestedScore
-from mercer._scores import jackknife_plus
+from mercer._scores.uncertainty.intervals import jackknife_plus
 from mercer.datasets import make_sinc
 from mercer.errors import IntervalWarning
 from mercer.kernels import RBF, Linear, Sigmoid

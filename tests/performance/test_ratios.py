@@ -24,11 +24,12 @@ from mercer._gram.moments import MomentsOf
 from mercer._linalg import eigen_psd, limit_threads
 from mercer._scores.class_outputs import class_targets
 from mercer._scores.criteria import classification_criterion
-from mercer._solvers import Observations, decompose, loo_outputs
 from mercer._solvers.exact_fits import RootFit
 from mercer._solvers.inverse_root import Projected
+from mercer._solvers.leave_one_out import loo_outputs
 from mercer._solvers.moments.leave_one_out import LooOutputsOf
 from mercer._solvers.moments.ridge import decompose_moments
+from mercer._solvers.spectrum import Observations, decompose
 from mercer.datasets import make_ringnorm
 from mercer.kernels import RBF
 from mercer.rows import MemoryRows

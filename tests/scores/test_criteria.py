@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
-from mercer._scores import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
 from mercer._scores.class_outputs import class_targets, relative
+from mercer._scores.criteria import CLASSIFICATION_CRITERIA, classification_criterion, squared_criterion
 from mercer._scores.probabilities.logits import fit_logits, softmax
 
 
@@ -21,7 +21,8 @@ def case(request, rng):
 
 def probabilities(outputs, label, weight):
     R = relative(outputs)
-    return softmax(fit_logits(R[None], label, weight).at(R[None])[0])
+    fit = fit_logits(R[None], label, weight)
+    return softmax(fit.slope[0] * R + fit.offset[0])
 
 
 def test_log_loss_is_that_of_the_logistic_probabilities(case):

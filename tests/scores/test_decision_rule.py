@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss
 
-from mercer._scores import ClassFit, Scatter, make_rule
+from mercer._scores.decision_rule import ClassFit, Scatter, make_rule
 
 
 @pytest.mark.parametrize("rule", ["equal_error", "soft_margin", "error"])

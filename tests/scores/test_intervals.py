@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._scores import LooResults, jackknife_plus, prediction_intervals, selection_bias
-from mercer._scores.uncertainty.intervals import least_rows
-from mercer._solvers import HeldOut, Observations, decompose, loo_outputs, make_smoother, solve
+from mercer._scores.uncertainty.intervals import (
+    LooResults,
+    jackknife_plus,
+    least_rows,
+    prediction_intervals,
+    selection_bias,
+)
+from mercer._solvers.leave_one_out import loo_outputs
+from mercer._solvers.smoother import HeldOut, make_smoother
+from mercer._solvers.spectrum import Observations, decompose, solve
 from mercer.rows._distinct import distinct_rows
 
 

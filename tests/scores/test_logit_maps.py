@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from mercer._scores.probabilities import logit_maps
-from mercer._scores.probabilities.calibration import calibrate
+from mercer._scores.probabilities.calibration import cross_calibrate
 from mercer._scores.probabilities.logit_maps import (
     MAP_FOLDS,
     Map,
@@ -259,7 +259,7 @@ def test_matrices_and_bends_are_not_tried_where_they_would_take_too_long(rng, mo
 def test_one_slope_has_two_more_rows_on_each_side_in_all_classes(rng, k):
     R, label = noisy(rng, 20 * k, k)
     found, fit = one_slope(R, label, np.ones(20 * k)), fit_logits(R[None], label, np.ones(20 * k), 2 / k)
-    assert_allclose(found.logits(R), fit.at(R[None])[0], rtol=1e-12)
+    assert_allclose(found.logits(R), fit.slope[0] * R + fit.offset[0], rtol=1e-12)
 
 
 def heavy_scores(rng, n=60, size=1e4):
@@ -272,7 +272,7 @@ def heavy_scores(rng, n=60, size=1e4):
 
 def test_a_few_large_scores_do_not_hide_what_most_of_them_say(rng):
     R, label = heavy_scores(rng)
-    posterior = calibrate("logistic", R, label, np.ones(len(R)))
+    posterior = cross_calibrate("logistic", R, label, np.ones(len(R)), parts(R, label)).posterior
     right = np.mean((R[:, 0] > 0) == (label == 1))
     assert np.mean(posterior.probabilities(R).argmax(axis=1) == label) >= right - 0.05
     ordinary = np.abs(R[:, 0]) < 2.0
@@ -284,7 +284,7 @@ def test_scores_of_one_size_are_not_cut_off(rng):
     R, label = heavy_scores(rng, size=1.0)
     weight = np.ones(len(R))
     assert choose_bound(R, label, weight, parts(R, label)) == np.inf
-    assert calibrate("logistic", R, label, weight).limit == np.inf
+    assert cross_calibrate("logistic", R, label, weight, parts(R, label)).posterior.limit == np.inf
 
 
 def test_large_scores_that_are_right_are_not_cut_off(rng):

@@ -8,7 +8,14 @@ from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.isotonic import IsotonicRegression
 
-from mercer._scores import CALIBRATIONS, calibrate
+from mercer._scores import CALIBRATIONS
+from mercer._scores.probabilities.calibration import cross_calibrate
+from mercer._scores.probabilities.logit_maps import parts
+
+
+def calibrate(method, R, label, weight, basis=None):
+    """The posterior from all rows."""
+    return cross_calibrate(method, R, label, weight, parts(R, label), basis).posterior
 
 
 def scored(rng, n, k):

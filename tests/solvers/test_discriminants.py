@@ -6,7 +6,8 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from mercer._solvers import Observations, decompose, discriminant_directions, fitted, solve
+from mercer._solvers.directions.discriminants import discriminant_directions
+from mercer._solvers.spectrum import Observations, decompose, fitted, solve
 from mercer.rows._distinct import every_row
 
 

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer._solvers import Observations, decompose, leave_one_out, loo_outputs
+from mercer._solvers import leave_one_out
 from mercer._solvers.inverse_root import Projected
+from mercer._solvers.leave_one_out import loo_outputs
+from mercer._solvers.spectrum import Observations, decompose
 from mercer.rows._distinct import distinct_rows, every_row
 
 ALPHAS = 10.0 ** np.arange(-10, 7, 2)

@@ -6,9 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._gram.moments import MomentsOf
 from mercer._linalg import factor_spd
-from mercer._solvers import Observations, decompose, leave_one_out, loo_outputs
+from mercer._solvers import leave_one_out
+from mercer._solvers.leave_one_out import loo_outputs
 from mercer._solvers.moments.nested_centers import CENTER_SHIFT, NestedCenters
 from mercer._solvers.moments.ridge import decompose_moments
+from mercer._solvers.spectrum import Observations, decompose
 from mercer.kernels import RBF
 from mercer.rows._base import Block
 from mercer.rows._distinct import distinct_rows, every_row
@@ -80,7 +82,7 @@ def test_the_first_centers_give_the_outputs_of_moments(rows, m, intercept, penal
     )
     fits = nested(X, weight, centers, penalty=penalty, intercept=intercept).first(m)
     found = loo_outputs(fits, Observations(Y, weight, unit, every_row(N)), ALPHAS)
-    assert_allclose(found, spectrum.loo_outputs(KERNEL.block(X, Z), Y, unit, ALPHAS), atol=SHIFTED)
+    assert_allclose(found, spectrum.loo_map(ALPHAS)(KERNEL.block(X, Z), Y, unit), atol=SHIFTED)
     assert fits.trace == pytest.approx(spectrum.trace, rel=SHIFTED)
 
 

@@ -1,6 +1,7 @@
 """Every loss with every penalty agrees with another solver, and every solution carries its duality gap."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from mercer._solvers.programs.losses import (
 from mercer._solvers.programs.nonsmooth.intercepts import to_middle
 from mercer._solvers.programs.nonsmooth.interior_point import interior_point
 from mercer._solvers.programs.smooth.lasso_descent import minimize_lasso
-from mercer._solvers.programs.smooth.newton import in_memory
+from mercer._solvers.programs.smooth.newton import ObjectiveAt
 from mercer.kernels import RBF
 
 VALUES = {
@@ -148,8 +149,8 @@ def test_curvatures_are_second_derivatives_below_their_parabola(name):
 
 
 @pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)])
-def test_sums_at_a_point_are_derivatives_of_the_value(rows, name):
-    evaluate = in_memory(program_of(rows, name, "ridge"))
+def test_the_objective_at_a_point_has_its_derivatives(rows, name):
+    evaluate = partial(ObjectiveAt.of, program_of(rows, name, "ridge"))
     rng = np.random.default_rng(4)
     theta, way = rng.normal(size=(2, 81)) / 20.0
     ahead, behind = evaluate(theta + 1e-5 * way), evaluate(theta - 1e-5 * way)

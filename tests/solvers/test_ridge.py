@@ -47,7 +47,7 @@ def test_solution_is_that_of_the_normal_equations(problem, alpha):
 def test_rows_left_out_are_those_of_refitting_with_the_same_centers(problem, alpha):
     X, Y, w, Z = problem
     K, Kz = KERNEL.block(X, Z), KERNEL.block(Z, Z)
-    found = spectrum_of(*problem).loo_outputs(K, Y, w, np.array([alpha]))[0]
+    found = spectrum_of(*problem).loo_map(np.array([alpha]))(K, Y, w)[0]
     for i in range(60):
         coef, intercept = dense_fit(K, Kz, Y, np.where(np.arange(60) == i, 0.0, w), alpha)
         assert_allclose(found[i], K[i] @ coef + intercept, rtol=1e-8, atol=1e-8)
@@ -88,7 +88,7 @@ def test_constant_kernel_leaves_the_intercept(problem):
     assert spectrum.rank == 0
     assert_array_equal(coef, np.zeros((12, 2)))
     assert_allclose(intercept, w @ Y / w.sum())
-    left = spectrum.loo_outputs(np.ones((60, 12)), Y, w, [1.0])[0]
+    left = spectrum.loo_map([1.0])(np.ones((60, 12)), Y, w)[0]
     assert_allclose(left, (w @ Y - w[:, None] * Y) / (w.sum() - w)[:, None])
 
 
@@ -116,7 +116,7 @@ def test_without_intercept_nothing_is_centered(problem):
     for i in range(0, 60, 7):
         without = np.where(np.arange(60) == i, 0.0, w)[:, None]
         refit = np.linalg.solve(K.T @ (without * K) + 0.1 * Kz, K.T @ (without * Y))
-        assert_allclose(spectrum.loo_outputs(K, Y, w, [0.1])[0, i], K[i] @ refit, rtol=1e-8, atol=1e-8)
+        assert_allclose(spectrum.loo_map([0.1])(K, Y, w)[0, i], K[i] @ refit, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -161,7 +161,7 @@ def test_one_alpha_has_the_same_fit_and_the_same_facts_as_all(problem, penalty, 
     assert_allclose(one.degrees_of_freedom([alpha]), every.degrees_of_freedom([alpha]), rtol=1e-10)
     for found, expected in zip(one.solve(alpha), every.solve(alpha)):
         assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
-    left = [spectrum.loo_outputs(K, Y, w, np.array([alpha])) for spectrum in (one, every)]
+    left = [spectrum.loo_map(np.array([alpha]))(K, Y, w) for spectrum in (one, every)]
     assert_allclose(*left, rtol=1e-8, atol=1e-9)
     # The sum over directions is the same in every basis; the largest of them is one of twelve.
     assert 1 / 12 < one.error(alpha) / every.error(alpha) < 12

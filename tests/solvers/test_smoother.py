@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from mercer._solvers import Observations, decompose, make_smoother, solve
+from mercer._solvers.smoother import make_smoother
+from mercer._solvers.spectrum import Observations, decompose, solve
 from mercer.rows._distinct import every_row
 
 

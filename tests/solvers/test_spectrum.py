@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 
-from mercer._solvers import Observations, decompose, degrees_of_freedom, fitted, gcv, solve
+from mercer._solvers.spectrum import Observations, decompose, fitted, solve
 from mercer.kernels import RBF
 from mercer.rows._distinct import distinct_rows, every_row
 
@@ -107,27 +107,7 @@ def test_degrees_of_freedom_are_the_trace_of_the_smoother(K, weight, penalty, in
     G = K if penalty == "rkhs" else K @ K.T
     exact = [np.trace(smoother_matrix(G, weight, a, intercept=intercept)) for a in ALPHAS]
     spectrum = decompose(K, weight, penalty=penalty, intercept=intercept)
-    assert_allclose(degrees_of_freedom(spectrum, ALPHAS), exact, rtol=1e-7)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_gcv_is_its_formula_on_the_smoother(K, Y, weight, intercept):
-    n, exact = weight.sum(), []
-    alphas = ALPHAS[3:]
-    for alpha in alphas:
-        S = smoother_matrix(K, weight, alpha, intercept=intercept)
-        exact.append(weight @ (Y - S @ Y) ** 2 * n / (n - np.trace(S)) ** 2)
-    spectrum = decompose(K, weight, intercept=intercept)
-    assert_allclose(gcv(spectrum, observations_of(Y, weight), alphas), exact, rtol=1e-8)
-
-
-def test_gcv_of_copies_is_that_of_weights(K, rng):
-    point = np.r_[np.arange(25), np.arange(10)]
-    y = rng.normal(size=(25, 1))
-    spectrum = decompose(K, np.bincount(point).astype(float))
-    copies = Observations(y[point], np.ones(35), np.ones(35), distinct_rows(point[:, None]))
-    weights = observations_of(y, np.bincount(point).astype(float))
-    assert_allclose(gcv(spectrum, copies, ALPHAS), gcv(spectrum, weights, ALPHAS), rtol=1e-10)
+    assert_allclose(spectrum.degrees_of_freedom(ALPHAS), exact, rtol=1e-7)
 
 
 def test_small_penalty_interpolates(K, Y, weight):

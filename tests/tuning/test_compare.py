@@ -14,8 +14,9 @@ from mercer._fitting.selection.path import Trial
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._gram import Budget
 from mercer._linalg import limit_threads
-from mercer._scores import squared_criterion
-from mercer._solvers import Observations, decompose, loo_outputs
+from mercer._scores.criteria import squared_criterion
+from mercer._solvers.leave_one_out import loo_outputs
+from mercer._solvers.spectrum import Observations, decompose
 from mercer.errors import KernelError
 from mercer.kernels import RBF, Kernel, Laplacian, Linear
 from mercer.rows._distinct import every_row

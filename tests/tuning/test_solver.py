@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._fitting.selection.alpha import alpha_path, choose_alpha
 from mercer._gram.moments import MomentsOf
-from mercer._scores import squared_criterion
-from mercer._solvers import Coefficients, Observations, decompose
+from mercer._scores.criteria import squared_criterion
 from mercer._solvers.exact_fits import SpectrumFit
 from mercer._solvers.moments.leave_one_out import MomentFit
 from mercer._solvers.moments.ridge import decompose_moments
+from mercer._solvers.spectrum import Coefficients, Observations, decompose
 from mercer.kernels import RBF, Linear
 from mercer.rows._base import Block
 from mercer.rows._distinct import every_row

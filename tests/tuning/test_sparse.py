@@ -11,7 +11,7 @@ from mercer._fitting.sparse.kernels import KernelTrial, favorite
 from mercer._fitting.sparse.paths import tune_sparse
 from mercer._fitting.sparse.problem import SparseProblem, SparseSettings
 from mercer._gram import Budget
-from mercer._scores import squared_criterion
+from mercer._scores.criteria import squared_criterion
 from mercer._solvers import Observations
 from mercer._solvers.orthogonal import SelectionRule
 from mercer._solvers.orthogonal.candidates import CandidateColumns

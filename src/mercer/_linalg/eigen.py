@@ -52,8 +52,7 @@ def eigen_psd(A: Array, *, noise: float = 0.0) -> SymmetricEigen:
 def centered(K: Array, share: Array | None = None) -> Array:
     """Symmetric kernel values (n, n) around the mean of rows, with shares (n,) of it, in feature space; a copy."""
     mean: Array = K.mean(axis=0) if share is None else K @ share
-    around: Array = K - mean - mean[:, None] + (mean.mean() if share is None else share @ mean)
-    return around
+    return K - mean - mean[:, None] + (mean.mean() if share is None else share @ mean)
 
 
 def signed(vectors: Array) -> Array:

@@ -10,11 +10,10 @@ to rounding, but Ctrl-C may have to wait for one call.
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 
 from mercer._types import Array
 
@@ -28,10 +27,10 @@ SIGNATURES = {
         "dpotrf": "char *, int *, d *, int *, int *",
         "dpstrf": "char *, int *, d *, int *, int *, int *, d *, d *, int *",
         "dsyevd": "char *, char *, int *, d *, int *, d *, d *, int *, int *, int *, int *",
-        "dsygst": "int *, char *, int *, d *, int *, d *, int *, int *",
         "dtrtri": "char *, char *, int *, d *, int *, int *",
     },
 }
+MODULES = {"cython_blas": cython_blas, "cython_lapack": cython_lapack}
 # Functions that do not say whether they succeeded.
 WITHOUT_STATUS = {"dtrsm"}
 # The largest number that a C int holds.
@@ -55,21 +54,13 @@ def run(name: str, args: tuple[Any, ...]) -> int:
 def address(name: str) -> Callable[..., None] | None:
     """The function, called without the interpreter's lock; None if SciPy has none with the signature expected."""
     module = next(module for module, functions in SIGNATURES.items() if name in functions)
-    capsule = _published(module).get(name)
+    capsule = getattr(MODULES[module], "__pyx_capi__", {}).get(name)
     arguments = SIGNATURES[module][name]
     # True only if the name of the capsule, its signature, is the text given.
     if not _of_capsule("IsValid", ctypes.c_int)(capsule, _text(module, arguments)):
         return None
     pointer = _of_capsule("GetPointer", ctypes.c_void_p)(capsule, _text(module, arguments))
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p for _ in arguments.split(", ")])(pointer)
-
-
-def _published(module: str) -> dict[str, Any]:
-    try:
-        functions: dict[str, Any] = import_module(f"scipy.linalg.{module}").__pyx_capi__
-    except (ImportError, AttributeError):
-        return {}
-    return functions
 
 
 def _text(module: str, arguments: str) -> bytes:
@@ -95,11 +86,7 @@ def _dtrsm(
 def _dgesdd(
     job: str, n: int, m: int, A: Array, lda: int, sigma: Array, U: Array, ldu: int, Vt: Array, *work: Any
 ) -> int:
-    """Singular values and vectors of A (n, m); before that, the workspace is asked for."""
-    _, space, size, _ = work
-    if size == -1:
-        space[0] = 1.0
-        return 0
+    """Singular values and vectors of A (n, m)."""
     try:
         U[:], sigma[:], Vt[:] = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -132,13 +119,6 @@ def _dsyevd(jobz: str, uplo: str, n: int, A: Array, lda: int, values: Array, *wo
     return 0
 
 
-def _dsygst(itype: int, uplo: str, n: int, A: Array, lda: int, R: Array, ldr: int) -> int:
-    """R'^-1 A R^-1 in the upper triangle of A (n, n)."""
-    if n:
-        A[:], _ = lapack.dsygst(A, R)
-    return 0
-
-
 def _dtrtri(uplo: str, diag: str, n: int, L: Array, ldl: int) -> int:
     """L^-1 in the lower triangle of L (n, n)."""
     if n == 0:
@@ -153,6 +133,5 @@ STAND_INS: dict[str, Callable[..., int]] = {
     "dpotrf": _dpotrf,
     "dpstrf": _dpstrf,
     "dsyevd": _dsyevd,
-    "dsygst": _dsygst,
     "dtrtri": _dtrtri,
 }

@@ -37,8 +37,7 @@ class Reflector:
 
     def apply(self, A: Array) -> Array:
         """H A without its first row, for A (n, m)."""
-        B: Array = A[1:] - np.outer(2.0 * self.v[1:], self.v @ A)
-        return B
+        return A[1:] - np.outer(2.0 * self.v[1:], self.v @ A)
 
     def expand(self, V: Array) -> Array:
         """H [0; V] (n, r) for V (n - 1, r): columns orthogonal to s."""

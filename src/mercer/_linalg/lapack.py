@@ -28,6 +28,8 @@ STRIP_COLUMNS = 256
 # Larger matrices are factored in panels of this many rows: the rest is read and written once for each of them.
 PANEL_ROWS = 2048
 ORTHOGONALIZED_ROWS = 512
+# Columns that LAPACK reduces together, at most: what its workspace must have for each row and column.
+LAPACK_BLOCK = 64
 
 
 def eigenvectors(A: Array) -> tuple[Array, int]:
@@ -45,11 +47,9 @@ def singular_values(A: Array) -> tuple[Array, Array, Array, int]:
     n, m = A.shape
     k = min(n, m)
     U, sigma, Vt = np.empty((n, k), order="F"), np.empty(k), np.empty((k, m), order="F")
-    places, best = np.empty(8 * k, dtype=np.intc), np.empty(1)
-    matrices = ("S", n, m, A, max(n, 1), sigma, U, max(n, 1), Vt, max(k, 1))
-    _call("dgesdd", *matrices, best, -1, places)
-    work = np.empty(int(best[0]))
-    return U, sigma, Vt, _long_call("dgesdd", *matrices, work, len(work), places)
+    work, places = np.empty(1 + 4 * k * k + 7 * k + LAPACK_BLOCK * (n + m)), np.empty(8 * k, dtype=np.intc)
+    matrices = (A, max(n, 1), sigma, U, max(n, 1), Vt, max(k, 1))
+    return U, sigma, Vt, _long_call("dgesdd", "S", n, m, *matrices, work, len(work), places)
 
 
 def cholesky_upper(A: Array) -> int:
@@ -72,7 +72,7 @@ def _update_upper(A: Array, start: int, stop: int) -> None:
     """Rows P of the factor from ``start`` to ``stop``, and A - P'P in the upper triangle of the rest."""
     n, k, one = len(A), stop - start, np.ones(1)
     P = A[start:stop]
-    strips = [slice(first, min(first + STRIP_COLUMNS, n)) for first in range(stop, n, STRIP_COLUMNS)]
+    parts = [slice(first, min(first + STRIP_COLUMNS, n)) for first in range(stop, n, STRIP_COLUMNS)]
 
     def solve(columns: slice) -> None:
         C = A[start:, columns]
@@ -84,9 +84,9 @@ def _update_upper(A: Array, start: int, stop: int) -> None:
         C = A[stop : columns.stop, columns].T
         C -= P[:, columns].T @ P[:, stop : columns.stop]
 
-    map_in_threads(solve, strips)
+    map_in_threads(solve, parts)
     # The longest strips first, so that no thread is left with one of them.
-    map_in_threads(update, strips[::-1])
+    map_in_threads(update, parts[::-1])
 
 
 def cholesky_lower(A: Array) -> int:
@@ -118,13 +118,8 @@ def inverse_upper(R: Array) -> Array:
         C[columns] = np.eye(C.shape[1])
         _call("dtrsm", "L", "U", "N", "N", k, C.shape[1], one, R, n, C, n)
 
-    map_in_threads(strip, _strips(n)[::-1])
+    map_in_threads(strip, strips(n)[::-1])
     return inverse
-
-
-def symmetric_reduced(A: Array, R: Array) -> None:
-    """R'^-1 A R^-1 in the upper triangle of A (n, n), symmetric, for upper triangular R; both column-major; n³."""
-    _long_call("dsygst", 1, "U", len(A), A, max(len(A), 1), R, max(len(R), 1))
 
 
 def _check_regular(R: Array) -> None:
@@ -147,7 +142,7 @@ def solve_triangular(R: Array, B: Array, *, lower: bool = False, transposed: boo
         C = X[:, columns]
         _call("dtrsm", "L", uplo, trans, "N", n, C.shape[1], one, R, max(n, 1), C, max(n, 1))
 
-    map_in_threads(strip, _strips(X.shape[1]))
+    map_in_threads(strip, strips(X.shape[1]))
     return X
 
 
@@ -167,11 +162,12 @@ def multiply(A: Array, B: Array) -> Array:
         check_awaited()
         np.matmul(A[rows], B, out=product[rows])
 
-    map_in_threads(strip, _strips(len(A)))
+    map_in_threads(strip, strips(len(A)))
     return product
 
 
-def _strips(p: int) -> list[slice]:
+def strips(p: int) -> list[slice]:
+    """Slices of p columns or rows, as many as a strip has."""
     return [slice(start, min(start + STRIP_COLUMNS, p)) for start in range(0, p, STRIP_COLUMNS)]
 
 

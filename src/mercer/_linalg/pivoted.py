@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mercer._linalg.lapack import strips
 from mercer._linalg.threads import map_in_threads
 from mercer._types import Array, Indices
 
-# Pivots that are eliminated from the whole matrix at a time, and rows from which they are.
+# Pivots that are eliminated from the whole matrix at a time.
 PIVOT_PANEL = 256
-PIVOT_STRIP = 256
 
 # Pivots that differ by less than this share are equal.
 EQUAL_PIVOTS = 1e-3
@@ -68,7 +68,7 @@ def _without(H: Array, L: Array, out: Array | None) -> Array:
     def strip(rows: slice) -> None:
         np.subtract(H[rows], L[:, rows].T @ L, out=out[rows])
 
-    map_in_threads(strip, [slice(start, start + PIVOT_STRIP) for start in range(0, len(H), PIVOT_STRIP)])
+    map_in_threads(strip, strips(len(H)))
     return out
 
 

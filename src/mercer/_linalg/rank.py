@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, symmetric_reduced
+from mercer._linalg.lapack import cholesky_pivoted, cholesky_upper, solve_triangular, strips
 from mercer._linalg.threads import map_in_threads
 from mercer._types import Array, Floats, Indices
 
 # Rows are not pivoted if no diagonal comes within this factor of the tolerance.
 FAR_FROM_TOLERANCE = 100.0
-# Rows and columns of a triangular matrix that are processed at a time.
-TRIANGLE_TILE = 256
 
 
 @dataclass(frozen=True)
@@ -44,23 +42,17 @@ def whiten(R: Array, B: Array) -> Array:
 
 
 def in_coordinates(R: Array, G: Array) -> Array:
-    """R'^-1 G R^-1 (r, r) for symmetric G and upper triangular R: symmetric, in column-major order."""
-    if len(R) == 0:
-        return np.zeros((0, 0), order="F")
-    A = np.array(G, order="F")
-    symmetric_reduced(A, np.asfortranarray(R))
-    for start in range(0, len(A), TRIANGLE_TILE):
-        tile = slice(start, start + TRIANGLE_TILE)
-        A[start + TRIANGLE_TILE :, tile] = A[tile, start + TRIANGLE_TILE :].T
-        corner = np.triu(A[tile, tile], 1)
-        A[tile, tile] = np.triu(A[tile, tile]) + corner.T
+    """R'^-1 G R^-1 (r, r) for symmetric G and upper triangular R: symmetric, in column-major order; 2 r³."""
+    A = whiten(R, whiten(R, G).T)
+    A += A.T
+    A *= 0.5
     return A
 
 
 def times_upper(K: Floats, U: Floats) -> Floats:
     """K U (b, r) for an upper triangular U (r, r), in strips: with little more than half of the operations."""
     product = np.empty((len(K), U.shape[1]), dtype=U.dtype)
-    for strip in _strips(U):
+    for strip in strips(U.shape[1]):
         np.matmul(K[:, : strip.stop], U[: strip.stop, strip], out=product[:, strip])
     return product
 
@@ -72,7 +64,7 @@ def square_upper(R: Array) -> Array:
     def fill(strip: slice) -> None:
         square[: strip.stop, strip] = R[: strip.stop, : strip.stop].T @ R[: strip.stop, strip]
 
-    map_in_threads(fill, _strips(R))
+    map_in_threads(fill, strips(len(R)))
     return square
 
 
@@ -83,7 +75,7 @@ def product_upper(A: Array, B: Array) -> Array:
     def fill(strip: slice) -> None:
         product[: strip.stop, strip] = A[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
 
-    map_in_threads(fill, _strips(B))
+    map_in_threads(fill, strips(len(B)))
     return product
 
 
@@ -94,7 +86,7 @@ def norms_upper(R: Array, B: Array | None = None) -> Array:
         C = R[: strip.stop, strip] if B is None else R[: strip.stop, : strip.stop] @ B[: strip.stop, strip]
         return np.asarray(np.einsum("ij,ij->j", C, C))
 
-    return np.concatenate([np.zeros(0), *map_in_threads(norms, _strips(R))])
+    return np.concatenate([np.zeros(0), *map_in_threads(norms, strips(len(R)))])
 
 
 def forms_upper(R: Array, G: Array) -> Array:
@@ -104,9 +96,4 @@ def forms_upper(R: Array, G: Array) -> Array:
         C = R[: strip.stop, strip]
         return np.asarray(np.einsum("ij,ij->j", C, G[: strip.stop, : strip.stop] @ C))
 
-    return np.concatenate([np.zeros(0), *map_in_threads(forms, _strips(R))])
-
-
-def _strips(U: Floats) -> list[slice]:
-    """Columns of U, some at a time."""
-    return [slice(start, min(start + TRIANGLE_TILE, U.shape[1])) for start in range(0, U.shape[1], TRIANGLE_TILE)]
+    return np.concatenate([np.zeros(0), *map_in_threads(forms, strips(len(R)))])

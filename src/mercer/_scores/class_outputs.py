@@ -16,8 +16,7 @@ def class_targets(label: Indices, n_classes: int) -> Array:
 
 def class_shares(t: Array, n: float) -> Array:
     """Shares (k,) of the classes, from sums t (q,) of targets of rows with total weight n."""
-    share: Array = np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
-    return share
+    return np.array([n - t[0], n + t[0]]) / (2 * n) if len(t) == 1 else t / n
 
 
 def class_numbers(Y: Array) -> Indices:

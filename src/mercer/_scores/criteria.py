@@ -65,13 +65,7 @@ def pinball_criterion(Y: Array, weight: Array, levels: Array) -> Criterion:
 
 
 def _pinball(residual: Array, levels: Array) -> Array:
-    loss: Array = np.maximum(levels * residual, (levels - 1.0) * residual)
-    return loss
-
-
-def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
-    """The mean loss of that name for class numbers (n,) and their targets Y (n, q)."""
-    return mean_loss(classification_losses(name, label, weight, Y), weight)
+    return np.maximum(levels * residual, (levels - 1.0) * residual)
 
 
 def mean_loss(losses: Losses, weight: Array) -> Criterion:
@@ -89,22 +83,21 @@ def squared_losses(Y: Array, weight: Array) -> Losses:
 
 def squared_errors(Y: Array, F: Array) -> Array:
     """Mean squared error (n,) of outputs F (n, q), over the targets."""
-    errors: Array = ((Y - F) ** 2).mean(axis=1)
-    return errors
+    return np.asarray(((Y - F) ** 2).mean(axis=1))
 
 
-def classification_losses(name: str, label: Indices, weight: Array, Y: Array) -> Losses:
-    """Losses of that name for class numbers (n,) and their targets Y (n, q).
+def classification_criterion(name: str, label: Indices, weight: Array, Y: Array) -> Criterion:
+    """The mean loss of that name for class numbers (n,) and their targets Y (n, q).
 
     "brier" and "log_loss" evaluate the probabilities given by a logistic map of the outputs, "error" the labels,
     "squared" the outputs themselves (PRESS).
     """
     squared = squared_losses(Y, weight)
     if name == "squared":
-        return squared
+        return mean_loss(squared, weight)
     if name == "error":
         # Errors are counts: ties are broken by the squared loss.
-        return lambda outputs: np.asarray(_error(relative(outputs), label) + 1e-9 * squared(outputs))
+        return mean_loss(lambda outputs: _error(relative(outputs), label) + 1e-9 * squared(outputs), weight)
     judge = _brier if name == "brier" else _log_loss
 
     def losses(outputs: Array) -> Array:
@@ -116,7 +109,7 @@ def classification_losses(name: str, label: Indices, weight: Array, Y: Array) ->
 
         return np.concatenate(map_in_threads(of_some, sets_at_once(*outputs.shape), most=CRITERION_THREADS))
 
-    return losses
+    return mean_loss(losses, weight)
 
 
 def _error(R: Array, label: Indices) -> Array:
@@ -133,8 +126,7 @@ def _brier(logits: Array, label: Indices) -> Array:
     P[:, label[others] - 1, others] -= 1.0
     P *= P
     first *= first
-    loss: Array = np.add(first, P.sum(axis=1), out=first)
-    return loss
+    return np.asarray(np.add(first, P.sum(axis=1), out=first))
 
 
 def _log_loss(logits: Array, label: Indices) -> Array:

@@ -1,9 +1,11 @@
 """The rule that turns outputs of a class fit into variates, decisions and probabilities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from mercer._gram.moments import Moments
 from mercer._linalg import eigen_psd
@@ -11,8 +13,8 @@ from mercer._linalg.tolerance import rounding_unit
 from mercer._scores.class_outputs import relative
 from mercer._scores.probabilities.calibration import Posterior, cross_calibrate, moderated
 from mercer._scores.probabilities.logit_maps import parts
-from mercer._scores.thresholds import threshold_at
-from mercer._solvers import Directions, discriminant_directions
+from mercer._scores.thresholds import THRESHOLDS
+from mercer._solvers.directions.discriminants import Directions, discriminant_directions
 from mercer._types import Array, Floats, Indices
 
 # Outputs keep the precision of the rows.
@@ -56,10 +58,7 @@ class Rule:
     def log_probabilities(self, F: Outputs, trust: Array | None = None) -> Outputs:
         """(n, k), exact even if a probability rounds to one or zero."""
         logits = self.posterior.logits(scores_in(self.reliable, F), trust)
-        logits = np.column_stack([np.zeros(len(logits)), logits])
-        top = logits.max(axis=1, keepdims=True)
-        log_p: Array = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
-        return log_p
+        return np.asarray(log_softmax(np.column_stack([np.zeros(len(logits)), logits]), axis=1))
 
     def geometry(self, scatter: "Scatter") -> tuple[Array, Array]:
         """Class targets in each direction (k, r), and squared canonical correlations (r,) of the fit."""
@@ -103,8 +102,7 @@ class Scatter:
 
 
 def _rounding(terms: Array, n: int) -> Array:
-    error: Array = rounding_unit(np.float64, 4.0) * np.sqrt(n) * terms
-    return error
+    return np.asarray(rounding_unit(np.float64, 4.0) * np.sqrt(n) * terms)
 
 
 @dataclass(frozen=True)
@@ -132,19 +130,20 @@ class CrossFittedRule:
 
     def probabilities(self, F: Outputs, trust: Array | None) -> Outputs:
         """(n, k) of the outputs F (n, q) from which the rule was made, by rules that were made without them."""
-        P = self.rule.probabilities(F, trust)
-        for p, rule in enumerate(self.without):
-            rows = self.part == p
-            P[rows] = rule.probabilities(F[rows], None if trust is None else trust[rows])
-        return P
+        return self._crossed(Rule.probabilities, F, trust)
 
     def decision(self, F: Outputs, trust: Array | None) -> Outputs:
         """Log-odds (n,) or log-probabilities (n, k) in the same way."""
-        D = self.rule.decision(F, trust)
+        return self._crossed(Rule.decision, F, trust)
+
+    def _crossed(
+        self, answer: Callable[[Rule, Outputs, Array | None], Outputs], F: Outputs, trust: Array | None
+    ) -> Outputs:
+        found = answer(self.rule, F, trust)
         for p, rule in enumerate(self.without):
             rows = self.part == p
-            D[rows] = rule.decision(F[rows], None if trust is None else trust[rows])
-        return D
+            found[rows] = answer(rule, F[rows], None if trust is None else trust[rows])
+        return found
 
 
 def make_rule(
@@ -221,13 +220,12 @@ def reliable_directions(directions: Directions, fit: ClassFit) -> Directions:
 def scores_in(directions: Directions | None, F: Outputs) -> Array:
     """Relative scores (n, k - 1) of outputs F (n, q) projected onto the directions; None: all of F."""
     outputs: Array = np.asarray(F, dtype=np.float64)
-    scores: Array = relative(outputs if directions is None else directions.restore(directions.project(outputs)))
-    return scores
+    return np.asarray(relative(outputs if directions is None else directions.restore(directions.project(outputs))))
 
 
 def _logits_at_cut(threshold: str, posterior: Posterior, R: Array, fit: ClassFit) -> Array:
     """Logits (k - 1,) at the cut, which become zero there."""
     if R.shape[1] > 1:
         return np.asarray(posterior.logits(np.zeros((1, R.shape[1])))[0])
-    cut = threshold_at(threshold, R[:, 0], fit.Y[:, 0], fit.weight)
+    cut = THRESHOLDS[threshold](R[:, 0], fit.Y[:, 0], fit.weight)
     return np.asarray(posterior.logits(np.array([[cut]]))[0])

@@ -98,8 +98,7 @@ class ScoreWindow:
 
     def errors(self, rule: Rule) -> Array:
         """One where the rule labels a row wrongly, else zero (w,)."""
-        wrong: Array = (rule.probabilities(self.outputs).argmax(axis=1) != self.label).astype(np.float64)
-        return wrong
+        return np.asarray((rule.probabilities(self.outputs).argmax(axis=1) != self.label).astype(np.float64))
 
     def accuracy(self, rule: Rule) -> float:
         """Share of rows, by weight, that the rule labels as they are."""

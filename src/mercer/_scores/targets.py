@@ -30,7 +30,8 @@ from mercer._scores.decision_rule import ClassFit, CrossFittedRule, Rule, Scatte
 from mercer._scores.probabilities.calibration import odds_shift
 from mercer._scores.training_rows import Training
 from mercer._scores.uncertainty.intervals import LooResults, noise_std
-from mercer._solvers import Observations, variance_shares
+from mercer._solvers.directions.discriminants import variance_shares
+from mercer._solvers.spectrum import Observations
 from mercer._types import Array, Floats, Indices
 from mercer.errors import WeightWarning, warn
 from mercer.rows import Block
@@ -152,23 +153,17 @@ class ClassTargets:
         if outputs.loo_opposite is not None:
             other = self.rule(replace(fit, loo=outputs.loo_opposite), share, group=training.group)
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
-            labels = [
-                rule.probabilities(outputs.loo, trust),
-                other.rule.probabilities(outputs.loo_opposite, trust),
-            ]
-            first, second = (accuracy(P, known, fit.weight) for P in labels)
+            first = accuracy(rule.probabilities(outputs.loo, trust), known, fit.weight)
+            second = accuracy(other.rule.probabilities(outputs.loo_opposite, trust), known, fit.weight)
             opposite = accuracy(other.probabilities(outputs.loo_opposite, trust), known, fit.weight)
             warn_of_weights(training.reading, score, opposite, gap=abs(first - second))
-        return (
-            self.known
-            | self.attributes(rule, share, scatter)
-            | {
-                "loo_outputs_": outputs.loo,
-                "loo_decision_": crossed.decision(outputs.loo, trust),
-                "loo_proba_": proba,
-                "loo_score_": score,
-            }
-        )
+        held_out = {
+            "loo_outputs_": outputs.loo,
+            "loo_decision_": crossed.decision(outputs.loo, trust),
+            "loo_proba_": proba,
+            "loo_score_": score,
+        }
+        return self.known | self.attributes(rule, share, scatter) | held_out
 
     def rule(
         self, fit: ClassFit, share: Array, *, streamed: bool = False, group: Indices | None = None
@@ -285,11 +280,8 @@ class RealTargets:
         observations: Observations | None = None,
     ) -> dict[str, Any]:
         """Held-out predictions with their R², and the noise; ``moments`` of all rows, if these are a sample."""
-        used, represented_weight, loo = (
-            training.weight > 0,
-            training.represented_weight,
-            self.uncrossed(outputs.loo),
-        )
+        used, represented_weight = training.weight > 0, training.represented_weight
+        loo = self.uncrossed(outputs.loo)
         score = self.score(training.Y, loo, represented_weight)
         if outputs.loo_opposite is not None:
             other = self.score(training.Y, self.uncrossed(outputs.loo_opposite), represented_weight)

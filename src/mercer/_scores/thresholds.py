@@ -1,7 +1,7 @@
 """Where to cut a score in two, from leave-one-out scores; Mika (2002), sections 3.2.2, 5.2.1 and 5.3.
 
 Each rule takes scores r (n,), y (n,) of -1 and +1 and weights (n,), and returns the cut t:
-r > t is the positive class.
+r > t is the positive class. "bayes" is not among them: it uses the posterior.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,6 @@ from mercer._linalg.tolerance import smallest
 from mercer._types import Array
 
 SOFT_MARGIN_C = 1.0
-
-
-def threshold_at(rule: str, r: Array, y: Array, weight: Array) -> float:
-    """The cut by the given rule; "bayes" is not among them: it uses the posterior."""
-    return THRESHOLDS[rule](r, y, weight)
 
 
 def least_squares(r: Array, y: Array, weight: Array) -> float:

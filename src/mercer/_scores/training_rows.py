@@ -77,16 +77,14 @@ class Training:
     @property
     def unit(self) -> Array:
         """The weight (n,) that is held out with a row: one of several copies."""
-        unit: Array = self.weight / self.count
-        return unit
+        return self.weight / self.count
 
     @property
     def opposite_unit(self) -> Array | None:
         """The unit (n,) of each row under the opposite reading of the weights, if ambiguous; None with folds."""
         if not self.reading.doubtful or self.fold is not None:
             return None
-        unit: Array = self.weight / self.reading.opposite.copies(self.given)
-        return unit
+        return self.weight / self.reading.opposite.copies(self.given)
 
     @property
     def evidence(self) -> Array:
@@ -107,8 +105,7 @@ class Training:
         if self.faded is None or self.represents is None:
             return self.count
         left = np.where(self.weight > 0, self.faded * self.represents, 0.0)
-        rows: Array = left * (left.sum() / (left @ left))
-        return rows
+        return np.asarray(left * (left.sum() / (left @ left)))
 
     @property
     def n_effective_rows(self) -> float:
@@ -134,12 +131,7 @@ class Training:
 
     def some(self, kernel: Kernel, rows: Indices) -> "Training":
         """Some of the rows."""
-        parts = {name: getattr(self, name) for name in ("fold", "represents", "faded", "group")}
-        return Training(
-            kernel.subset(self.X, rows),
-            self.Y[rows],
-            self.weight[rows],
-            self.given[rows],
-            self.reading,
-            **{name: None if values is None else values[rows] for name, values in parts.items()},
-        )
+        X, weight, given = kernel.subset(self.X, rows), self.weight[rows], self.given[rows]
+        parts = (self.fold, self.represents, self.faded, self.group)
+        fold, represents, faded, group = (take(part, rows) for part in parts)
+        return Training(X, self.Y[rows], weight, given, self.reading, fold, represents, faded, group=group)

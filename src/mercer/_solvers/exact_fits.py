@@ -13,7 +13,6 @@ from mercer._solvers.spectrum import (
     Observations,
     Rooted,
     Spectrum,
-    degrees_of_freedom,
     fitted,
     output_error,
     solve,
@@ -50,7 +49,7 @@ class SpectrumFit:
         return fitted(self.spectrum, self.observations, alpha)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
-        return degrees_of_freedom(self.spectrum, alphas)
+        return self.spectrum.degrees_of_freedom(alphas)
 
     def error(self, alpha: float, loo: Array) -> float:
         return output_error(self.spectrum, self.observations, loo, alpha)
@@ -66,19 +65,6 @@ class AlphaFit:
     solution: Coefficients
     degrees_of_freedom: float
     error: float
-
-    @classmethod
-    def of(cls, root: Rooted, observations: Observations, alpha: float, fold: Indices | None) -> "AlphaFit":
-        one, opposite = np.array([alpha]), observations.opposite
-        loo = loo_outputs(root, observations, one, fold)[0]
-        return cls(
-            loo,
-            None if opposite is None else loo_outputs(root, opposite, one)[0],
-            fitted(root, observations, alpha),
-            solve(root, observations, alpha),
-            float(root.degrees_of_freedom(one)[0]),
-            output_error(root, observations, loo, alpha),
-        )
 
 
 @dataclass(frozen=True)
@@ -146,7 +132,16 @@ class RootFit:
         return self.found[alpha]
 
     def _computed(self, alpha: float) -> AlphaFit:
-        fit = AlphaFit.of(self.projected.root(alpha), self.observations, alpha, self.fold)
+        root, observations, one = self.projected.root(alpha), self.observations, np.array([alpha])
+        opposite, loo = observations.opposite, loo_outputs(root, observations, one, self.fold)[0]
+        fit = AlphaFit(
+            loo,
+            None if opposite is None else loo_outputs(root, opposite, one)[0],
+            fitted(root, observations, alpha),
+            solve(root, observations, alpha),
+            float(root.degrees_of_freedom(one)[0]),
+            output_error(root, observations, loo, alpha),
+        )
         self.advance(1)
         return fit
 

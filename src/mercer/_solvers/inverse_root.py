@@ -32,28 +32,19 @@ class InverseRoot(Rooted):
         assert (np.asarray(alphas) == self.alpha).all()
         return np.ones((len(alphas), self.vectors.shape[1]))
 
-    def one_minus_leverage(self, alphas: Array) -> Array:
-        assert (np.asarray(alphas) == self.alpha).all()
-        left: Array = np.asarray(alphas)[:, None] * np.einsum("ij,ij->i", self.vectors, self.vectors)
-        return left
-
     def residual(self, SY: Array, alphas: Array) -> Array:
         assert (np.asarray(alphas) == self.alpha).all()
-        residual: Array = np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))
-        return residual
+        return np.asarray(alphas)[:, None, None] * (self.vectors @ (self.vectors.T @ SY))
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
-        smooth: Array = SY - self.residual(SY, np.array([alpha]))[0]
-        return smooth
+        return np.asarray(SY - self.residual(SY, np.array([alpha]))[0])
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
-        coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
-        return coef
+        return self.root_weight[:, None] * (self.vectors @ coordinates)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         rank = self.vectors.shape[1] + self.has_intercept
-        traces: Array = rank - np.asarray(alphas) * np.einsum("ij,ij->", self.vectors, self.vectors)
-        return traces
+        return np.asarray(rank - np.asarray(alphas) * np.einsum("ij,ij->", self.vectors, self.vectors))
 
     def error(self, alpha: float) -> float:
         return self.noise / alpha

@@ -144,8 +144,7 @@ def _downdated(
             f"{g} rows that are held out together determine a part of the fit alone; hold out fewer rows at "
             "a time, or use a larger alpha"
         ) from problem
-    f: Array = observations.point_target[points] + u
-    return f
+    return observations.point_target[points] + u
 
 
 def _refitting_is_faster(resolvent: Resolvent, t: Array, n_alphas: int) -> bool:
@@ -175,8 +174,7 @@ def _refitted(
     mean, target_mean = level * (s.T @ A), level * (s.T @ (s * Y[rest]))
     A -= s * mean
     slopes = _ridge(A, s * (Y[rest] - target_mean), alphas)
-    f: Array = (resolvent.features[g] / resolvent.root_weight[g, None] - mean) @ slopes + target_mean
-    return f
+    return (resolvent.features[g] / resolvent.root_weight[g, None] - mean) @ slopes + target_mean
 
 
 def _ridge(A: Array, B: Array, alphas: Array) -> Array:

@@ -50,7 +50,6 @@ from mercer._linalg.updates import (
     independent_rows,
     insert_columns,
     keep_columns,
-    removal_costs,
     stack_diagonal,
     stack_rows,
 )
@@ -137,8 +136,7 @@ class RecursiveState:
     def objective(self) -> Array:
         """The minimum of the problem (q,)."""
         k = 1 + self.m
-        least: Array = (self.R[k:, k:] ** 2).sum(axis=0)
-        return least
+        return np.asarray((self.R[k:, k:] ** 2).sum(axis=0))
 
     def against_targets(self) -> tuple[Array, Array]:
         """F'WY (q, q) of the fit F to all rows, and Y'W1 (q,), as far as they have not decayed; O(m q)."""
@@ -210,13 +208,7 @@ def loo_outputs(recursion: Recursion, state: RecursiveState, X: Any, Y: Array, w
     share = weight * (_whitened(state, A) * own).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(leverage < 1.0, share / (1.0 - leverage), np.nan)
-    outputs: Array = A @ state.a - factor[:, None] * (Y - B @ state.a)
-    return outputs
-
-
-def costs_of_removal(state: RecursiveState) -> Array:
-    """Increase of the objective, summed over targets, without each center (m,); O(m³)."""
-    return removal_costs(*_dual_basis(state))
+    return A @ state.a - factor[:, None] * (Y - B @ state.a)
 
 
 def remove(recursion: Recursion, state: RecursiveState, gone: Indices) -> RecursiveState:
@@ -296,8 +288,7 @@ def _predict_before(state: RecursiveState, chunk: _Chunk, weight: Array) -> Arra
     C = _covariance_factor(_whitened(state, root * A))
     scaled = root * (chunk.Y - A @ state.a)
     innovation = scipy.linalg.solve_triangular(C, scaled, lower=True, check_finite=False)
-    outputs: Array = chunk.Y - np.diagonal(C)[:, None] * innovation / root
-    return outputs
+    return chunk.Y - np.diagonal(C)[:, None] * innovation / root
 
 
 def _covariance_factor(B: Array) -> Array:

@@ -86,8 +86,7 @@ class Smoother:
             inverse = np.maximum(inverse - self.ones**2 / self.ones.sum(), rounding_unit(np.float64) * inverse)
         one_minus_leverage = (self.alpha * inverse / held.point_weight)[held.point]
         kept = one_minus_leverage + (1.0 - one_minus_leverage) * (1.0 - held.share)
-        variance: Array = np.maximum(1.0 - one_minus_leverage, 0.0) / held.point_weight[held.point] / kept
-        return variance
+        return np.asarray(np.maximum(1.0 - one_minus_leverage, 0.0) / held.point_weight[held.point] / kept)
 
     def _variance_without_folds(self, half: Array, held: "HeldOut", fold: Indices) -> Array:
         variance = np.empty(len(fold))
@@ -106,13 +105,11 @@ class Smoother:
         return variance
 
     def _rows(self, Kx: Array) -> Array:
-        rows: Array = Kx if self.inner is None else Kx @ self.inner.T
-        return rows
+        return Kx if self.inner is None else Kx @ self.inner.T
 
     def _lack(self, Kx: Array, ones: Array) -> Array:
         """One minus the sum of weights, in units of A^-1 1."""
-        lack: Array = (1.0 - Kx @ ones) / ones.sum()
-        return lack
+        return np.asarray((1.0 - Kx @ ones) / ones.sum())
 
 
 def make_smoother(

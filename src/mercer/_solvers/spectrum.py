@@ -60,8 +60,7 @@ class Observations:
     @cached_property
     def point_weight(self) -> Array:
         """Total weight of each point (u,)."""
-        total: Array = np.bincount(self.rows.point, self.weight, minlength=self.rows.n_points).astype(float)
-        return total
+        return np.bincount(self.rows.point, self.weight, minlength=self.rows.n_points).astype(float)
 
     @cached_property
     def point_count(self) -> Indices:
@@ -74,8 +73,7 @@ class Observations:
         first = self.Y[self.rows.first]
         more = np.zeros_like(first)
         np.add.at(more, self.rows.point, self.weight[:, None] * (self.Y - first[self.rows.point]))
-        mean: Array = first + more / self.point_weight[:, None]
-        return mean
+        return first + more / self.point_weight[:, None]
 
     def at_points(self, points: Indices) -> "tuple[Observations, Indices]":
         """Observations at some of the points, and their rows."""
@@ -99,8 +97,7 @@ class Eigenvalues:
 
     def inverse(self, alphas: Array) -> Array:
         """1 / (value + alpha) (a, r) for every alpha."""
-        inverse: Array = 1.0 / (self.values + np.asarray(alphas)[:, None])
-        return inverse
+        return 1.0 / (self.values + np.asarray(alphas)[:, None])
 
 
 class Resolvent(ABC):
@@ -211,8 +208,7 @@ class Spectrum(Eigenvalues, Rooted):
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
         shrink = self.values / (self.values + alpha)
-        smooth: Array = self.vectors @ (shrink[:, None] * (self.vectors.T @ SY))
-        return smooth
+        return self.vectors @ (shrink[:, None] * (self.vectors.T @ SY))
 
     def coefficients(self, coordinates: Array, alpha: float) -> Array:
         """A null direction of K keeps its coordinate while alpha is far above the error of K: it may matter at new
@@ -222,8 +218,7 @@ class Spectrum(Eigenvalues, Rooted):
             return self.right @ coordinates
         dropped = self.indefinite | ((self.values == 0.0) & (self.noise > FAR_ABOVE * alpha))
         coordinates = np.where(dropped[:, None], 0.0, coordinates)
-        coef: Array = self.root_weight[:, None] * (self.vectors @ coordinates)
-        return coef
+        return self.root_weight[:, None] * (self.vectors @ coordinates)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         values = self.values[:, None]
@@ -255,32 +250,17 @@ def decompose(
     """The spectrum of K (u, u) under row weights (u,) > 0; O(u³) once for every alpha and target."""
     s = np.sqrt(weight)
     reflector = Reflector.onto_first_axis(s) if intercept else None
-    parts = _rkhs_parts if penalty == "rkhs" else _coef_parts
-    values, vectors, right, rank, indefinite, negative = parts(K, s, reflector)
     mean, noise = kernel_mean(K, weight, intercept=intercept), rounding(K, s)
+    if penalty == "rkhs":
+        eigen = eigen_psd(projected(K, s, reflector), noise=noise)
+        values, U, right, rank = eigen.values, eigen.vectors, None, eigen.rank
+        indefinite, negative = eigen.indefinite, eigen.negative
+    else:
+        A = np.asarray(K, dtype=np.float64) * s[:, None]
+        U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
+        values, right, indefinite, negative = sigma**2, V * sigma, np.zeros(len(sigma), dtype=bool), 0.0
+    vectors = reflector.expand(U) if reflector else U
     return Spectrum(values, vectors, right, s, mean, rank, indefinite, negative, noise, intercept)
-
-
-Parts = tuple[Array, Array, Array | None, int, NDArray[np.bool_], float]
-
-
-def _rkhs_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
-    eigen = eigen_psd(projected(K, s, reflector), noise=rounding(K, s))
-    U = reflector.expand(eigen.vectors) if reflector else eigen.vectors
-    return eigen.values, U, None, eigen.rank, eigen.indefinite, eigen.negative
-
-
-def _coef_parts(K: Floats, s: Array, reflector: Reflector | None) -> Parts:
-    A = np.asarray(K, dtype=np.float64) * s[:, None]
-    U, sigma, V, rank = singular(reflector.apply(A) if reflector else A, noise=rounding(K, np.sqrt(s)))
-    return (
-        sigma**2,
-        reflector.expand(U) if reflector else U,
-        V * sigma,
-        rank,
-        np.zeros(len(sigma), dtype=bool),
-        0.0,
-    )
 
 
 def projected(K: Floats, s: Array, reflector: Reflector | None) -> Array:
@@ -329,34 +309,16 @@ def output_error(resolvent: Rooted, observations: Observations, loo: Array, alph
     return resolvent.error(alpha) * float(share.max(initial=0.0))
 
 
-def degrees_of_freedom(resolvent: Rooted, alphas: Array) -> Array:
-    """Trace of the smoother for every alpha (a,), intercept included."""
-    return resolvent.degrees_of_freedom(alphas)
-
-
-def gcv(spectrum: Spectrum, observations: Observations, alphas: Array) -> Array:
-    """Generalized cross-validation sum w r² n / (n - df)² for every alpha (a, q), n = sum w."""
-    z = coordinates(spectrum, observations)
-    keep = np.asarray(alphas) / (spectrum.values[:, None] + np.asarray(alphas))
-    within = observations.Y - observations.point_target[observations.rows.point]
-    scatter = (keep**2).T @ z**2 + observations.weight @ within**2
-    n = observations.weight.sum()
-    score: Array = scatter * n / (n - degrees_of_freedom(spectrum, alphas)[:, None]) ** 2
-    return score
-
-
 def coordinates(spectrum: Rooted, observations: Observations) -> Array:
     """U'S y (r, q)."""
-    z: Array = spectrum.vectors.T @ (spectrum.root_weight[:, None] * observations.point_target)
-    return z
+    return spectrum.vectors.T @ (spectrum.root_weight[:, None] * observations.point_target)
 
 
 def _mean_target(spectrum: Rooted, observations: Observations) -> Array:
     """Weighted mean of the targets (q,), zero without an intercept."""
     if not spectrum.has_intercept:
         return np.zeros(observations.Y.shape[1])
-    mean: Array = observations.weight @ observations.Y / observations.weight.sum()
-    return mean
+    return np.asarray(observations.weight @ observations.Y / observations.weight.sum())
 
 
 def _row_norms(U: Array, inverse: Array, step: int = 1024) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from mercer._linalg.tolerance import smallest
-from mercer._scores.probabilities.logit_maps import bent, choose_bound, choose_map, one_slope, parts
+from mercer._scores.probabilities.logit_maps import bent, choose_bound, choose_map, one_slope
 from mercer._scores.probabilities.logits import LEAST_SLOPE, softmax
 from mercer._scores.training_rows import weighted_quantile
 from mercer._types import Array, Indices
@@ -124,8 +124,7 @@ class Posterior:
         """(n, k) probabilities of the isotonic curves and the linear logits."""
         own = _one_against_rest(R)
         steps = np.column_stack([curve.at(r) for curve, r in zip(self.curves, own.T)])
-        mixture: Array = self.smooth * softmax(linear) + (1.0 - self.smooth) * _normalized(steps)
-        return mixture
+        return self.smooth * softmax(linear) + (1.0 - self.smooth) * _normalized(steps)
 
 
 def moderated(posterior: Posterior, R: Array, label: Indices, weight: Array) -> Posterior:
@@ -165,8 +164,7 @@ def _limited(posterior: Posterior, R: Array, weight: Array) -> Posterior:
 
 def _spread_of(evidence: Array) -> Array:
     """The largest difference (n,) between classes of evidence (n, k - 1) against the first one."""
-    spread: Array = np.maximum(evidence.max(axis=1), 0.0) - np.minimum(evidence.min(axis=1), 0.0)
-    return spread
+    return np.asarray(np.maximum(evidence.max(axis=1), 0.0) - np.minimum(evidence.min(axis=1), 0.0))
 
 
 def _shortened(spread: Array, limit: float) -> Array:
@@ -196,8 +194,7 @@ def _rising_root(curvature: float, slope: float, value: float) -> float:
 def odds_shift(share: Array, priors: Array) -> Array:
     """Shift of the logits of classes 1 … k - 1 if the class shares (k,) are replaced by the priors (k,)."""
     ratio = np.log(priors / share)
-    shift: Array = ratio[1:] - ratio[0]
-    return shift
+    return np.asarray(ratio[1:] - ratio[0])
 
 
 @dataclass(frozen=True)
@@ -206,23 +203,6 @@ class Calibrated:
 
     posterior: Posterior
     without: tuple[Posterior, ...] = ()
-
-
-def calibrate(
-    method: str,
-    R: Array,
-    label: Indices,
-    weight: Array,
-    basis: Array | None = None,
-    *,
-    ordered: bool = False,
-) -> Posterior:
-    """The posterior by the given method from leave-one-out scores R (n, k - 1).
-
-    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
-    logistic probabilities of several classes are in the order of the scores plus offsets.
-    """
-    return cross_calibrate(method, R, label, weight, parts(R, label), basis, ordered=ordered).posterior
 
 
 def cross_calibrate(
@@ -235,7 +215,12 @@ def cross_calibrate(
     *,
     ordered: bool = False,
 ) -> Calibrated:
-    """As :func:`calibrate`, and the same without each of the parts (n,) of the rows; -1: in no part."""
+    """The posterior by the given method from leave-one-out scores R (n, k - 1), and those without each of the
+    ``part`` (n,) of the rows; -1: in no part.
+
+    If the scores lie in a subspace, R @ basis are their coordinates there; ``basis`` is (k - 1, r). ``ordered``:
+    logistic probabilities of several classes are in the order of the scores plus offsets.
+    """
     if method == "logistic" and not ordered and R.shape[1] > 1:
         return _mapped(R, label, weight, part)
 
@@ -270,8 +255,7 @@ def _posterior(method: str, R: Array, label: Indices, weight: Array, basis: Arra
 def _odds(label: Indices, weight: Array, k: int) -> Array:
     """Logarithms (k - 1,) of the weights of classes, relative to the first one."""
     log_count = np.log(np.maximum(np.bincount(label, weight, minlength=k), smallest(np.float64)))
-    odds: Array = log_count[1:] - log_count[0]
-    return odds
+    return np.asarray(log_count[1:] - log_count[0])
 
 
 def _mapped(R: Array, label: Indices, weight: Array, part: Indices) -> Calibrated:
@@ -318,8 +302,7 @@ def _own_covariances(within: Array, indicator: Array, covariance: Array) -> Arra
     """(k, r, r) for coordinates within classes (n, r) and weighted indicators (n, k), shrunk to the common one."""
     extra, count = len(covariance) + 1.0, indicator.sum(axis=0)
     scatter = np.stack([(within * w[:, None]).T @ within for w in indicator.T])
-    covariances: Array = (scatter + extra * covariance) / (count + extra)[:, None, None]
-    return covariances
+    return np.asarray((scatter + extra * covariance) / (count + extra)[:, None, None])
 
 
 def _own_densities(covariances: Array, means: Array, count: Array, basis: Array) -> Posterior:
@@ -383,5 +366,4 @@ def _normalized(P: Array) -> Array:
 def _log_odds(P: Array) -> Array:
     """Log-odds (n, k - 1) against the first class of positive probabilities (n, k)."""
     tiny = smallest(P.dtype)
-    odds: Array = np.log(np.maximum(P[:, 1:], tiny)) - np.log(np.maximum(P[:, :1], tiny))
-    return odds
+    return np.asarray(np.log(np.maximum(P[:, 1:], tiny)) - np.log(np.maximum(P[:, :1], tiny)))

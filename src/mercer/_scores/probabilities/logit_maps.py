@@ -16,7 +16,8 @@ Targets are smoothed as if there were two more rows on each side in all classes 
 Platt's, one in each; for many, one row in each class would count for more than all the errors that are made.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,7 @@ class Map:
 
     def logits(self, R: Array) -> Array:
         """(n, k - 1) for scores of the same shape."""
-        logits: Array = bent(R, self.bend) @ self.slope + self.offset
-        return logits
+        return bent(R, self.bend) @ self.slope + self.offset
 
 
 def bent(R: Array, bend: float) -> Array:
@@ -70,8 +70,7 @@ def bent(R: Array, bend: float) -> Array:
     X = summing_to_one(R) / bend
     # Below -40, log(1 + exp(x)) is exp(x) to the last digit; far below it would be zero.
     S = np.where(X < -40.0, X, np.log(np.logaddexp(0.0, np.maximum(X, -40.0))))
-    relative: Array = S[:, 1:] - S[:, :1]
-    return relative
+    return S[:, 1:] - S[:, :1]
 
 
 def summing_to_one(R: Array) -> Array:
@@ -95,19 +94,25 @@ def choose_map(R: Array, label: Indices, weight: Array, part: Indices) -> Chosen
     products O(n k²) for each Newton step.
     """
     n, k = len(R), R.shape[1] + 1
-    judged = _Judged.of(R, label, weight, part) if n * k**2 <= MOST_WORK and part.max(initial=-1) >= 0 else None
-    if judged is None:
+    if n * k**2 > MOST_WORK or part.max(initial=-1) < 0:
         return ChosenMap(one_slope(R, label, weight), ())
-    straight, *others = BENDS
-    bend, losses = judged.chosen(straight, judged.bends[straight], {b: judged.bends[b] for b in others})
-    plain = ChosenMap(one_slope(R, label, weight, bend), tuple(maps[bend] for maps in judged.plain))
+    rests = [part != fold for fold in range(MAP_FOLDS)]
+    plain = [one_slopes(R[rest], label[rest], weight[rest]) for rest in rests]
+    compared = weight * (part >= 0)
+    bend = _chosen(BENDS[0], {b: _losses([maps[b] for maps in plain], R, label, part) for b in BENDS}, compared)
+    straight = ChosenMap(one_slope(R, label, weight, bend), tuple(maps[bend] for maps in plain))
     if n * k**3 > MOST_WORK:
-        return plain
-    matrices = {size / k: judged.matrices(bend, size / k) for size in MATRIX_SPREADS}
-    spread, _ = judged.chosen(0.0, losses, {key: judged.losses(maps) for key, maps in matrices.items()})
+        return straight
+    without = {0.0: straight.without}
+    for spread in (size / k for size in MATRIX_SPREADS):
+        without[spread] = tuple(
+            with_matrix(one, R[rest], label[rest], weight[rest], spread, COMPARED_MAP_DECREMENT)
+            for one, rest in zip(straight.without, rests)
+        )
+    spread = _chosen(0.0, {key: _losses(maps, R, label, part) for key, maps in without.items()}, compared)
     if spread == 0.0:
-        return plain
-    return ChosenMap(with_matrix(plain.map, R, label, weight, spread), matrices[spread])
+        return straight
+    return ChosenMap(with_matrix(straight.map, R, label, weight, spread), without[spread])
 
 
 def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> float:
@@ -118,20 +123,20 @@ def choose_bound(R: Array, label: Indices, weight: Array, part: Indices) -> floa
         return np.inf
 
     def losses(bound: float) -> Array:
-        cut = _Judged(np.clip(R, -bound, bound), label, weight, part, [], {})
-        rests = [part != fold for fold in range(MAP_FOLDS)]
-        return cut.losses(tuple(one_slope(cut.R[rest], label[rest], weight[rest]) for rest in rests))
+        scores, rests = np.clip(R, -bound, bound), [part != fold for fold in range(MAP_FOLDS)]
+        maps = [one_slope(scores[rest], label[rest], weight[rest]) for rest in rests]
+        return _losses(maps, scores, label, part)
 
-    judged = _Judged(R, label, weight, part, [], {})
-    return judged.chosen(np.inf, losses(np.inf), {b * size: losses(b * size) for b in SCORE_BOUNDS})[0]
+    bounds = (np.inf, *(bound * size for bound in SCORE_BOUNDS))
+    return _chosen(np.inf, {bound: losses(bound) for bound in bounds}, weight * (part >= 0))
 
 
 def _mislead(far: NDArray[np.bool_], R: Array, label: Indices, weight: Array) -> bool:
     """Whether rows with far scores (n,) have the larger loss under the map of the others."""
     if not far.any() or far.all():
         return False
-    near = _Judged(R, label, weight, np.zeros(len(R), dtype=np.intp), [], {})
-    loss = near.losses((one_slope(R[~far], label[~far], weight[~far]),))
+    near = one_slope(R[~far], label[~far], weight[~far])
+    loss = _losses([near], R, label, np.zeros(len(R), dtype=np.intp))
     return bool(np.average(loss[far], weights=weight[far]) > np.average(loss[~far], weights=weight[~far]))
 
 
@@ -173,55 +178,23 @@ def _dealt(margin: Array, label: Indices, *, pooled: bool = False) -> Indices:
     return part
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """Scores R (n, k - 1), class numbers, weights and parts of rows (n,) on which maps are compared.
+def _losses(maps: Sequence[Map], R: Array, label: Indices, part: Indices) -> Array:
+    """Log-loss (n,) of each row under the map of its part; zero for rows that are in no part."""
+    losses = np.zeros(len(label))
+    for fold, fitted in enumerate(maps):
+        held = np.flatnonzero(part == fold)
+        P = softmax(fitted.logits(R[held]))[np.arange(len(held)), label[held]]
+        losses[held] = -np.log(np.maximum(P, smallest(np.float64)))
+    return losses
 
-    ``plain`` are the maps of one slope for every part, fitted without it, by bend, and ``bends`` their losses (n,)
-    on the part itself; rows that are in no part have the loss zero.
-    """
 
-    R: Array
-    label: Indices
-    weight: Array
-    part: Indices
-    plain: list[dict[float, Map]]
-    bends: dict[float, Array]
-
-    @classmethod
-    def of(cls, R: Array, label: Indices, weight: Array, part: Indices) -> "_Judged":
-        rests = [part != fold for fold in range(MAP_FOLDS)]
-        plain = [one_slopes(R[rest], label[rest], weight[rest]) for rest in rests]
-        judged = cls(R, label, weight, part, plain, {})
-        bends = {bend: judged.losses(tuple(maps[bend] for maps in plain)) for bend in BENDS}
-        return replace(judged, bends=bends)
-
-    def matrices(self, bend: float, spread: float) -> tuple[Map, ...]:
-        """Maps with a matrix, fitted without each part."""
-        maps = []
-        for fold, plain in enumerate(self.plain):
-            rest = self.part != fold
-            R, label, weight = self.R[rest], self.label[rest], self.weight[rest]
-            maps.append(with_matrix(plain[bend], R, label, weight, spread, COMPARED_MAP_DECREMENT))
-        return tuple(maps)
-
-    def losses(self, maps: tuple[Map, ...]) -> Array:
-        """Log-loss (n,) of each row under the map of its part."""
-        losses = np.zeros(len(self.label))
-        for fold, fitted in enumerate(maps):
-            held = np.flatnonzero(self.part == fold)
-            P = softmax(fitted.logits(self.R[held]))[np.arange(len(held)), self.label[held]]
-            losses[held] = -np.log(np.maximum(P, smallest(np.float64)))
-        return losses
-
-    def chosen(self, simple: float, simpler: Array, others: dict[float, Array]) -> tuple[float, Array]:
-        """Key and losses (n,) of the best of the others, or of the simpler map unless it is surely worse."""
-        weight = self.weight * (self.part >= 0)
-        best = min(others, key=lambda key: float(weight @ others[key]))
-        gain, total = simpler - others[best], max(float(weight.sum()), 1.0)
-        mean = float(weight @ gain) / total
-        error = float(np.sqrt(weight @ (gain - mean) ** 2)) / total
-        return (best, others[best]) if mean > STANDARD_ERRORS_TO_BE_BETTER * error else (simple, simpler)
+def _chosen(simple: float, losses: dict[float, Array], weight: Array) -> float:
+    """The key of the least losses (n,), but that of the ``simple`` map unless it is surely worse."""
+    best = min((key for key in losses if key != simple), key=lambda key: float(weight @ losses[key]))
+    gain, total = losses[simple] - losses[best], max(float(weight.sum()), 1.0)
+    mean = float(weight @ gain) / total
+    error = float(np.sqrt(weight @ (gain - mean) ** 2)) / total
+    return best if mean > STANDARD_ERRORS_TO_BE_BETTER * error else simple
 
 
 def one_slopes(R: Array, label: Indices, weight: Array, bends: tuple[float, ...] = BENDS) -> dict[float, Map]:

@@ -42,11 +42,6 @@ class Logits:
         logits += self.offset[..., None]
         return logits
 
-    def at(self, R: Array) -> Array:
-        """(..., n, k - 1) log-odds against the first class for scores R of the same shape."""
-        logits: Array = self.slope[..., None, None] * R + self.offset[..., None, :]
-        return logits
-
 
 def fit_logits(R: Array, label: Indices, weight: Array, extra: float = 1.0) -> Logits:
     """Slope and offsets for each of a batch of scores R (a, n, k - 1); about six passes over R."""
@@ -154,8 +149,7 @@ def _share_odds(label: Indices, weight: Array, n_classes: int, extra: float) -> 
     wrong = extra * count / (count + 2.0 * extra)
     others = np.array([np.sort(np.delete(wrong, c)).sum() for c in range(n_classes)]) / (n_classes - 1)
     odds = np.log(count * (count + extra) / (count + 2.0 * extra) + others)
-    relative: Array = odds[1:] - odds[0]
-    return relative
+    return np.asarray(odds[1:] - odds[0])
 
 
 def smoothed_targets(label: Indices, weight: Array, n_classes: int, extra: float = 1.0) -> Array:
@@ -189,8 +183,7 @@ def softmax(logits: Array) -> Array:
     """Probabilities (..., k) of all classes from logits (..., k - 1) against the first, all to full precision."""
     top = np.maximum(logits.max(axis=-1, keepdims=True), 0.0)
     E = np.concatenate([np.exp(-top), np.exp(logits - top)], axis=-1)
-    P: Array = E / E.sum(axis=-1, keepdims=True)
-    return P
+    return np.asarray(E / E.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer._linalg.tolerance import rounding_unit
 from mercer._scores.training_rows import Training, design_effect
-from mercer._solvers import HeldOut, Observations
+from mercer._solvers.smoother import HeldOut
+from mercer._solvers.spectrum import Observations
 from mercer._types import Array, Indices
 from mercer.errors import IntervalWarning, warn
 from mercer.rows._table import take
@@ -18,8 +19,7 @@ def noise_std(residual: Array, weight: Array, n: float, degrees_of_freedom: floa
     The residuals (r, q) may be those of some of the n rows.
     """
     mean_square = weight @ residual**2 / weight.sum()
-    std: Array = np.sqrt(mean_square * n / max(n - degrees_of_freedom, rounding_unit(np.float64) * n))
-    return std
+    return np.asarray(np.sqrt(mean_square * n / max(n - degrees_of_freedom, rounding_unit(np.float64) * n)))
 
 
 def relative_std(variance: Array, loo_results: "LooResults") -> Array:
@@ -28,8 +28,7 @@ def relative_std(variance: Array, loo_results: "LooResults") -> Array:
     ``variance`` is in units of the noise of a row of weight one.
     """
     mean_weight = loo_results.weight.sum() / loo_results.count.sum()
-    std: Array = np.sqrt(1.0 + mean_weight * variance)
-    return std
+    return np.asarray(np.sqrt(1.0 + mean_weight * variance))
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class LooResults:
         """As how many independent rows each row counts (n,): those of a group may share their residual."""
         if self.group is None:
             return self.count
-        found: Array = self.count / design_effect(self.residual, self.count, self.count, self.group)
-        return found
+        return self.count / design_effect(self.residual, self.count, self.count, self.group)
 
     @property
     def held_out(self) -> HeldOut:
@@ -112,8 +110,7 @@ def residual_intervals(F: Array, loo_results: LooResults, size: Array, scale: Ar
     """The same for outputs F (n, q) that a single row hardly changes: the jackknife, O(n + r log r)."""
     count = loo_results.independent
     width = np.stack([jackknife_plus(np.zeros((1, len(e))), e, count, coverage)[0] for e in size.T])
-    ends: Array = F[:, :, None] + scale[:, :, None] * width
-    return ends
+    return np.asarray(F[:, :, None] + scale[:, :, None] * width)
 
 
 def selection_bias(loo_results: LooResults, nested: Array) -> Array:
@@ -124,8 +121,7 @@ def selection_bias(loo_results: LooResults, nested: Array) -> Array:
     """
     residual = np.repeat(loo_results.residual, loo_results.count.astype(np.intp), axis=0)
     usual, true = (np.median(np.abs(e), axis=0) for e in (residual, nested))
-    factor: Array = np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
-    return factor
+    return np.maximum(true / np.where(usual > 0, usual, np.inf), 1.0)
 
 
 def least_rows(coverage: float) -> int:

@@ -11,8 +11,8 @@ from mercer._gram import Budget, cross, gram, kernel_blocks, own_values
 from mercer._gram.moments import Moments
 from mercer._scores.uncertainty.intervals import LooResults, prediction_intervals, relative_std, residual_intervals
 from mercer._scores.uncertainty.neighbor_residuals import NearbyResiduals
-from mercer._solvers import CenterVariance, Smoother, center_variance, make_smoother
 from mercer._solvers.moments.leave_one_out import orbit_of
+from mercer._solvers.smoother import CenterVariance, Smoother, center_variance, make_smoother
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
 from mercer.errors import NumericalWarning, warn
@@ -47,8 +47,7 @@ class Uncertainty:
     def std(self, X: Any, noise: Array) -> Array:
         """Standard deviation (n, q) of a new observation at rows X, with noise (q,)."""
         parts = [self._relative_std(take(X, rows), K) for rows, K in self._blocks(X)]
-        std: Array = np.concatenate([np.zeros(0), *parts])[:, None] * noise
-        return std
+        return np.concatenate([np.zeros(0), *parts])[:, None] * noise
 
     def intervals(self, X: Any, F: Array, coverage: float) -> Array:
         """Ends (n, q, 2) at rows X with outputs F (n, q)."""
@@ -84,10 +83,8 @@ class Uncertainty:
         """The held-out rows with their standard deviation for the model without them, in units of the noise."""
         loo_results = self.loo_results
         if loo_results.point is not None:
-            variance, X = (
-                self._smoother.variance_without(loo_results.held_out),
-                take(self.centers, loo_results.point),
-            )
+            variance = self._smoother.variance_without(loo_results.held_out)
+            X = take(self.centers, loo_results.point)
         else:
             X = self.rows()
             parts = [self._without(take(X, rows), K, loo_results.unit[rows]) for rows, K in self._blocks(X)]

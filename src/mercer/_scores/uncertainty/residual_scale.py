@@ -63,22 +63,14 @@ def choose_scale(D: Array, held: Array, size: Array, count: Array) -> LocalScale
     n, outward = float(count.sum()), _outward(D, held)
     near, around = np.zeros(size.shape[1]), np.zeros(size.shape[1], dtype=bool)
     best = n * np.log(np.maximum(_mean(size, count), SMALLEST_FLOAT)) - LEAST_LOCAL_GAIN
-    for k in np.unique(
-        [
-            max(LEAST_NEIGHBORS, share * n)
-            for share in NEIGHBOR_SHARES
-            if share * n < n - 1 and n > LEAST_NEIGHBORS + 1
-        ]
-    ):
+    shares = [share for share in NEIGHBOR_SHARES if share * n < n - 1 and n > LEAST_NEIGHBORS + 1]
+    for k in np.unique([max(LEAST_NEIGHBORS, share * n) for share in shares]):
         for radial, E in ((False, D), (True, _apart(outward, outward))):
             scale = _smoothed(E, held, size, count, float(k))
             loss = count @ np.log(scale) + n * np.log(np.maximum(_mean(size / scale, count), SMALLEST_FLOAT))
             better = loss < best
-            near, around, best = (
-                np.where(better, k, near),
-                np.where(better, radial, around),
-                np.minimum(loss, best),
-            )
+            near, around = np.where(better, k, near), np.where(better, radial, around)
+            best = np.minimum(loss, best)
     return LocalScale(size, count, outward, near, around)
 
 
@@ -94,22 +86,18 @@ def _smoothed(D: Array, present: Array, size: Array, count: Array, near: float) 
     W = present * np.exp(-2.0 * D / np.where(reach > 0, reach, 1.0)[:, None])
     mean = _mean(size, count)
     relative = np.where(mean > 0, size / np.where(mean > 0, mean, 1.0), 1.0)
-    smoothed: Array = (W @ relative + 1.0) / (W.sum(axis=1, keepdims=True) + 1.0)
-    return smoothed
+    return np.asarray((W @ relative + 1.0) / (W.sum(axis=1, keepdims=True) + 1.0))
 
 
 def _outward(D: Array, present: Array) -> Array:
     """Mean squared distance (n,) to the others: that to their center, and a constant."""
-    outward: Array = np.einsum("ij,ij->i", D, present) / np.maximum(present.sum(axis=1), 1.0)
-    return outward
+    return np.asarray(np.einsum("ij,ij->i", D, present) / np.maximum(present.sum(axis=1), 1.0))
 
 
 def _apart(a: Array, b: Array) -> Array:
     """Squared differences (n, h)."""
-    apart: Array = (a[:, None] - b) ** 2
-    return apart
+    return (a[:, None] - b) ** 2
 
 
 def _mean(size: Array, count: Array) -> Array:
-    mean: Array = count @ size / count.sum()
-    return mean
+    return np.asarray(count @ size / count.sum())

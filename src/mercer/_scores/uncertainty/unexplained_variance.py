@@ -15,7 +15,7 @@ each row, however many centers the model itself has.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,7 @@ class UnexplainedVariance:
         variance = parts.leverage + parts.unspanned / self.alpha
         prior = np.maximum(np.maximum(parts.prior, self.typical), SMALLEST_FLOAT)
         explained = 1.0 - (variance - parts.constant) * self.alpha / prior
-        known: Array = parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_PRIOR_VARIANCE)
-        return known
+        return parts.spanned * np.maximum(explained, 0.0) / np.maximum(variance, LEAST_PRIOR_VARIANCE)
 
     def parts(self, X: Any) -> "VarianceParts":
         """What the variance of rows in memory consists of."""
@@ -129,7 +128,7 @@ class UnexplainedVariance:
         parts = map_in_threads(lambda rows: self.parts_of(*coordinates(rows)), pieces)
         if not parts:
             return VarianceParts(*(np.zeros(0) for _ in range(5)))
-        return VarianceParts(*(np.concatenate(values) for values in zip(*(part.arrays for part in parts))))
+        return VarianceParts(*map(np.concatenate, zip(*parts)))
 
     def parts_of(self, own: Array, phi: Array) -> "VarianceParts":
         """The same from k(x, x) (n,) and coordinates phi (n, r)."""
@@ -150,12 +149,10 @@ class UnexplainedVariance:
 
         def of_piece(rows: slice) -> tuple[Array, Array]:
             part = self.kernel.prepared(in_double(take(X, rows)))
-            known = self.kernel.takes_values
-            own = (
-                np.full(rows.stop - rows.start, self.diagonal)
-                if known
-                else own_values(self.kernel, part, most=LARGEST_KERNEL_VALUE**2)
-            )
+            if self.kernel.takes_values:
+                own = np.full(rows.stop - rows.start, self.diagonal)
+            else:
+                own = own_values(self.kernel, part, most=LARGEST_KERNEL_VALUE**2)
             with np.errstate(over="ignore", invalid="ignore"):
                 phi = np.asarray(values(part), dtype=np.float64) @ self.inverse
             # Written so that it holds for values that are not numbers.
@@ -166,8 +163,7 @@ class UnexplainedVariance:
         return of_piece
 
 
-@dataclass(frozen=True)
-class VarianceParts:
+class VarianceParts(NamedTuple):
     """Of rows: the ``leverage`` (n,), the part of k(x, x) that no center expresses (n,), alpha times the prior
     variance (n,), the share (n,) of k(x, x) that is expressed, and the leverage (n,) of the intercept.
     """
@@ -177,10 +173,6 @@ class VarianceParts:
     prior: Array
     spanned: Array
     constant: Array
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        return self.leverage, self.unspanned, self.prior, self.spanned, self.constant
 
 
 @one_blas_thread()
@@ -291,7 +283,7 @@ def _without_rows(
         leverage[used] = _without_folds(psi[used], training.weight[used], training.fold[used])
     spanned[candidates] = np.minimum(spanned[candidates], np.maximum(1.0 - lost, 0.0))
     constant = unexplained.constant / np.maximum(1.0 - leaving * unexplained.constant, LEAST_ONE_MINUS_LEVERAGE)
-    return replace(parts, leverage=leverage, spanned=spanned, constant=constant)
+    return parts._replace(leverage=leverage, spanned=spanned, constant=constant)
 
 
 def _without_folds(psi: Array, weight: Array, fold: Indices) -> Array:
@@ -396,8 +388,7 @@ def _inverse_root(A: Array) -> Array:
 
 def _packed(A: Array) -> Array:
     """The upper triangle of A (r, r), row by row."""
-    upper: Array = A[np.triu_indices(len(A))]
-    return upper
+    return A[np.triu_indices(len(A))]
 
 
 def _unpacked(upper: Array) -> Array:
@@ -432,10 +423,8 @@ def _squares(phi: Array) -> Array:
 
 
 def _novelty(known: Array, usual: float) -> Array:
-    novelty: Array = np.log(max(usual, SMALLEST_FLOAT)) - np.log(np.maximum(known, SMALLEST_FLOAT))
-    return novelty
+    return np.asarray(np.log(max(usual, SMALLEST_FLOAT)) - np.log(np.maximum(known, SMALLEST_FLOAT)))
 
 
 def _trust(novelty: Array) -> Array:
-    trust: Array = np.maximum(np.exp(-np.maximum(novelty, 0.0)), LEAST_TRUST)
-    return trust
+    return np.maximum(np.exp(-np.maximum(novelty, 0.0)), LEAST_TRUST)

@@ -29,12 +29,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, LinearOperator
+from scipy.sparse.linalg import LinearOperator
 
 from mercer._gram.moments import Moments
 from mercer._linalg.eigen import centered, signed, singular
-from mercer._linalg.threads import interruptible
-from mercer._solvers.directions.rayleigh import MOST_LANCZOS_SHARE, NO_VALUE, lanczos, rayleigh
+from mercer._solvers.directions.rayleigh import NO_VALUE, largest_by_lanczos, rayleigh
 from mercer._types import Array, Floats, Indices
 
 # Blocks of (2) up to this size have all of their singular values computed: few of them would not be faster.
@@ -55,10 +54,6 @@ class Axes:
     basis: tuple[Array, ...]
     mean: tuple[Array, ...]
     cross: dict[tuple[int, int], Array]
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return tuple(map(len, self.variance))
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,7 @@ def canonical_directions(axes: Axes, alpha: float, most: int | None) -> Canonica
     penalty = [alpha * float(values.sum()) for values in axes.variance]
     shrink = [np.sqrt(values / (values + p)) for values, p in zip(axes.variance, penalty)]
     M = {(a, b): shrink[a][:, None] * Q * shrink[b] for (a, b), Q in axes.cross.items()}
-    value, parts = _two(M[0, 1], most) if len(shrink) == 2 else _several(M, axes.ranks, most)
+    value, parts = _two(M[0, 1], most) if len(shrink) == 2 else _several(M, list(map(len, shrink)), most)
     value, parts = _positive(value, parts, max(float(d.max(initial=0.0)) for d in shrink) ** 2)
     # In units of the standard deviations along the axes.
     variates = [d[:, None] * u for d, u in zip(shrink, parts)]
@@ -168,8 +163,7 @@ def correlations_of(products: Array) -> Array:
     """Correlations (k, V, V) from sums of products; zero where a variate is constant."""
     scale = np.sqrt(np.maximum(np.einsum("kaa->ka", products), 0.0))
     size = scale[:, :, None] * scale[:, None, :]
-    found: Array = np.divide(products, size, out=np.zeros_like(products), where=size > 0.0)
-    return found
+    return np.asarray(np.divide(products, size, out=np.zeros_like(products), where=size > 0.0))
 
 
 def correlations_of_scores(scores: Sequence[Floats]) -> Array:
@@ -183,8 +177,7 @@ def correlations_of_scores(scores: Sequence[Floats]) -> Array:
 def mean_of_pairs(correlations: Array) -> Array:
     """The mean (k,) over pairs of different views."""
     first, second = np.triu_indices(correlations.shape[1], 1)
-    mean: Array = correlations[:, first, second].mean(axis=1)
-    return mean
+    return np.asarray(correlations[:, first, second].mean(axis=1))
 
 
 def slices(sizes: Sequence[int]) -> list[slice]:
@@ -201,13 +194,8 @@ def _cross(vectors: Sequence[Array]) -> dict[tuple[int, int], Array]:
 def _two(M: Array, most: int | None) -> tuple[Array, list[Array]]:
     """Singular values of M (p, q), largest first, and vectors of both sides."""
     least = min(M.shape)
-    if most is not None and least > SMALL_BLOCK and most < MOST_LANCZOS_SHARE * least:
-        try:
-            values, vectors = interruptible(lanczos, _both_sides(M), most)
-        except ArpackError:
-            pass
-        else:
-            return values[::-1], np.split(vectors[:, ::-1], [len(M)])
+    if (found := largest_by_lanczos(_both_sides(M), most, size=least, whole=SMALL_BLOCK)) is not None:
+        return found[0], np.split(found[1], [len(M)])
     if least == 0:
         return np.zeros(0), [np.zeros((size, 0)) for size in M.shape]
     U, values, V, _ = singular(M if M.shape[0] <= M.shape[1] else M.T, noise=0.0)
@@ -246,8 +234,7 @@ def _positive(values: Array, sides: list[Array], most: float) -> tuple[Array, li
 def _inverse_length(vectors: Array) -> Array:
     """One over the length (k,) of columns; zero for zero."""
     length = np.linalg.norm(vectors, axis=0)
-    inverse: Array = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0.0)
-    return inverse
+    return np.asarray(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0.0))
 
 
 def _correlations(variates: Sequence[Array], cross: dict[tuple[int, int], Array]) -> Array:

@@ -34,18 +34,15 @@ class Directions:
 
     def project(self, F: Floats) -> Array:
         """Discriminant variates (..., r) of outputs (..., k)."""
-        Z: Array = (F - self.share) @ self.scalings
-        return Z
+        return (F - self.share) @ self.scalings
 
     def restore(self, Z: Array) -> Array:
         """The outputs (..., k) that these variates represent."""
-        F: Array = Z @ self.back + self.share
-        return F
+        return Z @ self.back + self.share
 
     def of_relative(self) -> Array:
         """A (k - 1, r): variates are R A + constant for outputs that sum to one, R relative to the first."""
-        A: Array = self.scalings[1:] - self.scalings.mean(axis=0)
-        return A
+        return np.asarray(self.scalings[1:] - self.scalings.mean(axis=0))
 
     def first(self, r: int) -> "Directions":
         """The r best directions."""
@@ -60,8 +57,7 @@ def variance_shares(eigenvalues: Array) -> Array:
     """Shares (r,) of between-class over within-class variance rho²/(1 - rho²) in each direction."""
     ratio = eigenvalues / np.maximum(1.0 - eigenvalues, 1e-12)
     total = ratio.sum()
-    shares: Array = ratio / total if total > 0 else np.full(len(ratio), 1.0 / len(ratio))
-    return shares
+    return ratio / total if total > 0 else np.full(len(ratio), 1.0 / len(ratio))
 
 
 def discriminant_directions(FY: Array, count: Array, error: Array | None = None) -> Directions:

@@ -81,25 +81,30 @@ def _leading(S: Array, most: int | None) -> tuple[Array, Array]:
     r = len(S)
     if r == 0:
         return np.zeros(0), np.zeros((0, 0))
-    if most is not None and r > DECOMPOSED_SIZE and most < MOST_LANCZOS_SHARE * r:
-        try:
-            values, vectors = interruptible(lanczos, S, most)
-        except ArpackError:
-            pass
-        else:
-            return values[::-1], vectors[:, ::-1]
+    if (found := largest_by_lanczos(S, most, size=r, whole=DECOMPOSED_SIZE)) is not None:
+        return found
     values, vectors = symmetric_eigen(np.array(S, dtype=np.float64, order="F"))
     return values[::-1][:most], vectors[:, ::-1][:, :most]
 
 
-def lanczos(S: Any, most: int) -> tuple[Array, Array]:
-    """The ``most`` largest eigenvalues of a symmetric matrix or operator, ascending; the first vector is always
-    the same.
+def largest_by_lanczos(S: Any, most: int | None, *, size: int, whole: int) -> tuple[Array, Array] | None:
+    """The ``most`` largest eigenvalues of a symmetric matrix or operator, largest first, and their vectors.
 
-    Raises ArpackError where a whole decomposition would be faster: where values hardly differ.
+    None where a whole decomposition would be faster: up to a ``size`` of ``whole``, of more than a share of the
+    values, and where values hardly differ.
     """
+    if most is None or size <= whole or most >= MOST_LANCZOS_SHARE * size:
+        return None
+    try:
+        return interruptible(_lanczos, S, most)
+    except ArpackError:
+        return None
+
+
+def _lanczos(S: Any, most: int) -> tuple[Array, Array]:
+    """From a first vector that is always the same."""
     n = S.shape[0]
     start, basis = np.random.default_rng(0).normal(size=n), min(n, max(LANCZOS_VECTORS, 2 * most + 1))
     values, vectors = eigsh(S, k=most, which="LA", v0=start, ncv=basis, maxiter=LANCZOS_RESTARTS)
-    order = np.argsort(values)
+    order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]

@@ -171,8 +171,7 @@ class MomentFit:
         coef, intercept = self.spectrum.solve(alpha)
         if not self.residuals:
             return np.empty((0, len(intercept)))
-        outputs: Array = combine(self.kernel, self.sample.X, self.centers, coef, cells=self.cells) + intercept
-        return outputs
+        return combine(self.kernel, self.sample.X, self.centers, coef, cells=self.cells) + intercept
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Traces (a,) of the smoothers; with copies, which are not observed, from some rows of the sample."""
@@ -183,8 +182,7 @@ class MomentFit:
         some = np.unique(np.linspace(0, n - 1, min(n, INFLUENCE_ROWS)).astype(np.intp))
         rows = replace(self.sample.take(some), X=self.kernel.subset(self.sample.X, some)).with_weight()
         weight = float(np.asarray(rows.weight).sum())
-        traces: Array = self.reduce(rows, fold) * (self.spectrum.n / weight)
-        return traces
+        return np.asarray(self.reduce(rows, fold) * (self.spectrum.n / weight))
 
     def error(self, alpha: float, loo: Array) -> float:
         """The bound of the spectrum, for kernel values in the precision of rows and centers."""
@@ -195,8 +193,7 @@ class MomentFit:
         self, spectrum: MomentSpectrum, alphas: Array, rows: Block, copies: Copies | None = None
     ) -> Floats:
         fold = LooOutputsOf(self.kernel, self.centers, spectrum, alphas, copies)
-        outputs: Floats = self.reduce(rows, fold).joined
-        return outputs
+        return np.asarray(self.reduce(rows, fold).joined)
 
     def _fold_outputs(self, alphas: Array, fold: Indices, without: Callable[[int], MomentSpectrum]) -> Floats:
         """Outputs (a, n, q) of the rows of the sample for the models without their fold; O(m³) per fold."""

@@ -45,15 +45,13 @@ class LowRank(Eigenvalues, Resolvent):
     def one_minus_leverage(self, alphas: Array) -> Array:
         exact: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
         # A point that alone determines a direction: its leverage is 1 up to rounding.
-        floored: Array = np.maximum(exact, rounding_unit(np.float64))
-        return floored
+        return np.asarray(np.maximum(exact, rounding_unit(np.float64)))
 
     def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         s, Z = self.root_weight[points], self.Z[points]
         constant = self.has_intercept * s[:, :, None] * s[:, None, :] / self._weight
         fitted = (Z * self.inverse(alphas)[:, None, None, :]) @ Z.transpose(0, 2, 1)
-        block: Array = np.eye(points.shape[1]) - constant - fitted
-        return block
+        return np.eye(points.shape[1]) - constant - fitted
 
     def residual(self, SY: Array, alphas: Array) -> Array:
         s = self.root_weight
@@ -61,8 +59,7 @@ class LowRank(Eigenvalues, Resolvent):
         a, q = len(alphas), SY.shape[1]
         slopes = self.inverse(alphas).T[:, :, None] * (self.Z.T @ SY)[:, None, :]
         fitted = (self.Z @ slopes.reshape(self.width, a * q)).reshape(len(s), a, q)
-        residual: Array = rest - fitted.transpose(1, 0, 2)
-        return residual
+        return rest - fitted.transpose(1, 0, 2)
 
     @cached_property
     def _weight(self) -> float:

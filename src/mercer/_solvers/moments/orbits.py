@@ -45,5 +45,4 @@ class Orbit:
         # Rows that alone determine a direction: their leverage is 1 up to rounding.
         left = np.maximum(1.0 - values, rounding_unit(H.dtype))
         first = ((H[:, :1] * root[:, None, :]) @ vectors) / left[:, None, :]
-        pull: Array = (first @ vectors.transpose(0, 2, 1))[:, 0] * root
-        return pull
+        return np.asarray((first @ vectors.transpose(0, 2, 1))[:, 0] * root)

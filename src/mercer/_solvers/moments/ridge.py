@@ -110,15 +110,7 @@ class MomentSpectrum(Eigenvalues):
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Traces (a,) of the smoothers, with one for the intercept."""
         shares = self.values[:, None] / self.total(alphas)
-        traces: Array = shares.sum(axis=0) + float(self.intercept)
-        return traces
-
-    def loo_outputs(self, K: Floats, Y: Array, unit: Array, alphas: Array) -> Floats:
-        """Outputs (a, b, q) of b rows of the data for the model without ``unit`` (b,) of their weight.
-
-        K (b, m) are the kernel values of the rows.
-        """
-        return self.loo_map(alphas, K.dtype)(K, Y, unit)
+        return np.asarray(shares.sum(axis=0) + float(self.intercept))
 
     def noise(self, alphas: Array, dtype: Any = np.float32) -> float:
         """Share of phi'a / sqrt(lambda + alpha) that is rounding if K B is computed in this type; worst of r.
@@ -157,15 +149,12 @@ class MomentSpectrum(Eigenvalues):
     @cached_property
     def _spread(self) -> Array:
         """Means (r,) of |(k_l b_l)_l|² over the rows."""
-        spread: Array = self.kernel_square @ self.basis**2
-        return spread
+        return self.kernel_square @ self.basis**2
 
     def total(self, alphas: Any) -> Array:
         """b'(G + alpha K)b (r,) for one alpha, (r, a) for several."""
-        total: Array = np.add.outer(self.values, np.zeros(np.shape(alphas))) + np.multiply.outer(
-            self.norms, alphas
-        )
-        return total
+        penalties: Array = np.multiply.outer(self.norms, alphas)
+        return penalties + (self.values if np.ndim(alphas) == 0 else self.values[:, None])
 
 
 @dataclass(frozen=True)
@@ -308,7 +297,15 @@ class MomentProblem:
 
     @cached_property
     def _penalty(self) -> "_Penalty":
-        return _penalty(self.moments, self.K)
+        """The part of the penalty that the sums do not include yet."""
+        K, where, every = self.K, self.moments.coordinates, np.arange(len(self.moments.s))
+        if where is not None:
+            return _Penalty(None, every, where.kernel_diagonal)
+        if K is None:
+            return _Penalty(None, every, np.zeros(len(every)))
+        if not isinstance(K, RankFactor):
+            K = rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
+        return _Penalty(K.R, K.kept, (K.R**2).sum(axis=0))
 
     @cached_property
     def _used(self) -> Moments:
@@ -323,12 +320,14 @@ class MomentProblem:
     @cached_property
     def _diagonal(self) -> Array:
         """That of G before centering (r,)."""
-        diagonal: Array = self.moments.G.diagonal()[self._penalty.kept]
-        return diagonal
+        return self.moments.G.diagonal()[self._penalty.kept]
 
     @cached_property
     def _kernel_square(self) -> Array:
-        return _kernel_square(self.moments)
+        """Means (m,) of k(., z_j)²."""
+        moments, where = self.moments, self.moments.coordinates
+        sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
+        return np.asarray(sums / moments.n)
 
 
 @dataclass(frozen=True)
@@ -384,8 +383,7 @@ def _for_one_alpha(
 
 def _rounding(basis: Array, diagonal: Array) -> Array:
     """Errors (p,) of b'Gb, which centering does not reduce."""
-    error: Array = EIGENVALUE_UNIT * (diagonal @ basis**2)
-    return error
+    return np.asarray(EIGENVALUE_UNIT * (diagonal @ basis**2))
 
 
 @dataclass(frozen=True)
@@ -415,21 +413,6 @@ class _Penalty:
         return solve_triangular(self.R, vectors)
 
 
-def _penalty(moments: Moments, K: Floats | RankFactor | None) -> _Penalty:
-    """The part of the penalty that the sums do not include yet."""
-    every = np.arange(len(moments.s))
-    if moments.coordinates is not None:
-        return _Penalty(None, every, moments.coordinates.kernel_diagonal)
-    if K is None:
-        return _Penalty(None, every, np.zeros(len(every)))
-    factor = (
-        K
-        if isinstance(K, RankFactor)
-        else rank_factor(np.asarray(K, dtype=np.float64), tolerance=DEPENDENT_CENTERS)
-    )
-    return _Penalty(factor.R, factor.kept, (factor.R**2).sum(axis=0))
-
-
 def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular: bool) -> tuple[Array, Array]:
     """The basis (m, r) for kernel rows k, zero for centers not kept, and its coordinates (r,) of the origin."""
     where = moments.coordinates
@@ -441,14 +424,6 @@ def _of_kernel_values(moments: Moments, kept: Indices, basis: Array, triangular:
         full[kept] = basis
         basis = full
     return basis, np.zeros(basis.shape[1])
-
-
-def _kernel_square(moments: Moments) -> Array:
-    """Means (m,) of k(., z_j)²."""
-    where = moments.coordinates
-    sums = moments.G.diagonal() if where is None else where.kernel_square(moments.n, moments.s, moments.G)
-    square: Array = sums / moments.n
-    return square
 
 
 def _nonnegative(basis: Array, G: Array, error: Array) -> bool:

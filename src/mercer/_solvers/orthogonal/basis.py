@@ -1,7 +1,6 @@
 """An orthonormal basis that grows column by column, with the triangular factor."""
 
 import numpy as np
-import scipy.linalg
 
 from mercer._types import Array
 
@@ -53,10 +52,6 @@ class OrthogonalBasis:
         self._R[p, p] = new
         self.size += 1
         return True
-
-    def solve(self, B: Array) -> Array:
-        """argmin_c |A c - B|² (p, q), by one triangular solve."""
-        return np.asarray(scipy.linalg.solve_triangular(self.R, self.Q.T @ B, check_finite=False))
 
     def _make_room(self) -> None:
         p = self._Q.shape[1]

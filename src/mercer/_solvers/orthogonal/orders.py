@@ -213,21 +213,29 @@ def _largest_gain(n_candidates: int | None, rng: np.random.Generator) -> Pick:
     """
 
     def pick(growth: Growth, left: Array, open_: NDArray[np.bool_]) -> int:
-        free = np.flatnonzero(open_)
-        some = free if n_candidates is None else rng.choice(free, min(n_candidates, len(free)), replace=False)
+        some = _drawn(open_, n_candidates, rng)
         return int(some[_gains(growth, left, some).argmax()])
 
     return pick
 
 
-def _gains(growth: Growth, left: Array, j: Indices) -> Array:
-    """Decrease of the objective (b,) by each candidate alone; zero if nothing of it is new."""
+def _drawn(open_: NDArray[np.bool_], n_candidates: int | None, rng: np.random.Generator) -> Indices:
+    """At most this many of the remaining candidates, at random; None: all of them."""
+    free = np.flatnonzero(open_)
+    return free if n_candidates is None else rng.choice(free, min(n_candidates, len(free)), replace=False)
+
+
+def _gains(growth: Growth, left: Array, j: Indices, alpha: float = 0.0) -> Array:
+    """Decrease of the objective (b,) by each candidate alone; zero if nothing of it is new.
+
+    |q_j' left|² / (|q_j|² + alpha) for the new part q_j of each, ``alpha`` the penalty on orthogonal coefficients.
+    """
     A, length = growth.augmented(j)
     new, _ = growth.basis.reduce(A)
     square = np.einsum("ub,ub->b", new, new)
     gain = ((new.T @ left) ** 2).sum(axis=1)
     new_enough = (length > 0) & (square > (growth.basis.tolerance * length) ** 2)
-    return np.where(new_enough, gain / np.where(new_enough, square, 1.0), 0.0)
+    return np.where(new_enough, gain / np.where(new_enough, square + alpha, 1.0), 0.0)
 
 
 def orthogonal_order(
@@ -240,6 +248,7 @@ def orthogonal_order(
 ) -> Order:
     """Orthogonal least squares with the given alpha; None: re-estimated after each center, to select the next."""
     basis = OrthogonalBasis(len(points.Y), candidates.tolerance)
+    growth = Growth(candidates, points, 0.0, basis, GrowingRoot(candidates, "orthogonal"), 0)
     by_gain = choice.selection == "gain"
     pool = _Pool(candidates, points) if by_gain and choice.n_candidates is None else None
     open_ = np.ones(len(candidates), dtype=bool)
@@ -251,15 +260,14 @@ def orthogonal_order(
             j = pool.best(left, open_, alpha)
         else:
             if by_gain:
-                free = np.flatnonzero(open_)
-                some = rng.choice(free, min(choice.n_candidates or len(free), len(free)), replace=False)
+                some = _drawn(open_, choice.n_candidates, rng)
             else:
                 some = _at_largest_residual(candidates, points, _shrunk_residual(points, basis, alpha), open_)
-            gains = some if len(some) == 1 else _orthogonal_gains(candidates, points, basis, some, left, alpha)
+            gains = some if len(some) == 1 else _gains(growth, left, some, alpha)
             j = int(some[gains.argmax()])
         open_[candidates.neighbors(j)] = False
-        K = candidates.columns(np.array([j]))
-        if not basis.append(points.weighted(K)[:, 0], length=float(np.linalg.norm(K[:, 0] * points.root))):
+        A, length = growth.augmented(np.array([j]))
+        if not basis.append(A[:, 0], length=float(length[0])):
             continue
         q = basis.Q[:, -1]
         left -= np.outer(q, q @ left)
@@ -277,20 +285,7 @@ def orthogonal_order(
 def _shrunk_residual(points: Points, basis: OrthogonalBasis, alpha: float) -> Array:
     """Residuals (u, q) of the fit whose orthogonal coefficients are penalized by alpha."""
     d = basis.R.diagonal() ** 2
-    residual: Array = points.target - basis.Q @ ((d / (d + alpha))[:, None] * (basis.Q.T @ points.target))
-    return residual
-
-
-def _orthogonal_gains(
-    candidates: CandidateColumns, points: Points, basis: OrthogonalBasis, j: Indices, left: Array, alpha: float
-) -> Array:
-    """|q_j' left|² / (|q_j|² + alpha) (b,) for the new part q_j of each candidate."""
-    K = candidates.columns(j)
-    new, _ = basis.reduce(points.weighted(K))
-    square = np.einsum("ub,ub->b", new, new)
-    new_enough = square > basis.tolerance**2 * np.einsum("ub,ub,u->b", K, K, points.weight)
-    gain = ((new.T @ left) ** 2).sum(axis=1) / np.where(new_enough, square + alpha, 1.0)
-    return np.where(new_enough, gain, 0.0)
+    return points.target - basis.Q @ ((d / (d + alpha))[:, None] * (basis.Q.T @ points.target))
 
 
 class _Pool:

@@ -58,8 +58,7 @@ class Steps:
 
     def coefficients(self, m: int) -> Array:
         """(m, q)."""
-        coef: Array = self.V[:m, :m] @ (self.scale(m)[:, None] * self.zeta[:m])
-        return coef
+        return self.V[:m, :m] @ (self.scale(m)[:, None] * self.zeta[:m])
 
 
 @dataclass(frozen=True)
@@ -212,8 +211,7 @@ def _without_rows(F: Array, leverage: Array, observations: Observations, rows: I
     outputs = points.mean + F / points.root[at_row, None]
     leaving = observations.unit[rows] * (1.0 / points.weight.sum() + leverage / points.weight[at_row])
     one_minus_leverage = np.maximum(1.0 - leaving, LEAST_ONE_MINUS_LEVERAGE_OF_BASIS)
-    loo: Array = observations.Y[rows] - (observations.Y[rows] - outputs) / one_minus_leverage[:, None]
-    return loo
+    return np.asarray(observations.Y[rows] - (observations.Y[rows] - outputs) / one_minus_leverage[:, None])
 
 
 def _removed_centers(point: Indices, observations: Observations) -> Indices:
@@ -227,8 +225,7 @@ def _removed_centers(point: Indices, observations: Observations) -> Indices:
 def fitted_at(steps: Steps, state: State, observations: Observations) -> Array:
     """f (n, q) of every row."""
     points = Points.of(observations)
-    outputs: Array = (points.mean + state.F / points.root[:, None])[observations.rows.point]
-    return outputs
+    return (points.mean + state.F / points.root[:, None])[observations.rows.point]
 
 
 def path_of(steps: Steps, observations: Observations, cost: float) -> SparsePath:

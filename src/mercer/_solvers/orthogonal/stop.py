@@ -76,8 +76,7 @@ def paired_errors(parts: Array, observations: Observations) -> Array:
     copies = observations.weight / observations.unit
     n = copies.sum()
     apart = parts / copies - parts.sum(axis=1, keepdims=True) / n
-    errors: Array = np.sqrt(apart**2 @ copies * n / max(n - 1.0, 1.0))
-    return errors
+    return np.asarray(np.sqrt(apart**2 @ copies * n / max(n - 1.0, 1.0)))
 
 
 def number_of_centers(

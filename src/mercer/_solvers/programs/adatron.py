@@ -60,8 +60,7 @@ def adatron(
 def _steps(K: Array) -> Array:
     """1 / K_ii (m,); infinite for rows without length, whose alpha goes to C."""
     own = _validation.squared_lengths(K)
-    steps: Array = np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0)
-    return steps
+    return np.asarray(np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))
 
 
 def _epoch(K: Array, y: Array, C: float, steps: Array, alpha: Array) -> Array:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import entr, expit
 
 from mercer._types import Array
 
@@ -90,8 +91,7 @@ class Squared(SmoothLoss):
     steepest = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
-        value: Array = 0.5 * (y - f) ** 2
-        return value
+        return 0.5 * (y - f) ** 2
 
     def slope(self, y: Array, f: Array) -> Array:
         return f - y
@@ -116,8 +116,7 @@ class Huber(SmoothLoss):
     def value(self, y: Array, f: Array) -> Array:
         size = np.abs(y - f)
         near = np.minimum(size, self.delta)
-        value: Array = near**2 / (2.0 * self.delta) + (size - near)
-        return value
+        return np.asarray(near**2 / (2.0 * self.delta) + (size - near))
 
     def slope(self, y: Array, f: Array) -> Array:
         return np.clip((f - y) / self.delta, -1.0, 1.0)
@@ -143,8 +142,7 @@ class SquaredHinge(SmoothLoss):
     steepest = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
-        value: Array = 0.5 * np.maximum(1.0 - y * f, 0.0) ** 2
-        return value
+        return 0.5 * np.maximum(1.0 - y * f, 0.0) ** 2
 
     def slope(self, y: Array, f: Array) -> Array:
         return -y * np.maximum(1.0 - y * f, 0.0)
@@ -171,16 +169,15 @@ class Logistic(SmoothLoss):
         return np.logaddexp(0.0, -y * f)
 
     def slope(self, y: Array, f: Array) -> Array:
-        return -y * _share(-y * f)
+        return -y * expit(-y * f)
 
     def curvature(self, y: Array, f: Array) -> Array:
-        return _share(f) * _share(-f)
+        return expit(f) * expit(-f)
 
     def conjugate(self, y: Array, g: Array) -> Array:
         part = -y * g
-        inside = (part >= 0.0) & (part <= 1.0)
-        part = np.where(inside, part, 0.5)
-        return np.where(inside, _plogp(part) + _plogp(1.0 - part), np.inf)
+        # Infinite outside of [0, 1]: there one of both parts is negative.
+        return np.asarray(-entr(part) - entr(1.0 - part))
 
 
 class NonSmoothLoss(Loss):
@@ -258,8 +255,7 @@ class Rounded(SmoothLoss):
     def value(self, y: Array, f: Array) -> Array:
         form, beyond = self._beyond(y, f)
         slope = np.clip(beyond / self.bend, -form.down, form.up)
-        value: Array = slope * beyond - 0.5 * self.bend * slope**2
-        return value
+        return slope * beyond - 0.5 * self.bend * slope**2
 
     def slope(self, y: Array, f: Array) -> Array:
         form, beyond = self._beyond(y, f)
@@ -282,13 +278,3 @@ class Rounded(SmoothLoss):
         form = self.loss.kinks(y)
         above = form.target - f
         return form, np.sign(above) * np.maximum(np.abs(above) - form.epsilon, 0.0)
-
-
-def _share(f: Array) -> Array:
-    """1 / (1 + exp(-f)) without overflow."""
-    smaller = np.exp(-np.abs(f))
-    return np.where(f >= 0.0, 1.0, smaller) / (1.0 + smaller)
-
-
-def _plogp(p: Array) -> Array:
-    return p * np.log(np.where(p > 0.0, p, 1.0))

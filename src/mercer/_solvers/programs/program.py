@@ -52,8 +52,7 @@ class Program:
 
     def outputs(self, coef: Array, intercept: float) -> Array:
         """f (n,)."""
-        f: Array = self.Phi @ coef + intercept
-        return f
+        return self.Phi @ coef + intercept
 
     def objective(self, coef: Array, intercept: float) -> float:
         return self.objective_of(self.outputs(coef, intercept), coef)

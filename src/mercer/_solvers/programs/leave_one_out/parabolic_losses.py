@@ -37,10 +37,8 @@ class Parabolas:
     @classmethod
     def of(cls, program: Program, found: Solution, some: Indices) -> "Parabolas":
         """With the columns ``some`` (a,) of the program, whose loss is smooth."""
-        loss, Phi = program.loss, program.Phi[:, some]
-        assert isinstance(loss, SmoothLoss)
-        f = program.outputs(found.coef, found.intercept)
-        curvature = curvatures(loss, program.y, program.weight, f)
+        Phi, f = program.Phi[:, some], program.outputs(found.coef, found.intercept)
+        curvature = curvatures(program, f)
         half = _inverse_factor(program, Phi, curvature)
         return cls(program, Phi, f, curvature, half, _in_basis(Phi, half.T))
 
@@ -52,8 +50,7 @@ class Parabolas:
     @cached_property
     def leverage(self) -> Array:
         """h (n,)."""
-        leverage: Array = np.einsum("ij,ij->i", self.rows, self.rows)
-        return leverage
+        return np.asarray(np.einsum("ij,ij->i", self.rows, self.rows))
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -133,5 +130,4 @@ def _inverse_factor(program: Program, Phi: Array, curvature: Array) -> Array:
 
 def _in_basis(Phi: Array, basis: Array) -> Array:
     """G R^-1 for the rows G = (Phi, 1)."""
-    rows: Array = Phi @ basis[:-1] + basis[-1]
-    return rows
+    return np.asarray(Phi @ basis[:-1] + basis[-1])

@@ -49,8 +49,7 @@ class WithoutRows:
         enough = 0.5 * (KNOWN_OUTPUT_ERROR * spread) ** 2 / leverage
         start = self._own.T * ((first - self.f[self.rows]) / leverage) if self.column is None else self._removed[1]
         found = descend(self._slopes, start, lambda gradient: gradient, enough, MOST_GRADIENTS)
-        outputs: Array = self.f[self.rows] + np.einsum("ij,ji->i", self._own, found.at)
-        return outputs
+        return np.asarray(self.f[self.rows] + np.einsum("ij,ji->i", self._own, found.at))
 
     @cached_property
     def _own(self) -> Array:

@@ -47,10 +47,8 @@ class Boxes:
 
     def at_rows(self, values: Array) -> Array:
         """Sums (n,) of values (N,) at each row."""
-        sums: Array = np.bincount(self.row, values, minlength=len(self.shift)).astype(np.float64)
-        return sums
+        return np.bincount(self.row, values, minlength=len(self.shift)).astype(np.float64)
 
     def excess(self, f: Array, x: Array) -> Array:
         """The derivative (N,) in x (N,) of what the dual minimizes, at outputs f (n,)."""
-        excess: Array = self.sign * f[self.row] + self.cost + self.curve * self.beta(x)[self.row]
-        return excess
+        return self.sign * f[self.row] + self.cost + self.curve * self.beta(x)[self.row]

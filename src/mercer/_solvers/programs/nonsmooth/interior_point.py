@@ -10,7 +10,8 @@ lasso or both: Mika (2002), Eqs. (3.50), (3.55), support vector machines and qua
 arcs so short that Newton's method would crawl from one to the next is solved in the same way.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,7 @@ BOUNDARY_DISTANCE = 1e-15
 ZERO_COEFFICIENT = 1e-5
 
 
-@dataclass(frozen=True)
-class _Inside:
+class _Inside(NamedTuple):
     """x (N,) with multipliers of 0 <= x and x <= bound; v = plus - minus (m,) with slacks of both bounds; b."""
 
     x: Array
@@ -47,17 +47,13 @@ class _Inside:
         return self.plus - self.minus
 
     def moved(self, step: "_Inside", length: float) -> "_Inside":
-        parts = [own + length * way for own, way in zip(self.parts, step.parts)]
-        return _Inside(*parts, self.b + length * step.b)  # type: ignore[arg-type, call-arg]
-
-    @property
-    def parts(self) -> tuple[Array, ...]:
-        return self.x, self.low, self.high, self.plus, self.minus, self.above, self.below
+        parts = [own + length * way for own, way in zip(self[:-1], step[:-1])]
+        return _Inside._make([*parts, self.b + length * step.b])
 
 
 def interior_point(program: Program) -> Solution:
     """The solution of a program whose loss is not smooth."""
-    method = _Method.of(program)
+    method = _Method(program, Boxes.of(program))
     point, best = method.start(), None
     for step in range(MOST_INTERIOR_STEPS):
         point = method.next(point)
@@ -74,10 +70,6 @@ def interior_point(program: Program) -> Solution:
 class _Method:
     program: Program
     boxes: Boxes
-
-    @classmethod
-    def of(cls, program: Program) -> "_Method":
-        return cls(program, Boxes.of(program))
 
     def start(self) -> _Inside:
         """In the middle of the boxes, with multipliers that balance f = 0."""
@@ -102,7 +94,7 @@ class _Method:
     def _inside(self, point: _Inside) -> _Inside:
         """The point, whose x would round to an end of its range, a little inside."""
         margin = BOUNDARY_DISTANCE * self.boxes.bound
-        return replace(point, x=np.clip(point.x, margin, self.boxes.bound - margin))
+        return point._replace(x=np.clip(point.x, margin, self.boxes.bound - margin))
 
     def solution(self, point: _Inside, steps: int) -> Solution:
         coef = point.v
@@ -124,7 +116,7 @@ class _Method:
 
     def _length(self, point: _Inside, way: _Inside) -> float:
         """The largest step up to one that stays inside."""
-        pairs = list(zip(point.parts, way.parts))[: 7 if self.program.lasso > 0.0 else 3]
+        pairs = list(zip(point[:-1], way[:-1]))[: 7 if self.program.lasso > 0.0 else 3]
         pairs.append((self.boxes.bound - point.x, -way.x))
         return min(1.0, *(_to_boundary(value, change) for value, change in pairs))
 

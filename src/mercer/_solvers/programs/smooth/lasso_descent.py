@@ -13,7 +13,6 @@ objective, so it ends with the solution, not with a tolerance.
 import numpy as np
 
 from mercer._linalg import factor_spd
-from mercer._solvers.programs.losses import SmoothLoss
 from mercer._solvers.programs.program import SOLVED_GAP, Program, Solution, concluded
 from mercer._solvers.programs.smooth.newton import curvatures
 from mercer._types import Array, Indices
@@ -34,11 +33,9 @@ SLOPE_SLACK = 1e-9
 
 def descend(program: Program, start: Array | None = None) -> Solution:
     """The solution from ``start`` (m + 1,), coefficients and intercept; O(n m + n a²) a round for a columns."""
-    loss = program.loss
-    assert isinstance(loss, SmoothLoss)
     theta, best = np.zeros(program.m + 1) if start is None else np.array(start), None
     if program.has_intercept:
-        theta = _round(program, loss, theta, np.zeros(0, dtype=np.intp))
+        theta = _round(program, theta, np.zeros(0, dtype=np.intp))
     stalled = 0
     for rounds in range(1, MOST_LASSO_ROUNDS + 1):
         found = concluded(program, theta[:-1], float(theta[-1]), None, rounds)
@@ -51,7 +48,7 @@ def descend(program: Program, start: Array | None = None) -> Solution:
         if found.gap <= SOLVED_GAP * program.scale:
             return found
         some = _working(program, theta)
-        new = _round(program, loss, theta, some)
+        new = _round(program, theta, some)
         if np.array_equal(new, theta):
             break
         theta = new
@@ -71,12 +68,12 @@ def _working(program: Program, theta: Array) -> Indices:
     return np.sort(order[excess[order] > SLOPE_SLACK * program.lasso])
 
 
-def _round(program: Program, loss: SmoothLoss, theta: Array, some: Indices) -> Array:
+def _round(program: Program, theta: Array, some: Indices) -> Array:
     """theta after steps on some columns and the intercept, until their parabola is exact."""
     for _ in range(MOST_LASSO_ROUNDS):
         coef, b = theta[:-1], float(theta[-1])
         f = program.outputs(coef, b)
-        step = _step(program, loss, f, coef[some], some)
+        step = _step(program, f, coef[some], some)
         way = program.Phi[:, some] @ step[:-1] + step[-1]
         length = _length(program, f, coef, some, step, way)
         if length == 0.0:
@@ -90,10 +87,9 @@ def _round(program: Program, loss: SmoothLoss, theta: Array, some: Indices) -> A
     return theta
 
 
-def _step(program: Program, loss: SmoothLoss, f: Array, coef: Array, some: Indices) -> Array:
+def _step(program: Program, f: Array, coef: Array, some: Indices) -> Array:
     """The step (a + 1,) of some coefficients and the intercept to the minimum of the parabola plus penalty."""
-    h = curvatures(loss, program.y, program.weight, f)
-    slope, columns = program.weight * loss.slope(program.y, f), program.Phi[:, some]
+    h, slope, columns = curvatures(program, f), -program.slopes(f), program.Phi[:, some]
     mean, level = np.zeros(len(some)), 0.0
     if program.has_intercept:
         # Of centered columns the Hessian stays positive semidefinite, however few rows have curvature.

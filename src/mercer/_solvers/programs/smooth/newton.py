@@ -1,14 +1,11 @@
-r"""Smooth losses with a quadratic penalty: Newton's method, from sums over rows at a point.
+r"""Smooth losses with a quadratic penalty: Newton's method.
 
     min over v, b   sum_i w_i loss(y_i, f_i) + ridge / 2 |v|²,    f = Phi v + b
 
-A step needs the value, the gradient and the Hessian of the first term: sums over rows, weighted by slopes and
-curvatures, which a pass over any rows computes as well as a matrix in memory. Losses whose curvature jumps (Huber,
-squared hinge) are solved in finitely many steps, as their active rows settle.
+Losses whose curvature jumps (Huber, squared hinge) are solved in finitely many steps, as their active rows settle.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,36 +28,34 @@ HESSIAN_DIAGONAL = 1e-12
 
 
 @dataclass(frozen=True)
-class LossSums:
-    """LossSums over rows at a point theta = (v, b): value, gradient (m + 1,), Hessian (m + 1, m + 1)."""
+class ObjectiveAt:
+    """The objective at a point theta = (v, b): value, gradient (m + 1,), Hessian (m + 1, m + 1)."""
 
     value: float
     gradient: Array
     hessian: Array
 
-
-# From theta (m + 1,) to the sums there.
-Evaluate = Callable[[Array], LossSums]
+    @classmethod
+    def of(cls, program: Program, theta: Array) -> "ObjectiveAt":
+        """That of a program whose loss is smooth; O(n m²)."""
+        f, penalty = program.outputs(theta[:-1], theta[-1]), np.append(np.full(program.m, program.ridge), 0.0)
+        beta, hessian = program.slopes(f), bordered(program.Phi, curvatures(program, f))
+        hessian[np.diag_indices_from(hessian)] += penalty
+        gradient = penalty * theta - np.append(program.Phi.T @ beta, beta.sum())
+        return cls(program.objective_of(f, theta[:-1]), gradient, hessian)
 
 
 def newton(program: Program, start: Array | None = None) -> Solution:
     """The solution from ``start`` (m + 1,), coefficients and intercept; O(n m² + m³) for each step."""
-    theta, steps = minimize(
-        in_memory(program),
-        np.zeros(program.m + 1) if start is None else start,
-        ridge=program.ridge,
-        scale=program.scale,
-        has_intercept=program.has_intercept,
-    )
+    theta, steps = _minimum(program, np.zeros(program.m + 1) if start is None else start)
     found = concluded(program, theta[:-1], float(theta[-1]), None, steps)
     return min(found, _refined(program, found), key=lambda each: each.objective)
 
 
 def _refined(program: Program, found: Solution) -> Solution:
     """The solution after a step whose system is factored by reflections, if the ridge is small."""
-    loss, f = program.loss, program.outputs(found.coef, found.intercept)
-    assert isinstance(loss, SmoothLoss)
-    curvature = curvatures(loss, program.y, program.weight, f)
+    f = program.outputs(found.coef, found.intercept)
+    curvature = curvatures(program, f)
     if not has_small_ridge(program, program.Phi, curvature):
         return found
     S, some, flat = np.sqrt(curvature), np.flatnonzero(curvature), np.flatnonzero(curvature == 0.0)
@@ -95,20 +90,17 @@ def orthogonal_root(program: Program, Phi: Array, rows: Indices, S: Array) -> tu
     return Q[np.argsort(order)[: len(rows)]], inverse_root
 
 
-def minimize(
-    evaluate: Evaluate, theta: Array, *, ridge: float, scale: float, has_intercept: bool = True
-) -> tuple[Array, int]:
-    """theta at the minimum of the sums plus the penalty, and the number of evaluations."""
-    penalty = np.append(np.full(len(theta) - 1, ridge), 0.0)
-    point, steps = _penalized(evaluate(theta), theta, penalty), 1
+def _minimum(program: Program, theta: Array) -> tuple[Array, int]:
+    """theta at the minimum of the objective, and the number of evaluations."""
+    point, steps = ObjectiveAt.of(program, theta), 1
     for _ in range(MOST_NEWTON_STEPS):
-        step = _step(point, has_intercept=has_intercept)
+        step = _step(point, has_intercept=program.has_intercept)
         decrement = float(point.gradient @ step)
-        if decrement <= LAST_DECREMENT * scale:
+        if decrement <= LAST_DECREMENT * program.scale:
             return theta - step, steps
         for halving in range(MOST_NEWTON_HALVINGS):
             trial = theta - 0.5**halving * step
-            new, steps = _penalized(evaluate(trial), trial, penalty), steps + 1
+            new, steps = ObjectiveAt.of(program, trial), steps + 1
             if new.value <= point.value - 1e-4 * 0.5**halving * decrement:
                 break
         else:
@@ -117,39 +109,15 @@ def minimize(
     return theta, steps
 
 
-def in_memory(program: Program) -> Evaluate:
-    """The sums of a program whose columns are in memory."""
-    loss, Phi, y, weight = program.loss, program.Phi, program.y, program.weight
-    assert isinstance(loss, SmoothLoss)
-
-    def evaluate(theta: Array) -> LossSums:
-        f = program.outputs(theta[:-1], float(theta[-1]))
-        return sums_of(loss, Phi, y, weight, f)
-
-    return evaluate
-
-
-def curvatures(loss: SmoothLoss, y: Array, weight: Array, f: Array) -> Array:
+def curvatures(program: Program, f: Array) -> Array:
     """Weighted curvatures (n,) at outputs f (n,); where hardly any is left, those of parabolas above the loss."""
+    loss, y, weight = program.loss, program.y, program.weight
+    assert isinstance(loss, SmoothLoss)
     curvature, most = weight * loss.curvature(y, f), weight * loss.majorant(y, f)
     return most if curvature.sum() < VANISHING_CURVATURE * most.sum() else curvature
 
 
-def sums_of(loss: SmoothLoss, Phi: Array, y: Array, weight: Array, f: Array) -> LossSums:
-    """The sums over some rows with outputs f (n,)."""
-    slope, hessian = weight * loss.slope(y, f), bordered(Phi, curvatures(loss, y, weight, f))
-    gradient = np.append(Phi.T @ slope, slope.sum())
-    return LossSums(float(weight @ loss.value(y, f)), gradient, hessian)
-
-
-def _penalized(sums: LossSums, theta: Array, penalty: Array) -> LossSums:
-    hessian = sums.hessian
-    hessian[np.diag_indices_from(hessian)] += penalty
-    value = sums.value + 0.5 * float(penalty @ theta**2)
-    return replace(sums, value=value, gradient=sums.gradient + penalty * theta)
-
-
-def _step(point: LossSums, *, has_intercept: bool) -> Array:
+def _step(point: ObjectiveAt, *, has_intercept: bool) -> Array:
     """Newton's step (m + 1,), to be subtracted."""
     if has_intercept:
         return factor_spd(point.hessian).solve(point.gradient)

@@ -41,8 +41,7 @@ class OutputFits:
         return np.concatenate([fit.fitted(alpha) for fit in self.fits], axis=1)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
-        degrees: Array = np.max([fit.degrees_of_freedom(alphas) for fit in self.fits], axis=0)
-        return degrees
+        return np.asarray(np.max([fit.degrees_of_freedom(alphas) for fit in self.fits], axis=0))
 
     def error(self, alpha: float, loo: Array) -> float:
         return max(fit.error(alpha, loo) for fit in self.fits)

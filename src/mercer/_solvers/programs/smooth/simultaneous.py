@@ -57,8 +57,7 @@ class Programs:
 
     def outputs(self, theta: Array) -> Array:
         """f (n, p) for coefficients and intercepts theta (m + 1, p)."""
-        f: Array = self.Phi @ theta[:-1] + theta[-1]
-        return f
+        return np.asarray(self.Phi @ theta[:-1] + theta[-1])
 
     def slopes(self, theta: Array, some: Indices) -> ColumnSlopes:
         """Objectives and gradients of some of the programs."""
@@ -219,8 +218,7 @@ def _searched(
 
 def _inner(A: Array, B: Array) -> Array:
     """Inner products (p,) of columns."""
-    product: Array = np.einsum("ij,ij->j", A, B)
-    return product
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 def _ratio(a: Array, b: Array) -> Array:
