@@ -32,6 +32,7 @@ def attributes_of(
         "kernel_": solution.kernel,
         "gamma_": solution.kernel.gamma,
         "alpha_": solution.alpha,
+        "tuning_paths_": solution.paths,
         "X_fit_": result.centers,
         "support_": result.support,
         "dual_coef_": targets.shaped(solution.coef.astype(dtype, copy=False)),

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._estimators.base import KernelModel
 from mercer._estimators.fitted import Fitted, Waiting, fitted, reads_one_state, with_state
 from mercer._estimators.report import Report
+from mercer._fitting.selection.path import TuningPath
 from mercer._scores.training_rows import Folds, Training
 from mercer._types import Array, Indices
 from mercer.errors import without_warnings
@@ -120,6 +121,7 @@ class LeaveOneOutModel(KernelModel):
     """A model whose kernel, alpha and centers are chosen by leave-one-out; abstract."""
 
     alpha_ = fitted[float]()
+    tuning_paths_ = fitted[tuple[TuningPath, ...]]()
     support_ = fitted[Indices | None]()
     degrees_of_freedom_ = fitted[float]()
     loo_score_ = fitted[float]()

@@ -269,7 +269,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
-        Penalty; larger is smoother.
+        Penalty; larger is smoother. A number: a stream is read once, and alpha is not chosen from it.
     nu : float, default=1e-3
         The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
     max_centers : int, default=500
@@ -466,7 +466,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
-        Penalty; larger is smoother.
+        Penalty; larger is smoother. A number: a stream is read once, and alpha is not chosen from it.
     nu : float, default=1e-3
         The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
     max_centers : int, default=500

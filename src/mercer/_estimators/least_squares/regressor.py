@@ -49,7 +49,8 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
         A name, a kernel of :mod:`mercer.kernels`, a function k(X, Z) -> (n, m), or
         "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses one.
     alpha : float or "loo", default="loo"
-        Penalty; larger is smoother. "loo" chooses it by leave-one-out.
+        Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
+        ``cv`` or ``groups``.
     centers : "auto", "all", int, selector or array, default="auto"
         The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
         targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
@@ -121,9 +122,9 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
     loo_score_ : float
         R² of ``loo_prediction_``: a little too high where rows are few, since kernel and alpha are the best of
         many; :meth:`nested_score` is not.
-    loo_path_ : TuningPath
-        The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
-        for a given kernel, the alphas tried in the final fit.
+    tuning_paths_ : tuple of TuningPath
+        Criterion values of the kernels and alphas that were compared, one comparison after another: first of all
+        kernels, by fits with few centers, last of the alphas of the final fit.
     noise_std_ : float or ndarray of shape (q,)
         Standard deviation of the noise, from the residuals and the degrees of freedom.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)

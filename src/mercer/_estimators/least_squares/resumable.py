@@ -35,7 +35,6 @@ from mercer._fitting.kernel_learning.relevance import Features, kinds_of
 from mercer._fitting.moments import PassState, sample_rows, start_state
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
@@ -115,7 +114,6 @@ class ResumableModel(LeaveOneOutModel):
     relevance_ = fitted[Array | None]()
     kernel_weights_ = fitted[dict[str, float] | None]()
     loo_index_ = fitted[Indices]()
-    loo_path_ = fitted[TuningPath]()
 
     @logs_fit_time
     @atomic_update
@@ -398,7 +396,7 @@ def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
         attributes_of(result, unexplained)
         | what
         | ({} if result.learned is None else result.learned.attributes)
-        | {"mu_": result.mu, "loo_index_": result.index, "loo_path_": result.solution.paths[0]}
+        | {"mu_": result.mu, "loo_index_": result.index}
     )
 
 

@@ -26,7 +26,6 @@ from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredicti
 from mercer._estimators.report import logs_fit_time, loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
 from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
@@ -66,8 +65,6 @@ class MachineModel(LeaveOneOutModel):
 
     gap_ = fitted[float]()
     loo_index_ = fitted[Indices]()
-    path_ = fitted[TuningPath]()
-    trials_ = fitted[tuple[TuningPath, ...]]()
 
     @logs_fit_time
     @atomic_update
@@ -129,8 +126,6 @@ class MachineModel(LeaveOneOutModel):
         return attributes_of(result, unexplained, program=words) | {
             "gap_": program.gap,
             "loo_index_": result.index,
-            "path_": solution.paths[-1],
-            "trials_": solution.paths[:-1],
         }
 
 
@@ -214,8 +209,9 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
         Which training row each center is; None if centers were given.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
-    path_, trials_ : TuningPath, tuple of TuningPath
-        The criterion for every alpha, and comparisons of kernels.
+    tuning_paths_ : tuple of TuningPath
+        Criterion values of the kernels and alphas that were compared, one comparison after another: last of the
+        alphas of the final fit.
     gap_ : float
         The duality gap, recomputed, as a share of the objective of f = 0; after passes, what the last step gains.
     loo_index_ : ndarray
@@ -330,7 +326,7 @@ class KernelMachineRegressor(RegressorPredictions, MachineModel):
 
     Attributes
     ----------
-    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, alpha_, path_, trials_, gap_, loo_index_
+    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, alpha_, tuning_paths_, gap_, loo_index_
         As in :class:`KernelMachineClassifier`; so is ``degrees_of_freedom_``.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Leave-one-out predictions.
