@@ -17,7 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._estimators.base import KernelModel
 from mercer._estimators.fitted import Fitted, Waiting, fitted, reads_one_state, with_state
 from mercer._estimators.report import Report
+from mercer._fitting.data import TrainingData
+from mercer._fitting.result import FitResult
 from mercer._fitting.selection.path import TuningPath
+from mercer._fitting.spec import FitSpec
 from mercer._scores.training_rows import Folds, Training
 from mercer._types import Array, Indices
 from mercer.errors import without_warnings
@@ -120,12 +123,27 @@ OF_ROWS = (
 class LeaveOneOutModel(KernelModel):
     """A model whose kernel, alpha and centers are chosen by leave-one-out; abstract."""
 
+    alpha: float | str
+    weights: str
+    max_memory: float | None
+    random_state: Any
+    verbose: int
+
     alpha_ = fitted[float]()
     tuning_paths_ = fitted[tuple[TuningPath, ...]]()
     support_ = fitted[Indices | None]()
     degrees_of_freedom_ = fitted[float]()
     loo_score_ = fitted[float]()
     report_ = fitted[Report]()
+
+    def _publish_fit(
+        self, attributes: dict[str, Any], spec: FitSpec, data: TrainingData, result: FitResult, details: Any = None
+    ) -> Self:
+        """The model with the result of a fit, and what a nested score needs."""
+        # Sums with centers="auto" have as many centers as the rows were found to need.
+        chooses = spec.chooses or (spec.centers_are_chosen and result.state is not None)
+        nested = _nested(self, spec, data, result) if chooses else None
+        return self._publish(Fitted(attributes, details, nested=nested, chooses=chooses))
 
     def nested_score(self) -> float:
         """The accuracy, or R², to expect of new rows: that of rows for which everything was chosen without them.
@@ -175,6 +193,16 @@ def known_score(nested: Any) -> float | None:
     if isinstance(nested, NestedScore):
         return None if nested.found is None else nested.score
     return None if nested is None else float(nested)
+
+
+def _nested(model: Any, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
+    """How a fit is scored; None: not all of its rows are known."""
+    rows, index, observations = data.in_memory, result.index, result.observations
+    if rows is None or len(index) < rows.n_rows:
+        return None
+    given = None if rows.weight is None else np.asarray(rows.weight)[index]
+    centers = None if observations is None else (result.centers, observations.rows.point)
+    return nested_score_of(model, spec.kernel, result.training, np.asarray(rows.y)[index], given, centers)
 
 
 def nested_score_of(

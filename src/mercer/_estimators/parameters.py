@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer import _validation
+from mercer._fitting.spec import FitSpec
 from mercer._scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer._scores.targets import ClassTargets, Decision, RealTargets, Targets
 from mercer._scores.training_rows import Folds
@@ -167,6 +168,23 @@ def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
     selector = getattr(model, "centers", None)
     if isinstance(selector, CenterSelector):
         _check_each(selector, CHECKS_OF_SELECTORS)
+
+
+def common_spec(model: Any, words: Sequence[str] = ("loo",)) -> FitSpec:
+    """What every model asks of a fit, validated: kernel, alpha, weights, centers and memory.
+
+    ``words`` are the strings that alpha may be.
+    """
+    check_parameters(model, words)
+    return FitSpec(
+        kernel=as_kernel(model.kernel).copy(),
+        alpha=positive_or_word("alpha", model.alpha, words),
+        penalty="rkhs",
+        weights=meaning_of(model.weights),
+        centers=getattr(model, "centers", None),
+        max_memory=memory_or_none("max_memory", model.max_memory),
+        verbose=model.verbose,
+    )
 
 
 def _check_each(owner: Any, checks: dict[str, Callable[[str, Any], Any]]) -> None:

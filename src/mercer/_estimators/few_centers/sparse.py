@@ -1,6 +1,7 @@
 """Sparse kernel models: a Fisher classifier and a regressor with few centers, selected by the targets."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -11,13 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state
-from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
+from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
+from mercer._estimators.nested_score import LeaveOneOutModel
 from mercer._estimators.parameters import (
-    check_parameters,
+    common_spec,
     generator,
-    meaning_of,
-    memory_or_none,
     positive_or_word,
     refuse_blocks,
 )
@@ -36,7 +35,7 @@ from mercer._fitting.spec import FitSpec
 from mercer._solvers.orthogonal import STOPS, SelectionRule
 from mercer._solvers.orthogonal.stages import SparseStage, staged
 from mercer._types import Floats, Indices
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.rows._resolve import is_out_of_core
 
 SELECTIONS = ("gain", "residual", "orthogonal")
@@ -47,9 +46,7 @@ ALPHA_WORDS = ("loo", "gcv", "evidence")
 class SparseModel(LeaveOneOutModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
 
-    alpha: float | str
     penalty: str
-    weights: str
     selection: str
     n_candidates: int | None
     stop: str | None
@@ -58,9 +55,6 @@ class SparseModel(LeaveOneOutModel):
     prune: bool
     shared: bool
     widths: Any
-    max_memory: float | None
-    random_state: Any
-    verbose: int
 
     kernels_ = fitted[tuple[Kernel, ...]]()
     center_kernel_ = fitted[Indices]()
@@ -80,23 +74,11 @@ class SparseModel(LeaveOneOutModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` sets their meaning.
         """
-        check_parameters(self, words=ALPHA_WORDS)
-        spec = FitSpec(
-            kernel=as_kernel(self.kernel).copy(),
-            alpha=None,
-            penalty="rkhs",
-            weights=meaning_of(self.weights),
-            centers=None,
-            max_memory=memory_or_none("max_memory", self.max_memory),
-            verbose=self.verbose,
-            sparse=self._settings(),
-        )
+        spec = replace(common_spec(self, ALPHA_WORDS), alpha=None, sparse=self._settings())
         refuse_blocks(self, X)
         data = self._read_first(X, y, sample_weight)
         result = run(spec, data, generator(self.random_state))
-        given = None if sample_weight is None else np.asarray(data.block.weight)
-        nested = nested_score_of(self, spec.kernel, result.training, data.block.y, given)
-        return self._publish(Fitted(_attributes(result), nested=nested))
+        return self._publish_fit(_attributes(result, spec), spec, data, result)
 
     def _settings(self) -> SparseSettings:
         """The parameters of the selection, validated."""
@@ -436,11 +418,11 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
             yield self._shaped(F)
 
 
-def _attributes(result: FitResult) -> dict[str, Any]:
+def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes by name."""
     details = result.sparse
     assert details is not None
-    return attributes_of(result) | {
+    return attributes_of(result, spec) | {
         "kernels_": details.kernels,
         "center_kernel_": details.number,
         "stages_": details.stages,

@@ -162,7 +162,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
     unexplained_variance_ : UnexplainedVariance or None
-        What is known of rows, which _moderates probabilities far from the training rows; None for indefinite
+        What is known of rows, which moderates probabilities far from the training rows; None for indefinite
         kernels.
     rule_ : Rule
         The rule that turns outputs into decisions.

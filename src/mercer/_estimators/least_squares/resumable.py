@@ -12,17 +12,14 @@ from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks, schema_of
 from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, with_state
-from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, nested_score_of
+from mercer._estimators.nested_score import LeaveOneOutModel
 from mercer._estimators.parameters import (
-    check_parameters,
+    common_spec,
     folds_of_rows,
     generator,
     loo_size,
-    meaning_of,
-    memory_or_none,
     parameters_of,
     penalty_of,
-    positive_or_loo,
     read_rows,
     refuse_changes,
     refuse_outside,
@@ -38,7 +35,6 @@ from mercer._fitting.run import run
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
-from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn_unexplained_variance
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.kernels import WeightedSum, as_kernel
@@ -96,15 +92,10 @@ class WaitingSolution(Waiting):
 class ResumableModel(LeaveOneOutModel):
     """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
-    alpha: float | str
     centers: Any
     penalty: str
-    weights: str
     cv: Any
     loo_rows: int | None
-    max_memory: float | None
-    random_state: Any
-    verbose: int
     fit_intercept = True
     invariances: Any = None
     mu: float | str | None = None
@@ -141,10 +132,7 @@ class ResumableModel(LeaveOneOutModel):
         result = run(spec, data, rng)
         begun_with = {} if result.state is None else _fixed(self)
         details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
-        # Sums with centers="auto" have as many centers as the rows were found to need.
-        chooses = spec.chooses or (spec.centers_are_chosen and result.state is not None)
-        nested = _nested(self, spec, data, result) if chooses else None
-        return self._publish(Fitted(_attributes(result, spec), details, nested=nested, chooses=chooses))
+        return self._publish_fit(_attributes(result, spec), spec, data, result, details)
 
     @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -292,31 +280,14 @@ def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | No
     return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
-def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
-    """How a fit to all of these rows is scored."""
-    rows = data.in_memory
-    if rows is None or len(result.index) < len(rows.y):
-        return None
-    given = None if rows.weight is None else rows.weight[result.index]
-    centers = None if result.observations is None else (result.centers, result.observations.rows.point)
-    y = rows.y[result.index]
-    return nested_score_of(model, spec.kernel, result.training, y, given, centers)
-
-
 def spec_of(model: ResumableModel) -> FitSpec:
     """The parameters of a model, validated."""
-    check_parameters(model)
     _check_learned(model)
-    return FitSpec(
-        kernel=as_kernel(model.kernel).copy(),
-        alpha=positive_or_loo("alpha", model.alpha),
+    return replace(
+        common_spec(model),
         penalty=penalty_of(model.penalty),
         intercept=model.fit_intercept,
-        weights=meaning_of(model.weights),
-        centers=model.centers,
         loo_rows=loo_size(model.loo_rows),
-        max_memory=memory_or_none("max_memory", model.max_memory),
-        verbose=model.verbose,
         relevance=_relevance_of(model),
         **_invariance_of(model),
     )
@@ -390,26 +361,6 @@ def _fixed(model: ResumableModel) -> dict[str, Any]:
 
 def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes of a model, by name."""
-    unexplained = _unexplained(result, spec) if result.targets.has_classes else None
-    what = {"relevance_": None, "kernel_weights_": None}
-    return (
-        attributes_of(result, unexplained)
-        | what
-        | ({} if result.learned is None else result.learned.attributes)
-        | {"mu_": result.mu, "loo_index_": result.index}
-    )
-
-
-def _unexplained(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
-    """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
-    solution, training, copies = fit.solution, fit.training, spec.copies
-    if not solution.definite:
-        return None
-    weight = training.weight.sum()
-    total = weight if fit.moments is None else fit.moments.n
-    alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
-    every = training if copies is None else training.with_copies(copies)
-    found = learn_unexplained_variance(
-        solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None
-    )
-    return None if found is None else (found[0], found[1][:: rows_for_each(copies)])
+    learned = {} if result.learned is None else result.learned.attributes
+    own = {"relevance_": None, "kernel_weights_": None, "mu_": result.mu, "loo_index_": result.index}
+    return attributes_of(result, spec) | own | learned

@@ -1,5 +1,6 @@
 """Kernel machines: any loss with any penalty, fitted as one convex program."""
 
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -9,14 +10,11 @@ from sklearn.base import is_classifier
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.dask_methods import supports_dask
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state
-from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
+from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
+from mercer._estimators.nested_score import LeaveOneOutModel
 from mercer._estimators.parameters import (
-    check_parameters,
+    common_spec,
     generator,
-    meaning_of,
-    memory_or_none,
-    positive_or_loo,
     quantiles_of,
     real_targets,
     row_weight,
@@ -28,9 +26,8 @@ from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
 from mercer._fitting.spec import FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
-from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
 from mercer._types import Array, Floats, Indices
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.rows._sampling.random_sample import Labels
 
 PROGRAM_PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
@@ -53,15 +50,10 @@ class MachineModel(LeaveOneOutModel):
 
     loss: str
     penalty: str
-    alpha: float | str
     l1_ratio: float
     delta: float | None
     epsilon: float | None
     centers: Any
-    weights: str
-    max_memory: float | None
-    random_state: Any
-    verbose: int
 
     gap_ = fitted[float]()
     loo_index_ = fitted[Indices]()
@@ -81,29 +73,17 @@ class MachineModel(LeaveOneOutModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows in the loss; ``weights`` sets their meaning for leave-one-out.
         """
-        check_parameters(self)
         spec, rng = self._spec(), generator(self.random_state)
         data = self._read_first(X, y, sample_weight)
         result = run(spec, data, rng)
-        nested, chooses = None, spec.chooses
-        rows = data.in_memory
-        if chooses and rows is not None and len(result.index) == rows.n_rows and result.state is None:
-            given = None if rows.weight is None else np.asarray(rows.weight)[result.index]
-            y = np.asarray(rows.y)[result.index]
-            nested = nested_score_of(self, spec.kernel, result.training, y, given)
-        return self._publish(Fitted(self._attributes(result), nested=nested, chooses=chooses))
+        return self._publish_fit(self._attributes(result, spec), spec, data, result)
 
     def _spec(self) -> FitSpec:
         _validation.check_choice("penalty", self.penalty, PROGRAM_PENALTIES)
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
-        return FitSpec(
-            kernel=as_kernel(self.kernel).copy(),
-            alpha=positive_or_loo("alpha", self.alpha),
+        return replace(
+            common_spec(self),
             penalty=cast(Any, self.penalty),
-            weights=meaning_of(self.weights),
-            centers=self.centers,
-            max_memory=memory_or_none("max_memory", self.max_memory),
-            verbose=self.verbose,
             loo_rows=LOO_ROWS,
             loss=self._loss(),
             l1_share=l1_share,
@@ -113,20 +93,12 @@ class MachineModel(LeaveOneOutModel):
         _validation.check_choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
-    def _attributes(self, result: FitResult) -> dict[str, Any]:
+    def _attributes(self, result: FitResult, spec: FitSpec) -> dict[str, Any]:
         """The fitted attributes by name."""
-        program, solution, unexplained = result.program, result.solution, None
+        program = result.program
         assert program is not None
-        if result.targets.has_classes and solution.definite:
-            keep = self.max_memory is None
-            unexplained = learn_unexplained_variance(
-                solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep
-            )
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
-        return attributes_of(result, unexplained, program=words) | {
-            "gap_": program.gap,
-            "loo_index_": result.index,
-        }
+        return attributes_of(result, spec, words) | {"gap_": program.gap, "loo_index_": result.index}
 
 
 class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineModel):
