@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,9 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, with_state
+from mercer._estimators.fitted import Fitted, fitted, reads_one_state, with_state
 from mercer._estimators.least_squares.regressor import KernelRidgeRegressor
-from mercer._estimators.parameters import check_parameters, generator, parameters_of, row_weight
+from mercer._estimators.parameters import check_parameters, generator, parameters_of
 from mercer._fitting.data import RowSchema
 from mercer._fitting.subspaces.components import (
     SubspaceState,
@@ -132,35 +132,6 @@ class KernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_update
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
-            Spark.
-        y : ignored
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
-            column.
-        """
-        most, _ = requested_components(self)
-        rows, schema = self._first_rows(X, sample_weight)
-        if not isinstance(rows, MemoryRows):
-            return self._publish(self._begun(rows, schema))
-        X, weight = rows.X, row_weight(sample_weight, n_rows(rows.X))
-        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
-            return self._publish(self._begun(rows, schema))
-        kernel = resolved(self.kernel, X, weight)
-        subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
-        kept = None if kernel.takes_values else subspace.centers
-        details = SubspaceDetails(
-            subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
-        )
-        return self._publish(self._concluded(details, schema, getattr(X, "dtype", None)))
-
     @reads_one_state
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows (n, d) whose images are near the points of feature space with these scores (n, n_components).
@@ -224,6 +195,21 @@ class KernelPCA(SubspaceModel):
 
     def _check(self) -> None:
         requested_components(self)
+
+    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        """The components in the span of all rows in memory, if these are to be centers."""
+        if not isinstance(rows, MemoryRows):
+            return self._begun(rows, schema)
+        X, weight = rows.X, np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight)
+        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
+            return self._begun(rows, schema)
+        kernel, (most, _) = resolved(self.kernel, X, weight), requested_components(self)
+        subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
+        kept = None if kernel.takes_values else subspace.centers
+        details = SubspaceDetails(
+            subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
+        )
+        return self._concluded(details, schema, getattr(X, "dtype", None))
 
     def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, and moments of all of them."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from mercer import _validation
 from mercer._estimators.base import Columns, schema_of
@@ -16,7 +16,7 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, with_state
+from mercer._estimators.fitted import Fitted, fitted, with_state
 from mercer._estimators.parameters import check_parameters, count_or_none, generator, parameters_of
 from mercer._fitting.data import RowSchema, check_names
 from mercer._fitting.subspaces.components import sample_rows, start_subspace
@@ -154,23 +154,6 @@ class OrientedKernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_update
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or list of objects, n rows
-            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
-            Spark.
-        y : ignored
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
-            column.
-        """
-        self._check()
-        return self._publish(self._begun(*self._first_rows(X, sample_weight)))
-
     def _check(self) -> None:
         check_parameters(self)
         generator(self.random_state)
@@ -188,6 +171,9 @@ class OrientedKernelPCA(SubspaceModel):
                     f"{name} is a function, but transformations need rows of numbers, and {kernel!r} takes "
                     "objects; pass rows that are noise"
                 )
+
+    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        return self._begun(rows, schema)
 
     def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         centers, kernel, rng = self.centers, as_kernel(self.kernel), generator(self.random_state)

@@ -59,6 +59,10 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """Validate all parameters."""
 
     @abstractmethod
+    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        """What is fitted to rows to which none need to be added."""
+
+    @abstractmethod
     def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, moments of all of them, and what follows from these."""
 
@@ -69,6 +73,23 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
     @abstractmethod
     def _continued(self, sums: Any, schema: RowSchema) -> Fitted:
         """What follows from moments, to which rows were added."""
+
+    @atomic_update
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, list of objects or, for kernel PCA, kernel matrix, n rows
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Spark.
+        y : ignored
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
+            column.
+        """
+        self._check()
+        return self._publish(self._all_rows(*self._first_rows(X, sample_weight)))
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -317,12 +317,6 @@ class MachineAtAlpha:
     # Fits with other centers, for held-out rows.
     parts: "tuple[MachineAtAlpha, ...]" = ()
 
-    @property
-    def fitted(self) -> Array:
-        """Outputs (n, q) of all rows."""
-        outputs = [_outputs(p, each) for p, each in zip(self.programs, self.solutions)]
-        return np.column_stack(outputs)[self.columns.problem.row]
-
     @classmethod
     def of(
         cls, columns: MachineColumns, alpha: float, programs: Sequence[Program], solutions: Sequence[Solution]
