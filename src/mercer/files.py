@@ -24,7 +24,7 @@ from mercer._estimators.directions.canonical import ViewColumns
 from mercer._estimators.directions.subspace import SubspaceDetails
 from mercer._estimators.few_centers.online import OnlineState
 from mercer._estimators.fitted import Fitted
-from mercer._estimators.least_squares.resumable import Continuation, KeptRows, WaitingSolution
+from mercer._estimators.least_squares.model import Continuation, KeptRows, WaitingSolution
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.programs.boosting import Ensemble, Stump
 from mercer._estimators.programs.novelty import Distances

@@ -168,10 +168,10 @@ class KernelModel(MercerEstimator):
         """From a number of features to the validation of blocks: by position, not by name. None for objects."""
         return Columns if as_kernel(self.kernel).takes_vectors else None
 
-    def _read_first(
+    def _read_training(
         self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
     ) -> TrainingData:
-        """The rows of a first call, whatever the model was fitted on before: they decide on the columns.
+        """Rows to fit, whatever the model was fitted on before: they decide on the columns.
 
         A copy of the model takes what scikit-learn's validation stores, so that the model stays as it was.
         """

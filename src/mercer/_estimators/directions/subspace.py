@@ -33,7 +33,7 @@ class SubspaceDetails:
     """
 
     subspace: Subspace
-    begun_with: dict[str, Any]
+    fixed_parameters: dict[str, Any]
     sums: Any = None
     rows: Any = None
     weight: Array | None = None
@@ -136,7 +136,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
 
     def _batch(self, X: Any, sample_weight: Any) -> Rows:
         """Rows to add or to remove."""
-        refuse_changes(self._details.begun_with, parameters_of(self, self._fixed))
+        refuse_changes(self._details.fixed_parameters, parameters_of(self, self._fixed))
         if is_out_of_core(X):
             return read_blocks(self, X, None, sample_weight)
         X = self._read(X, reset=False)

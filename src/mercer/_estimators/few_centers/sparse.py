@@ -76,7 +76,7 @@ class SparseModel(LeaveOneOutModel):
         """
         spec = replace(common_spec(self, ALPHA_WORDS), alpha=None, sparse=self._settings())
         refuse_blocks(self, X)
-        data = self._read_first(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight)
         result = run(spec, data, generator(self.random_state))
         return self._publish_fit(_attributes(result, spec), spec, data, result)
 

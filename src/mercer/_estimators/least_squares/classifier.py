@@ -5,13 +5,13 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from mercer._estimators.fitted import atomic_update
-from mercer._estimators.least_squares.resumable import ResumableModel
+from mercer._estimators.least_squares.model import LeastSquaresModel
 from mercer._estimators.parameters import check_declared
 from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ResumableModel):
+class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, LeastSquaresModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,

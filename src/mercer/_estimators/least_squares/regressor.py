@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.dask_methods import supports_dask_whole
 from mercer._estimators.fitted import Fitted, atomic_update, reads_one_state
-from mercer._estimators.least_squares.resumable import ResumableModel
+from mercer._estimators.least_squares.model import LeastSquaresModel
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
@@ -25,7 +25,7 @@ from mercer.rows._virtual import Copies
 BIASED_ROWS = 300
 
 
-class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
+class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresModel):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -266,7 +266,8 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ResumableModel):
             self.kernel_,
             self.X_fit_,
             self.alpha_,
-            *self._continuation.penalized,
+            self._continuation.penalty,
+            self._continuation.intercept,
             self.loo_results_,
             self.report_.negative or 0.0,
             self._moments_of_rows,

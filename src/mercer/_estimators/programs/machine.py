@@ -74,7 +74,7 @@ class MachineModel(LeaveOneOutModel):
             Weights of the rows in the loss; ``weights`` sets their meaning for leave-one-out.
         """
         spec, rng = self._spec(), generator(self.random_state)
-        data = self._read_first(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight)
         result = run(spec, data, rng)
         return self._publish_fit(self._attributes(result, spec), spec, data, result)
 

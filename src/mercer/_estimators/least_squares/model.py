@@ -66,13 +66,15 @@ class KeptRows:
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
-    parameters on which sums depend, penalty and intercept, whatever is set later; and the ``selection_bias`` (q,)
-    of residuals, if known.
+    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none.
+
+    Whatever parameters are set later, ``penalty`` and ``intercept`` are those of the fit, and sums can go on with
+    the ``fixed_parameters`` only. ``selection_bias`` (q,) is that of residuals, if known.
     """
 
-    begun_with: dict[str, Any]
-    penalized: tuple[Penalty, bool]
+    fixed_parameters: dict[str, Any]
+    penalty: Penalty
+    intercept: bool
     sums: PassState | None = None
     kept: KeptRows | None = None
     selection_bias: Array | None = None
@@ -89,7 +91,7 @@ class WaitingSolution(Waiting):
         return _attributes(self.sums.solved(), self.sums.spec)
 
 
-class ResumableModel(LeaveOneOutModel):
+class LeastSquaresModel(LeaveOneOutModel):
     """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
     centers: Any
@@ -128,10 +130,11 @@ class ResumableModel(LeaveOneOutModel):
             others, such as :class:`mercer.rows.MemoryRows`.
         """
         spec, rng = spec_of(self), generator(self.random_state)
-        data = self._read_training(X, y, sample_weight, groups, spec)
+        data = self._read_with_folds(X, y, sample_weight, groups, spec)
         result = run(spec, data, rng)
-        begun_with = {} if result.state is None else _fixed(self)
-        details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
+        fixed_parameters = {} if result.state is None else _fixed_parameters(self)
+        kept = _kept_rows(spec, data, result)
+        details = Continuation(fixed_parameters, spec.norm, spec.intercept, result.state, kept)
         return self._publish_fit(_attributes(result, spec), spec, data, result, details)
 
     @atomic_update
@@ -150,7 +153,7 @@ class ResumableModel(LeaveOneOutModel):
             msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
             "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
-        refuse_changes(self._continuation.begun_with, _fixed(self))
+        refuse_changes(self._continuation.fixed_parameters, _fixed_parameters(self))
         spec = spec_of(self)
         sums, rows = self._current_sums(spec), self._batch(X, y, sample_weight, spec)
         try:
@@ -159,10 +162,10 @@ class ResumableModel(LeaveOneOutModel):
             # A stream has names after a pass: other columns explain why its rows are not in the model.
             schema_of(self).of_rows(rows)
             raise
-        return self._publish(self._waiting(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._unsolved(sums, schema_of(self).of_rows(rows)))
 
     def _lean_state(self) -> Fitted:
-        details = replace(self._continuation, begun_with={}, sums=None, kept=None)
+        details = replace(self._continuation, fixed_parameters={}, sums=None, kept=None)
         return replace(super()._lean_state(), details=details)
 
     @property
@@ -186,16 +189,16 @@ class ResumableModel(LeaveOneOutModel):
         found: Continuation = self._details
         return found
 
-    def _read_training(
+    def _read_with_folds(
         self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None, spec: FitSpec
     ) -> TrainingData:
         """All rows of a fit, and which are held out together."""
         if is_out_of_core(X):
             refuse_outside(self, X, groups)
-            data = self._read_first(X, y, sample_weight)
+            data = self._read_training(X, y, sample_weight)
             folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
         else:
-            data = self._read_first(X, y, sample_weight, block_rows=_block_rows(spec))
+            data = self._read_training(X, y, sample_weight, block_rows=_block_rows(spec))
             check_enough_rows(int(np.count_nonzero(np.asarray(data.block.weight))))
             folds = folds_of_rows(self.cv, data.block.y, groups, classifier=is_classifier(self))
         return replace(data, folds=folds)
@@ -211,22 +214,24 @@ class ResumableModel(LeaveOneOutModel):
         """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
         spec, rng = spec_of(self), generator(self.random_state)
         refuse_to_go_on(self, decay)
-        begun = self._begun(spec, rng, declared)
-        if begun is None:
-            data = self._read_first(X, y, sample_weight, declared, block_rows=_block_rows(spec))
-            return self._publish(self._started(spec, data, rng))
-        model = with_state(self, begun)
+        state = self._state_with_sums(spec, rng, declared)
+        if state is None:
+            data = self._read_training(X, y, sample_weight, declared, block_rows=_block_rows(spec))
+            return self._publish(self._start_sums(spec, data, rng))
+        model = with_state(self, state)
         rows = model._batch(X, y, sample_weight, spec)
         sums = model._current_sums(spec).added(rows, decay)
-        return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
+        return self._publish(self._unsolved(sums, schema_of(model).of_rows(rows)))
 
-    def _begun(self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None) -> Fitted | None:
+    def _state_with_sums(
+        self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None
+    ) -> Fitted | None:
         """The sums so far, after a fit that made every row a center those of its rows; None: there are no rows."""
         state = self._fitted
         if state is None:
             return None
         if self._continuation.sums is not None:
-            refuse_changes(self._continuation.begun_with, _fixed(self))
+            refuse_changes(self._continuation.fixed_parameters, _fixed_parameters(self))
             return state
         kept = self._continuation.kept
         if kept is None:
@@ -238,12 +243,12 @@ class ResumableModel(LeaveOneOutModel):
         data = TrainingData(
             kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
         )
-        return self._started(spec, data, rng)
+        return self._start_sums(spec, data, rng)
 
-    def _started(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
+    def _start_sums(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
         """Kernel and centers from a sample of the rows, and the sums of all of them."""
         sampled = sample_rows(spec, data, rng)
-        return self._waiting(start_state(spec, sampled, rng), sampled.schema)
+        return self._unsolved(start_state(spec, sampled, rng), sampled.schema)
 
     def _current_sums(self, spec: FitSpec) -> PassState:
         """The sums under the current parameters, except those on which they depend."""
@@ -256,11 +261,11 @@ class ResumableModel(LeaveOneOutModel):
         assert sums is not None
         return sums
 
-    def _waiting(self, sums: PassState, schema: RowSchema) -> Fitted:
+    def _unsolved(self, sums: PassState, schema: RowSchema) -> Fitted:
         """What was chosen; the rest is solved when it is needed."""
         spec = sums.spec
         chosen = {"kernel_": sums.kernel, "X_fit_": sums.centers, "support_": sums.support}
-        details = Continuation(_fixed(self), (spec.norm, spec.intercept), sums)
+        details = Continuation(_fixed_parameters(self), spec.norm, spec.intercept, sums)
         attributes = schema.attributes | sums.targets.known | chosen
         return Fitted(attributes, details, WaitingSolution(sums), chooses=spec.chooses or spec.centers_are_chosen)
 
@@ -270,7 +275,7 @@ def _block_rows(spec: FitSpec) -> int:
     return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
 
 
-def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
+def _kept_rows(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
     """The rows of a fit with every row a center; kernel values are not kept."""
     if spec.kernel.takes_values or result.observations is None:
         return None
@@ -280,7 +285,7 @@ def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | No
     return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
-def spec_of(model: ResumableModel) -> FitSpec:
+def spec_of(model: LeastSquaresModel) -> FitSpec:
     """The parameters of a model, validated."""
     _check_learned(model)
     return replace(
@@ -293,7 +298,7 @@ def spec_of(model: ResumableModel) -> FitSpec:
     )
 
 
-def _check_learned(model: ResumableModel) -> None:
+def _check_learned(model: LeastSquaresModel) -> None:
     """What is learned before a fit is learned with the norm of the function as penalty."""
     what = "relevance is" if model.relevance is not None else "weights of kernels are learned"
     learned = model.relevance is not None or isinstance(as_kernel(model.kernel), WeightedSum)
@@ -301,7 +306,7 @@ def _check_learned(model: ResumableModel) -> None:
         raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
 
 
-def _relevance_of(model: ResumableModel) -> Features | None:
+def _relevance_of(model: LeastSquaresModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
     if model.relevance is None:
         return None
@@ -329,7 +334,7 @@ def _features_of(relevance: Any) -> Features:
     return Features(np.unique(names, return_inverse=True)[1])
 
 
-def _invariance_of(model: ResumableModel) -> dict[str, Any]:
+def _invariance_of(model: LeastSquaresModel) -> dict[str, Any]:
     """Settings of the copies that join the rows, or of changes that are penalized."""
     copies = as_copies(model.invariances)
     mu = None if model.mu is None or model.mu == "loo" else _mu(model.mu)
@@ -352,7 +357,7 @@ def _mu(value: Any) -> float:
     return _validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
 
 
-def _fixed(model: ResumableModel) -> dict[str, Any]:
+def _fixed_parameters(model: LeastSquaresModel) -> dict[str, Any]:
     """Parameters that must not change between batches, and whether copies are rows."""
     fixed = parameters_of(model, FIXED) | {"mu": None if model.mu is None else "a weight"}
     given = fixed["invariances"]
