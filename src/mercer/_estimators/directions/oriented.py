@@ -78,13 +78,8 @@ class OrientedKernelPCA(SubspaceModel):
         As in :class:`KernelPCA`. Transformed rows are not among them unless they are given, as in
         ``centers=np.vstack([some, f(some)])`` with some of the rows. They express better what transformations
         change: for turned and shifted digits they are worth more than as many further rows.
-    max_memory : float, default=None
-        GiB that may be allocated; None: four fifths of the free memory.
-    random_state : int, RandomState or None, default=None
-        For the sample and the centers.
-        None is seed 0: equal rows give equal models, to the bit.
-    verbose : int, default=0
-        Whether passes show their progress.
+    max_memory, random_state, verbose
+        As in :class:`KernelPCA`.
 
     Attributes
     ----------
@@ -96,15 +91,8 @@ class OrientedKernelPCA(SubspaceModel):
         the change by a transformation, or the variance over noise rows, times the weight.
     mu_ : float
         The penalty in units of feature space.
-    X_fit_, dual_coef_, intercept_ : rows, ndarray (m, n_components), ndarray (n_components,)
-        Scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
-    support_ : ndarray of shape (m,) or None
-        Which rows the centers are.
-    kernel_, gamma_ : Kernel, float or None
-        The kernel with its parameters.
-    n_components_ : int
-    report_ : str
-        Which rows carry the components, and in which precision their products were summed.
+    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, n_components_, report_
+        As in :class:`KernelPCA`.
 
     References
     ----------

@@ -460,23 +460,8 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
-        are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
-        first, or a number.
-    alpha : float, default=0.1
-        Penalty; larger is smoother. A number: a stream is read once, and alpha is not chosen from it.
-    nu : float, default=1e-3
-        The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
-    max_centers : int, default=500
-        Largest number of centers.
-    decay : float, default=1.0
-        Forgetting factor: the weight of everything learned is multiplied by it with each row; 1 - 1/n remembers
-        about n rows.
-    when_full : {"replace", "refuse"}, default="replace"
-        Once there are ``max_centers``, replace the least useful centers by more useful recent rows, every 256
-        rows; or keep the current centers.
+    kernel, alpha, nu, max_centers, decay, when_full
+        As in :class:`OnlineFisherClassifier`.
     weights : {"auto", "counts", "importance"}, default="auto"
         As in :class:`OnlineFisherClassifier`. Results of a regressor do not depend on it; "counts" only rejects
         weights that are not integers.
@@ -485,8 +470,8 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
 
     Attributes
     ----------
-    kernel_, gamma_ : Kernel, float or None
-        The values in use.
+    kernel_, gamma_, n_rows_seen_, state_
+        As in :class:`OnlineFisherClassifier`.
     prequential_error_ : float
         Weighted mean squared error of rows predicted before they were learned, averaged over targets. The first
         row does not count.
@@ -494,10 +479,6 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         The same for the last ``window`` rows.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers, coefficients, intercept.
-    n_rows_seen_ : int
-        Rows of positive weight so far.
-    state_ : RecursiveState
-        The factors from which learning continues.
 
     See Also
     --------
