@@ -141,33 +141,31 @@ class OnlineModel(KernelModel):
         sample_weight: Any,
         declared: ArrayLike | None,
         *,
-        restart: bool,
+        more_to_come: bool,
         labels: Labels | None = None,
     ) -> tuple[OnlineState, Block]:
-        """Learn rows of positive weight with their labels or values, starting over if ``restart``.
+        """Learn rows of positive weight with their labels or values, the first ones if there is no ``state``.
 
         ``labels`` are those of all rows, if these are the first of several blocks. Returns the last rows, too.
         """
-        first = restart or state is None
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
         if is_out_of_core(X):
-            return self._add_source(None if first else state, X, y, sample_weight, declared, restart=restart)
-        X, y, weight, schema = self._read_batch(None if first else state, X, y, sample_weight)
+            return self._add_source(state, X, y, sample_weight, declared, more_to_come=more_to_come)
+        X, y, weight, schema = self._read_batch(state, X, y, sample_weight)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
         used = np.flatnonzero(weight > 0)
         block = Block(take(X, used), y[used], weight[used], 0)
-        if first or state is None:
+        if state is None:
             if labels is None and is_classifier(self):
                 labels = Labels.of(block.y, block.weight)
             targets, held = self._targets_of(block.y, labels, declared), None
         else:
             targets, held = under_parameters(self, state.targets), state.held
-        begins = first or state is None or held is not None
         block = block if held is None else join_blocks([held, block])
         encoded = targets.encode(block)
-        if begins or state is None:
-            state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=not restart)
+        if state is None or held is not None:
+            state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=more_to_come)
         else:
             state = replace(state, targets=targets)
         for ends in pieces(block.n_rows, ROWS_AT_ONCE):
@@ -185,7 +183,7 @@ class OnlineModel(KernelModel):
         return *read_rows(reader, X, y, sample_weight, reset=False), state.schema
 
     def _add_source(
-        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, restart: bool
+        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, more_to_come: bool
     ) -> tuple[OnlineState, Block]:
         """Learn out-of-core rows block by block; returns the last ``window`` of them, too.
 
@@ -201,8 +199,9 @@ class OnlineModel(KernelModel):
         state = None if state is None else replace(state, schema=replace(schema, names=None))
         last = None
         for block in of_at_least(rows.blocks(), RESOLVING_ROWS):
-            begins = restart and last is None
-            state, new = self._add(state, block.X, block.y, block.weight, declared, restart=begins, labels=labels)
+            state, new = self._add(
+                state, block.X, block.y, block.weight, declared, more_to_come=more_to_come, labels=labels
+            )
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
         if last is None or state is None:
@@ -379,7 +378,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
             A row of weight zero is not learned.
         """
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
-        state, block = self._add(None, X, y, sample_weight, None, restart=True)
+        state, block = self._add(None, X, y, sample_weight, None, more_to_come=False)
         state = self._calibrated_left_out(state, block)
         return self._learned(replace(state, factors=forgetful(state.factors)))
 
@@ -405,7 +404,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and self._fitted is not None:
             check_declared(classes, self.classes_)
-        return self._learned(self._add(self._known, X, y, sample_weight, classes, restart=False)[0])
+        return self._learned(self._add(self._known, X, y, sample_weight, classes, more_to_come=True)[0])
 
     def _started(self, state: OnlineState) -> OnlineState:
         k, q = len(state.targets.classes), state.factors.a.shape[1]
@@ -536,7 +535,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         """
         if not is_out_of_core(X):
             _validation.in_range("y", real_targets(y, self))
-        return self._learned(self._add(None, X, y, sample_weight, None, restart=True)[0])
+        return self._learned(self._add(None, X, y, sample_weight, None, more_to_come=False)[0])
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -549,7 +548,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        return self._learned(self._add(self._known, X, y, sample_weight, None, restart=False)[0])
+        return self._learned(self._add(self._known, X, y, sample_weight, None, more_to_come=True)[0])
 
     def _started(self, state: OnlineState) -> OnlineState:
         return state

@@ -1,7 +1,7 @@
 """Kernel machines: any loss with any penalty, fitted as one convex program."""
 
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,34 +12,18 @@ from mercer._estimators.attributes import attributes_of
 from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
 from mercer._estimators.nested_score import LeaveOneOutModel
-from mercer._estimators.parameters import (
-    common_spec,
-    generator,
-    quantiles_of,
-    real_targets,
-    row_weight,
-    share,
-)
+from mercer._estimators.parameters import common_spec, generator, quantiles_of, real_targets, row_weight, share
 from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
 from mercer._estimators.report import logs_fit_time, loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.spec import FitSpec, LossChoice
+from mercer._fitting.spec import AnyPenalty, FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
 from mercer._types import Array, Floats, Indices
 from mercer.kernels import Kernel
 from mercer.rows._sampling.random_sample import Labels
 
-PROGRAM_PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
-CLASS_LOSSES = (
-    "logistic",
-    "squared",
-    "huber",
-    "absolute",
-    "epsilon_insensitive",
-    "hinge",
-    "squared_hinge",
-)
+CLASS_LOSSES = ("logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge")
 VALUE_LOSSES = ("huber", "squared", "absolute", "epsilon_insensitive", "pinball")
 # Rows that are held out of fits in passes.
 LOO_ROWS = 10_000
@@ -79,7 +63,7 @@ class MachineModel(LeaveOneOutModel):
         return self._publish_fit(self._attributes(result, spec), spec, data, result)
 
     def _spec(self) -> FitSpec:
-        _validation.check_choice("penalty", self.penalty, PROGRAM_PENALTIES)
+        _validation.check_choice("penalty", self.penalty, get_args(AnyPenalty))
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
         return replace(
             common_spec(self),
