@@ -27,7 +27,6 @@ from mercer._estimators.fitted import Fitted
 from mercer._estimators.least_squares.model import Continuation, KeptRows, WaitingSolution
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.programs.boosting import Ensemble, Stump
-from mercer._estimators.programs.novelty import Distances
 from mercer._estimators.report import Report
 from mercer._fitting import ModelSelection, TuningPath
 from mercer._fitting.data import RowSchema
@@ -35,6 +34,7 @@ from mercer._fitting.kernel_learning.evidence import Gain
 from mercer._fitting.kernel_learning.relevance import Features, Relevance
 from mercer._fitting.kernel_learning.weights import Weights
 from mercer._fitting.moments import Encoder, Gatherer, PassState
+from mercer._fitting.programs.novelty import Distances
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.state import AdditiveState
 from mercer._fitting.subspaces.components import Subspace, SubspaceState
