@@ -19,7 +19,7 @@ from mercer._estimators import (
     SparseFisherClassifier,
     SparseKernelRegressor,
 )
-from mercer._estimators.base import Columns
+from mercer._estimators.base import BlockValidator
 from mercer._estimators.directions.canonical import ViewColumns
 from mercer._estimators.directions.subspace import SubspaceDetails
 from mercer._estimators.few_centers.online import OnlineState
@@ -104,7 +104,7 @@ _PASSES = (
     Gatherer,
     ModelSelection,
     Encoder,
-    Columns,
+    BlockValidator,
     *_ROWS,
     *_LEARNED,
 )

@@ -33,12 +33,7 @@ from mercer.rows._sampling.weights import Meaning
 PENALTY_RANGE = (1e-100, 1e100)
 
 
-def positive_or_loo(name: str, value: Any) -> float | None:
-    """A positive number, or None for "loo"."""
-    return positive_or_word(name, value, ("loo",))
-
-
-def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | None:
+def positive_or_word(name: str, value: Any, words: Sequence[str] = ("loo",)) -> float | None:
     """A positive number, or None for one of the strings."""
     if isinstance(value, str) and value in words:
         return None
@@ -93,10 +88,9 @@ def count_or_none(name: str, value: Any) -> int | None:
     return None if value is None else _validation.check_int(name, value, "a positive integer or None", least=1)
 
 
-def loo_size(value: Any) -> int | None:
-    """A number of rows, at least two, or None for all."""
+def _rows_or_none(name: str, value: Any) -> int | None:
     allowed = "a number of rows, at least 2, or None for all of them"
-    return None if value is None else _validation.check_int("loo_rows", value, allowed, least=2)
+    return None if value is None else _validation.check_int(name, value, allowed, least=2)
 
 
 def _verbosity(name: str, value: Any) -> int:
@@ -125,7 +119,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "decay": share,
     "fit_intercept": _validation.check_bool,
     "fit_inverse_transform": _validation.check_bool,
-    "loo_rows": lambda _, value: loo_size(value),
+    "loo_rows": _rows_or_none,
     "max_centers": count_or_none,
     "max_memory": memory_or_none,
     "n_candidates": count_or_none,
@@ -182,7 +176,7 @@ def common_spec(model: Any, words: Sequence[str] = ("loo",)) -> FitSpec:
         penalty="rkhs",
         weights=meaning_of(model.weights),
         centers=getattr(model, "centers", None),
-        max_memory=memory_or_none("max_memory", model.max_memory),
+        max_memory=model.max_memory,
         verbose=model.verbose,
     )
 
@@ -414,7 +408,6 @@ def meaning_of(weights: Any) -> Meaning:
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
     """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
-    refuse_blocks(model, X)
     X = model._read(X, reset=reset)
     y = class_labels(y) if is_classifier(model) else real_targets(y, model)
     check_consistent_length(X, y)

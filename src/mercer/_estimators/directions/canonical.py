@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer import _validation
-from mercer._estimators.base import Columns, KernelModel, check_square, read_objects, schema_of
+from mercer._estimators.base import BlockValidator, KernelModel, check_square, read_objects, schema_of
 from mercer._estimators.directions.subspace import all_are_centers, budget_of, resolved
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.parameters import (
@@ -18,7 +18,7 @@ from mercer._estimators.parameters import (
     count,
     folds_of_rows,
     generator,
-    positive_or_loo,
+    positive_or_word,
     row_weight,
 )
 from mercer._expansion import Expansion
@@ -180,7 +180,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
         check_parameters(self)
-        most, alpha = count("n_components", self.n_components), positive_or_loo("alpha", self.alpha)
+        most, alpha = count("n_components", self.n_components), positive_or_word("alpha", self.alpha)
         rng, budget = generator(self.random_state), budget_of(self)
         model = unfitted(self)
         tables = views_of(model, X, y)
@@ -358,7 +358,7 @@ def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: 
     kind, X = as_kernel(kernel).input_kind, _validation.unmasked(name, X)
     if kind == "objects" and not holds_numbers(X):
         return read_objects(as_kernel(kernel), X)
-    X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
+    X = BlockValidator(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
     if kind == "values" and first:
         check_square(X)
     return X

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, cast
 
 from mercer import _validation
-from mercer._estimators.base import Columns, schema_of
+from mercer._estimators.base import BlockValidator, schema_of
 from mercer._estimators.directions.subspace import (
     SubspaceDetails,
     SubspaceModel,
@@ -191,7 +191,8 @@ class OrientedKernelPCA(SubspaceModel):
         """Rows that are noise, with the columns of X."""
         if is_out_of_core(Z):
             check_names(schema_of(self).names, feature_names(Z))
-            check = Columns(self.n_features_in_, name=name) if as_kernel(self.kernel).takes_vectors else None
+            vectors = as_kernel(self.kernel).takes_vectors
+            check = BlockValidator(self.n_features_in_, name=name) if vectors else None
             return NoiseRows(as_rows(Z), weight, check)
         try:
             return NoiseRows(MemoryRows(self._read(Z, reset=False), None, None), weight, None)

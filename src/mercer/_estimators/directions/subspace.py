@@ -144,7 +144,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
 
     def _check_of(self, sampled: SubspaceSample) -> Callable[[Any], Any] | None:
         """How blocks with the columns of a sample are validated; None: rows are objects."""
-        check = self._check_blocks()
+        check = self._block_validator()
         return None if check is None else check(n_columns(sampled.drawn.sample().X))
 
     def _attributes(self, subspace: Subspace, schema: RowSchema, dtype: Any) -> dict[str, Any]:

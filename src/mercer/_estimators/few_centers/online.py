@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from mercer import _validation
-from mercer._estimators.base import Columns, KernelModel, blocks_and_schema, schema_of
+from mercer._estimators.base import BlockValidator, KernelModel, blocks_and_schema, schema_of
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, unfitted, with_state
 from mercer._estimators.parameters import (
     check_declared,
@@ -121,9 +121,9 @@ class OnlineModel(KernelModel):
         X = super()._read(X, reset=reset)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
-    def _check_blocks(self) -> Callable[[int], Columns] | None:
-        check = super()._check_blocks()
-        return None if check is None else partial(Columns, dtypes=(np.float64,))
+    def _block_validator(self) -> Callable[[int], BlockValidator] | None:
+        check = super()._block_validator()
+        return None if check is None else partial(BlockValidator, dtypes=(np.float64,))
 
     @property
     def _known(self) -> OnlineState | None:

@@ -13,7 +13,7 @@ from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks
 from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
-from mercer._estimators.nested_score import LeaveOneOutModel
+from mercer._estimators.leave_one_out import LeaveOneOutModel
 from mercer._estimators.parameters import common_spec, generator, positive_or_word, refuse_blocks
 from mercer._estimators.predictions import (
     DiscriminantPredictions,

@@ -12,12 +12,11 @@ from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks, schema_of
 from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, with_state
-from mercer._estimators.nested_score import LeaveOneOutModel
+from mercer._estimators.leave_one_out import LeaveOneOutModel
 from mercer._estimators.parameters import (
     common_spec,
     folds_of_rows,
     generator,
-    loo_size,
     parameters_of,
     penalty_of,
     read_rows,
@@ -239,7 +238,7 @@ class LeastSquaresModel(LeaveOneOutModel):
                 f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
                 f"forget the {len(self.loo_index_)} rows of fit; pass the kernel, or start with a clone"
             )
-        check, classes = self._check_blocks(), is_classifier(self)
+        check, classes = self._block_validator(), is_classifier(self)
         data = TrainingData(
             kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
         )
@@ -292,7 +291,7 @@ def spec_of(model: LeastSquaresModel) -> FitSpec:
         common_spec(model),
         penalty=penalty_of(model.penalty),
         intercept=model.fit_intercept,
-        loo_rows=loo_size(model.loo_rows),
+        loo_rows=model.loo_rows,
         relevance=_relevance_of(model),
         **_invariance_of(model),
     )

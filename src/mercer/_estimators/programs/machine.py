@@ -11,7 +11,7 @@ from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
-from mercer._estimators.nested_score import LeaveOneOutModel
+from mercer._estimators.leave_one_out import LeaveOneOutModel
 from mercer._estimators.parameters import common_spec, generator, quantiles_of, real_targets, row_weight, share
 from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
 from mercer._estimators.report import logs_fit_time, loss_words
