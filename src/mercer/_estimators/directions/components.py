@@ -196,22 +196,22 @@ class KernelPCA(SubspaceModel):
     def _check(self) -> None:
         requested_components(self)
 
-    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
         """The components in the span of all rows in memory, if these are to be centers."""
         if not isinstance(rows, MemoryRows):
-            return self._begun(rows, schema)
+            return self._start_sums(rows, schema)
         X, weight = rows.X, np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight)
         if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
-            return self._begun(rows, schema)
+            return self._start_sums(rows, schema)
         kernel, (most, _) = resolved(self.kernel, X, weight), requested_components(self)
         subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
         kept = None if kernel.takes_values else subspace.centers
         details = SubspaceDetails(
             subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
         )
-        return self._concluded(details, schema, getattr(X, "dtype", None))
+        return self._with_components(details, schema, getattr(X, "dtype", None))
 
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, and moments of all of them."""
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
@@ -220,7 +220,7 @@ class KernelPCA(SubspaceModel):
         check, most = self._check_of(sampled), requested_components(self)[0]
         schema = schema.of_sample(sampled.rows, sampled.drawn.sample().X, vectors=check is not None)
         sums = start_subspace(resolve, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
-        return self._continued(sums, schema)
+        return self._solve_sums(sums, schema)
 
     def _known_sums(self) -> SubspaceState:
         """The moments of the fit so far; those of a fit with all rows are summed now."""
@@ -233,11 +233,11 @@ class KernelPCA(SubspaceModel):
         budget, check = budget_of(self), self._check_of(sampled)
         return start_subspace(lambda X, w: kernel, sampled, check, centers, None, rng, budget, self.verbose)
 
-    def _continued(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
         details = SubspaceDetails(sums.solved(), parameters_of(self, self._fixed), sums)
-        return self._concluded(details, schema, getattr(sums.centers, "dtype", None))
+        return self._with_components(details, schema, getattr(sums.centers, "dtype", None))
 
-    def _concluded(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
+    def _with_components(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
         """The components that are wanted."""
         most, share = requested_components(self)
         subspace = details.subspace

@@ -160,10 +160,10 @@ class OrientedKernelPCA(SubspaceModel):
                     "objects; pass rows that are noise"
                 )
 
-    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
-        return self._begun(rows, schema)
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        return self._start_sums(rows, schema)
 
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         centers, kernel, rng = self.centers, as_kernel(self.kernel), generator(self.random_state)
         if isinstance(rows, MemoryRows) and all_are_centers(centers, kernel, n_rows(rows.X)):
             centers = "all"
@@ -177,7 +177,7 @@ class OrientedKernelPCA(SubspaceModel):
         started = start_subspace(
             resolve, sampled, check, centers, None, rng, budget, verbose, transformations, HELD
         )
-        return self._continued(start_oriented(started, samples, verbose), schema)
+        return self._solve_sums(start_oriented(started, samples, verbose), schema)
 
     def _noise(self, schema: RowSchema) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:
         """Functions, and rows that are noise, without those of weight zero."""
@@ -202,7 +202,7 @@ class OrientedKernelPCA(SubspaceModel):
     def _known_sums(self) -> OrientedState:
         return cast(OrientedState, self._details.sums)
 
-    def _continued(self, sums: OrientedState, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: OrientedState, schema: RowSchema) -> Fitted:
         found = sums.solved(share_of(self.mu), self.n_components)
         require_components(found.subspace)
         attributes = self._attributes(found.subspace, schema, sums.rows.dtype) | {

@@ -59,11 +59,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """Validate all parameters."""
 
     @abstractmethod
-    def _all_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
         """What is fitted to rows to which none need to be added."""
 
     @abstractmethod
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, moments of all of them, and what follows from these."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """The moments of the fit so far."""
 
     @abstractmethod
-    def _continued(self, sums: Any, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: Any, schema: RowSchema) -> Fitted:
         """What follows from moments, to which rows were added."""
 
     @atomic_update
@@ -89,7 +89,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
             column.
         """
         self._check()
-        return self._publish(self._all_rows(*self._first_rows(X, sample_weight)))
+        return self._publish(self._fit_rows(*self._first_rows(X, sample_weight)))
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -101,10 +101,10 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """
         self._check()
         if self._fitted is None:
-            return self._publish(self._begun(*self._first_rows(X, sample_weight)))
+            return self._publish(self._start_sums(*self._first_rows(X, sample_weight)))
         rows = self._batch(X, sample_weight)
         sums = self._known_sums().added(rows, self.verbose)
-        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._solve_sums(sums, schema_of(self).of_rows(rows)))
 
     @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -117,7 +117,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         check_is_fitted(self, "X_fit_")
         rows = self._batch(X, sample_weight)
         sums = self._known_sums().removed(rows, self.verbose)
-        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._solve_sums(sums, schema_of(self).of_rows(rows)))
 
     @supports_dask
     @reads_one_state

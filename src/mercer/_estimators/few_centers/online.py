@@ -102,11 +102,11 @@ class OnlineModel(KernelModel):
     n_rows_seen_ = fitted[int]()
 
     @abstractmethod
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         """With empty records of predictions."""
 
     @abstractmethod
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         """With outputs (n, q) of rows before they were learned."""
 
     def __sklearn_tags__(self) -> Any:
@@ -130,7 +130,7 @@ class OnlineModel(KernelModel):
         """What was learned so far."""
         return None if self._fitted is None else self._fitted.details
 
-    def _learned(self, state: OnlineState) -> Self:
+    def _publish_state(self, state: OnlineState) -> Self:
         return self._publish(Fitted(state.attributes, state))
 
     def _add(
@@ -165,11 +165,11 @@ class OnlineModel(KernelModel):
         block = block if held is None else join_blocks([held, block])
         encoded = targets.encode(block)
         if state is None or held is not None:
-            state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=more_to_come)
+            state = self._start(schema, targets, block, encoded.y.shape[1], more_to_come=more_to_come)
         else:
             state = replace(state, targets=targets)
         for ends in pieces(block.n_rows, ROWS_AT_ONCE):
-            state = self._after(state, block.cut(*ends), encoded.cut(*ends))
+            state = self._learn(state, block.cut(*ends), encoded.cut(*ends))
         return state, block
 
     def _read_batch(
@@ -208,7 +208,7 @@ class OnlineModel(KernelModel):
             raise ValueError("there are no rows to learn; pass at least one row of positive weight")
         return replace(state, schema=replace(schema.of_rows(rows), n_features=state.schema.n_features)), last
 
-    def _begun(
+    def _start(
         self, schema: RowSchema, targets: Targets, block: Block, n_targets: int, *, more_to_come: bool
     ) -> OnlineState:
         """The kernel determined on the first rows, and nothing learned yet."""
@@ -219,12 +219,12 @@ class OnlineModel(KernelModel):
             warn_of_constant(kernel, block.X)
         factors = start(n_targets, kept=self.window if is_classifier(self) and not more_to_come else 0)
         held = None if enough else block
-        return self._started(OnlineState(schema, targets, kernel, factors, Prequential(), held))
+        return self._with_records(OnlineState(schema, targets, kernel, factors, Prequential(), held))
 
     def _recursion(self, kernel: Kernel) -> Recursion:
         return Recursion(kernel, self.alpha, self.nu, self.max_centers, self.decay, self.when_full)
 
-    def _after(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
+    def _learn(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
         """With a block, so that later rows benefit from calibration."""
         recursion, weight = self._recursion(state.kernel), weight_of(encoded)
         factors, outputs = learn_rows(recursion, state.factors, encoded.X, encoded.y, weight)
@@ -233,7 +233,7 @@ class OnlineModel(KernelModel):
         X_fit = take(encoded.X, slice(0)) if factors.m == 0 else factors.centers
         shaped = state.targets.shaped
         state = replace(state, factors=factors, X_fit=X_fit, coef=shaped(coef), intercept=shaped(intercept))
-        return self._recorded(state, block, encoded, outputs)
+        return self._with_outputs(state, block, encoded, outputs)
 
     def _with_losses(self, state: OnlineState, loss: Array, weight: Array) -> OnlineState:
         return replace(state, prequential=state.prequential.extended(loss, weight, self.window))
@@ -380,7 +380,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         state, block = self._add(None, X, y, sample_weight, None, more_to_come=False)
         state = self._calibrated_left_out(state, block)
-        return self._learned(replace(state, factors=forgetful(state.factors)))
+        return self._publish_state(replace(state, factors=forgetful(state.factors)))
 
     @atomic_update
     def partial_fit(
@@ -404,14 +404,14 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and self._fitted is not None:
             check_declared(classes, self.classes_)
-        return self._learned(self._add(self._known, X, y, sample_weight, classes, more_to_come=True)[0])
+        return self._publish_state(self._add(self._known, X, y, sample_weight, classes, more_to_come=True)[0])
 
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         k, q = len(state.targets.classes), state.factors.a.shape[1]
         decided = {"rule_": uncalibrated(q), "scalings_": np.zeros((k, k - 1))}
         return replace(state, scores=ScoreWindow.empty(q), decided=decided)
 
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         new = ScoreWindow(outputs, class_numbers(encoded.y), weight_of(encoded), weight_of(block)).known()
         state = self._with_losses(state, new.errors(state.decided["rule_"]), new.given)
         scores = state.scores.extended(new, self.window)
@@ -535,7 +535,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         """
         if not is_out_of_core(X):
             _validation.in_range("y", real_targets(y, self))
-        return self._learned(self._add(None, X, y, sample_weight, None, more_to_come=False)[0])
+        return self._publish_state(self._add(None, X, y, sample_weight, None, more_to_come=False)[0])
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -548,12 +548,12 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        return self._learned(self._add(self._known, X, y, sample_weight, None, more_to_come=True)[0])
+        return self._publish_state(self._add(self._known, X, y, sample_weight, None, more_to_come=True)[0])
 
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         return state
 
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         losses = squared_errors(encoded.y, outputs)
         known = ~np.isnan(losses)
         return self._with_losses(state, losses[known], weight_of(block)[known])

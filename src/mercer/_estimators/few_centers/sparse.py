@@ -83,10 +83,10 @@ class SparseModel(LeaveOneOutModel):
         penalty = self._penalty()
         alpha, chosen_by = self._alpha(penalty)
         rule = SelectionRule(
-            "residual" if self.selection == "residual" else "gain",
-            self.n_candidates,
-            cast(Any, penalty),
-            "evidence" if chosen_by == "evidence" else "gcv",
+            selection="residual" if self.selection == "residual" else "gain",
+            n_candidates=self.n_candidates,
+            penalty=cast(Any, penalty),
+            estimate="evidence" if chosen_by == "evidence" else "gcv",
         )
         return SparseSettings(
             rule=rule,

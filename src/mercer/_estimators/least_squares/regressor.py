@@ -14,7 +14,6 @@ from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
 from mercer._gram import Budget
-from mercer._gram.moments import Moments
 from mercer._scores.uncertainty.intervals import selection_bias, warn_of_few_rows
 from mercer._scores.uncertainty.regression import Uncertainty
 from mercer._types import Array, Floats
@@ -198,23 +197,21 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
         return self._shaped(ends)
 
     def _uncertainty(self) -> Uncertainty:
+        fit = self._continuation
         return Uncertainty(
-            self.kernel_,
-            self.X_fit_,
-            self.alpha_,
-            self._continuation.penalty,
-            self._continuation.intercept,
-            self.loo_results_,
-            self.report_.negative or 0.0,
-            self._moments_of_rows,
-            self._loo_rows,
-            self._bias_of_selection,
-            Budget.from_parameter(self.max_memory),
-            self._copies,
+            kernel=self.kernel_,
+            centers=self.X_fit_,
+            alpha=self.alpha_,
+            penalty=fit.penalty,
+            intercept=fit.intercept,
+            loo_results=self.loo_results_,
+            negative=self.report_.negative or 0.0,
+            moments=lambda: with_changes(self._moments, self._known_sums().additive.changes, self.mu_),
+            rows=lambda: self._known_sums().rows_of(self.loo_index_),
+            bias=self._bias_of_selection,
+            budget=Budget.from_parameter(self.max_memory),
+            copies=self._copies,
         )
-
-    def _moments_of_rows(self) -> Moments:
-        return with_changes(self._moments, self._known_sums().additive.changes, self.mu_)
 
     @property
     def _copies(self) -> Copies | None:
@@ -224,10 +221,6 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
             return None
         tangents = sums.spec.tangents
         return replace(tangents, mu=self.mu_) if tangents and self.mu_ else sums.spec.copies
-
-    def _loo_rows(self) -> Any:
-        """The rows with leave-one-out predictions, of those with weight."""
-        return self._known_sums().rows_of(self.loo_index_)
 
     def _bias_of_selection(self) -> Array:
         """Factor (q,) of leave-one-out residuals; ones if nothing was chosen, or by many rows."""
