@@ -77,14 +77,11 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     if kernel is not None:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
-        named = kernel.input_kind == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
+        words = kernel.reads is None or any(isinstance(name, str) for name in kernel.reads)
+        named = kernel.input_kind == "columns" and words
         form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
-
-
-def _is_word(name: Any) -> bool:
-    return isinstance(name, str)
 
 
 def schema_of(model: Any) -> RowSchema:

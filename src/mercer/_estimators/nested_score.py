@@ -142,7 +142,8 @@ def nested_score_of(
     if outer is None:
         return None
     return NestedScore(
-        _to_be_fitted(model, training),
+        # Not fitted; the same rows give the same results, and weights keep their meaning.
+        clone(model).set_params(weights="counts" if training.reading.counts else "importance"),
         X,
         row,
         y[rows],
@@ -167,11 +168,6 @@ def _as_given(model: Any, folds: Folds) -> dict[str, Indices]:
         split = PredefinedSplit(folds.fold)
         model.set_params(cv=split if folds.group is None else list(split.split()))
     return {} if folds.group is None else {"groups": folds.group}
-
-
-def _to_be_fitted(model: Any, training: Training) -> Any:
-    """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
-    return clone(model).set_params(weights="counts" if training.reading.counts else "importance")
 
 
 def _in_order(first: Indices, y: NDArray[Any]) -> Indices:

@@ -47,7 +47,7 @@ from mercer.rows._virtual import as_copies, rows_for_each
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
-MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
+MUS: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -336,7 +336,9 @@ def _features_of(relevance: Any) -> Features:
 def _invariance_of(model: LeastSquaresModel) -> dict[str, Any]:
     """Settings of the copies that join the rows, or of changes that are penalized."""
     copies = as_copies(model.invariances)
-    mu = None if model.mu is None or model.mu == "loo" else _mu(model.mu)
+    mus = MUS
+    if model.mu not in (None, "loo"):
+        mus = (_validation.check_number("mu", model.mu, 'a number of at least 0, "loo" or None', least=0.0),)
     if copies is None:
         if model.mu is not None:
             raise ValueError(
@@ -349,11 +351,7 @@ def _invariance_of(model: LeastSquaresModel) -> dict[str, Any]:
         raise ValueError(
             'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
         )
-    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": MUS if mu is None else (mu,)}
-
-
-def _mu(value: Any) -> float:
-    return _validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
+    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": mus}
 
 
 def _fixed_parameters(model: LeastSquaresModel) -> dict[str, Any]:
