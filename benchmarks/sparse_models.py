@@ -163,7 +163,7 @@ def error_by_centers(model, X_test, y_test) -> Result:
         stage.model(m, coef, intercept)
         F = Expansion(model.kernel_, model.X_fit_, coef, intercept)(X_test)
         wrong = model.classes_[model.rule_.probabilities(F).argmax(axis=1)] != y_test
-        found.append((100.0 * float(wrong.mean()), float(m), float(model.path_.loo[m - 1])))
+        found.append((100.0 * float(wrong.mean()), float(m), float(model.center_path_.loo[m - 1])))
     return found
 
 

@@ -119,7 +119,7 @@ def sparse(centers: int) -> SparseFisherClassifier:
 
 def numbers_of_centers(rows: tuple[Array, Array], most: int) -> list[int]:
     """At each tolerance the first number at which the mean relative decrease over five steps is below it."""
-    objective = sparse(most).fit(*rows).path_.objective
+    objective = sparse(most).fit(*rows).center_path_.objective
     decrease = (objective[:-STEPS] - objective[STEPS:]) / objective[:-STEPS] / STEPS
     below = [np.flatnonzero(decrease < tolerance) for tolerance in TOLERANCES]
     return [int(where[0]) + STEPS + 1 if len(where) else most for where in below]

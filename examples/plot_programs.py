@@ -56,7 +56,7 @@ plt.show()
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 sparse = models["sparse KFD"]
-alphas = sparse.path_.alphas[0]
+alphas = sparse.tuning_paths_[-1].alphas[0]
 centers = [
     len(KernelMachineClassifier(sparse.kernel_, loss="squared", penalty="l1", alpha=alpha).fit(X, y).support_)
     for alpha in alphas
@@ -64,7 +64,7 @@ centers = [
 ax.plot(alphas, centers, "o-", color="#0072B2", label="centers")
 ax.set(xscale="log", xlabel="alpha", ylabel="centers")
 other = ax.twinx()
-other.plot(alphas, sparse.path_.scores[0], "s-", color="#D55E00", label="left-out Brier score")
+other.plot(alphas, sparse.tuning_paths_[-1].scores[0], "s-", color="#D55E00", label="left-out Brier score")
 other.set(ylabel="left-out Brier score")
 ax.axvline(sparse.alpha_, color="#009E73", lw=1, label="chosen")
 fig.legend(loc="upper center", bbox_to_anchor=(0.45, 0.97))

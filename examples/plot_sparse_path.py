@@ -26,9 +26,9 @@ full = KernelFisherClassifier().fit(X, y)
 test = [100 * np.mean(labels != y_new) for labels in whole.staged_predict(X_new)]
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
-numbers = np.arange(1, len(whole.path_) + 1)
-left.plot(numbers, whole.path_.loo, color="#D55E00", label="leave-one-out (row and center)")
-left.plot(numbers, whole.path_.rss / len(y), color="#0072B2", label="fit")
+numbers = np.arange(1, len(whole.center_path_) + 1)
+left.plot(numbers, whole.center_path_.loo, color="#D55E00", label="leave-one-out (row and center)")
+left.plot(numbers, whole.center_path_.rss / len(y), color="#0072B2", label="fit")
 left.set(xscale="log", xlabel="centers", ylabel="mean squared residual")
 right.plot(numbers, test, color="black", label="test rows")
 right.axhline(100 * np.mean(full.predict(X_new) != y_new), color="0.6", ls=":", label="all 400 rows are centers")

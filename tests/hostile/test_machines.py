@@ -5,6 +5,7 @@ bounds the squared distance to the solution by 2 g / alpha where the penalty is 
 """
 
 import warnings
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from mercer import KernelMachineClassifier, KernelMachineRegressor
-from mercer._estimators.programs.machine import CLASS_LOSSES, PROGRAM_PENALTIES, VALUE_LOSSES
+from mercer._estimators.programs.machine import CLASS_LOSSES, VALUE_LOSSES
+from mercer._fitting.spec import AnyPenalty
 from mercer.datasets import make_banana
 from mercer.errors import NumericalWarning
 from mercer.kernels import RBF
@@ -57,7 +59,7 @@ def machines(draw):
     model = kind(
         scale * RBF(gamma=draw(st.sampled_from([0.3, 3.0]))),
         loss=loss,
-        penalty=draw(st.sampled_from(PROGRAM_PENALTIES)),
+        penalty=draw(st.sampled_from(get_args(AnyPenalty))),
         alpha=alpha,
         weights="importance",
         **(WIDTHS.get(loss, {}) if kind is KernelMachineRegressor or loss != "pinball" else {}),
@@ -145,7 +147,7 @@ def check_labels(labels, plain):
 @pytest.mark.slow
 @given(
     st.sampled_from(CLASS_LOSSES),
-    st.sampled_from(PROGRAM_PENALTIES),
+    st.sampled_from(get_args(AnyPenalty)),
     st.floats(-2, 6),
     st.sampled_from([1e-8, 1.0, 1e8]),
 )

@@ -81,7 +81,7 @@ def test_scores_have_variance_one_and_the_stated_correlations(both):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [0.01, "cv"])
+@pytest.mark.parametrize("alpha", [0.01, "loo"])
 def test_the_order_of_rows_does_not_matter(both, rng, alpha):
     X, y = both
     order = rng.permutation(N)
@@ -266,7 +266,7 @@ def test_kernels_by_name_and_in_order_are_the_same(both):
         ({"n_components": 0}, "n_components=0"),
         ({"n_components": 1.5}, "n_components=1.5"),
         ({"alpha": 0.0}, "alpha=0.0"),
-        ({"alpha": "loo"}, 'a positive number, or "cv"'),
+        ({"alpha": "cv"}, 'a positive number, or "loo"'),
         ({"kernel": RBF()}, "no targets"),
         ({"kernel": ["rbf"]}, "1 kernels and 2 views"),
         ({"kernel": {"a": "rbf", "b": "rbf"}}, "the views are 'X', 'y'"),

@@ -466,7 +466,7 @@ def test_clusters_are_found_once_for_all_kernels(banana, monkeypatch):
     monkeypatch.setattr(KMeans, "select", counted)
     centers = ForwardSelection(20, n_candidates=100, n_means=50)
     model = KernelFisherClassifier(centers=centers, random_state=0).fit(*banana)
-    assert len(model.loo_path_.kernels) > 2
+    assert len(model.tuning_paths_[0].kernels) > 2
     # Once for the model, and once without each third of the rows, whatever the number of kernels.
     assert sizes == [40, 10] * 4
 
@@ -483,7 +483,7 @@ def test_with_many_centers_the_factor_of_the_best_alpha_is_that_of_a_fit_with_it
     X = X.astype(dtype)
     centers = Uniform(60)
     model = KernelFisherClassifier(RBF(gamma=0.02), centers=centers, invariances=copies, random_state=0).fit(X, y)
-    alphas, scores = model.loo_path_.alphas[0], model.loo_path_.scores[0]
+    alphas, scores = model.tuning_paths_[0].alphas[0], model.tuning_paths_[0].scores[0]
     assert len(alphas) < len(ALPHAS)
     assert model.alpha_ == alphas[scores.argmin()]
     again = KernelFisherClassifier(

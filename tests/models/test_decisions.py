@@ -183,11 +183,11 @@ def test_report_tells_what_was_chosen(classes):
     assert f"accuracy {model.loo_score_:.4f}" in text
     assert re.search(rf"15 widths by fits with {len(y)} centers to {len(y)} rows, then 35 alphas", text)
     assert model.gamma_ == model.kernel_.gamma
-    assert model.loo_path_.scores.shape == (15, 35)
-    g, a = model.loo_path_.best
-    assert model.loo_path_.kernels[g].gamma == model.gamma_
+    assert model.tuning_paths_[0].scores.shape == (15, 35)
+    g, a = model.tuning_paths_[0].best
+    assert model.tuning_paths_[0].kernels[g].gamma == model.gamma_
     # All rows were centers; what is added to their kernel matrix moves outputs in the tenth digit.
-    assert_allclose(model.loo_path_.alphas[g, a], model.alpha_, rtol=1e-6)
+    assert_allclose(model.tuning_paths_[0].alphas[g, a], model.alpha_, rtol=1e-6)
 
 
 @pytest.mark.slow

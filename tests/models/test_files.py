@@ -254,7 +254,7 @@ def test_trusted_types_run_nothing_when_they_are_loaded(cls):
     # Those of this library check, and make no use of what they check.
     where = (
         "mercer._estimators.estimator",
-        "mercer._estimators.least_squares.resumable",
+        "mercer._estimators.least_squares.model",
         BaseEstimator.__module__,
     )
     assert not hasattr(cls, "__setstate__") or cls.__setstate__.__module__ in where

@@ -153,17 +153,17 @@ def test_search_on_part_of_the_rows_depends_on_random_state_only(two_classes):
     X, y = two_classes
     first, again, other = (KernelFisherClassifier(random_state=seed).fit(X, y) for seed in (0, 0, 1))
     assert_array_equal(first.predict_proba(X), again.predict_proba(X))
-    assert_array_equal(first.loo_path_.scores, again.loo_path_.scores)
-    assert not np.array_equal(first.loo_path_.scores, other.loo_path_.scores)
+    assert_array_equal(first.tuning_paths_[0].scores, again.tuning_paths_[0].scores)
+    assert not np.array_equal(first.tuning_paths_[0].scores, other.tuning_paths_[0].scores)
 
 
 @pytest.mark.usefixtures("small_search")
 def test_search_on_part_of_the_rows_leaves_the_penalty_to_all(curve):
     X, y = curve
     model = KernelRidgeRegressor(random_state=0).fit(X, y)
-    assert model.loo_path_.n_points == 25
-    assert model.loo_path_.n_centers == 12
-    assert model.loo_path_.scores.shape == (15, 12)
+    assert model.tuning_paths_[0].n_points == 25
+    assert model.tuning_paths_[0].n_centers == 12
+    assert model.tuning_paths_[0].scores.shape == (15, 12)
     assert len(model.dual_coef_) == len(model.loo_prediction_) == 50
     # Given its kernel, the model is the one that sees all rows.
     exact = KernelRidgeRegressor(model.kernel_).fit(X, y)
@@ -177,7 +177,7 @@ def test_search_on_part_of_the_rows_knows_copies_weights_and_groups(two_classes)
     twice = np.r_[np.arange(60), np.arange(30)]
     groups, weight = np.arange(90) % 9, np.linspace(0.5, 2.0, 90)
     model = KernelFisherClassifier(random_state=0).fit(X[twice], y[twice], sample_weight=weight, groups=groups)
-    assert model.loo_path_.n_points == 25
+    assert model.tuning_paths_[0].n_points == 25
     assert model.loo_decision_.shape == (90,)
 
 
@@ -218,7 +218,7 @@ def test_random_states_of_numpy_are_what_they_are_to_scikit_learn(two_classes, s
         random_state = None if seed is None else np.random.RandomState(seed)
         return KernelFisherClassifier(random_state=random_state).fit(X, y)
 
-    assert_array_equal(fitted().loo_path_.scores, fitted().loo_path_.scores)
+    assert_array_equal(fitted().tuning_paths_[0].scores, fitted().tuning_paths_[0].scores)
 
 
 @pytest.mark.slow

@@ -120,9 +120,9 @@ def test_the_weight_of_changes_is_chosen_by_leave_one_out(data):
     given = clone(model)
     best = {}
     for mu in (0.01, 0.1, 1.0, 10.0):
-        best[mu] = given.set_params(mu=mu).fit(X, y).loo_path_.least[0]
+        best[mu] = given.set_params(mu=mu).fit(X, y).tuning_paths_[0].least[0]
     assert model.mu_ in (0.0, min(best, key=best.get))
-    assert model.loo_path_.least[0] <= min(best.values()) * (1.0 + 1e-6)
+    assert model.tuning_paths_[0].least[0] <= min(best.values()) * (1.0 + 1e-6)
     assert KernelFisherClassifier(RBF(gamma=0.5)).fit(X, y).mu_ is None
 
 

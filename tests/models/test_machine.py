@@ -302,7 +302,7 @@ def test_alphas_of_the_logistic_loss_are_compared_by_fits_to_the_end():
 
 def test_few_alphas_are_compared_with_the_logistic_loss(banana):
     model = KernelMachineClassifier(RBF(gamma=GAMMA), random_state=0).fit(*banana)
-    assert 4 <= np.isfinite(model.path_.scores).sum() <= 9
+    assert 4 <= np.isfinite(model.tuning_paths_[-1].scores).sum() <= 9
     assert "holding out folds" in str(model.report_)
 
 

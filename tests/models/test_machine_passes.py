@@ -91,7 +91,7 @@ def test_left_out_rows_are_those_of_refitting(rows, in_passes):
 def test_alpha_and_kernel_are_chosen(rows, in_passes):
     X, y = rows[0], rows[1]
     model = KernelMachineClassifier(random_state=0).fit(X, y)
-    assert model.path_.alphas.size > 5
+    assert model.tuning_paths_[-1].alphas.size > 5
     new, truth = make_ringnorm(2000, random_state=1)
     assert model.score(new, truth) > 0.97
     assert model.predict_proba(new).shape == (2000, 2)

@@ -17,6 +17,7 @@ from mercer.kernels._base import grid_shape
 from mercer.rows._distinct import distinct_rows
 
 NARROW = RBF(gamma=2.0)
+FEW_ROWS = "mercer._fitting.sparse.problem.MOST_FOR_EVIDENCE"
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_the_pseudodiscriminant_and_orthogonal_least_squares_do_as_well_as_all_r
 def test_held_out_rows_choose_the_alpha_of_orthogonal_least_squares(banana):
     X, y = banana
     model = SparseFisherClassifier(RBF(gamma=1.0), selection="residual", penalty="orthogonal").fit(X, y)
-    compared = model.trials_[-1]
+    compared = model.tuning_paths_[-1]
     assert compared.alphas.shape == (1, 8)
     assert model.alpha_ == compared.alphas[0, compared.scores[0].argmin()]
     estimated = SparseFisherClassifier(RBF(gamma=1.0), selection="residual", penalty="orthogonal", alpha="gcv")
@@ -109,26 +110,29 @@ def test_noise_is_not_fitted_by_the_regressor():
 
 
 @pytest.mark.slow
-def test_evidence_spares_the_regressor_wild_fits_of_few_rows():
-    found = {"loo": [], "evidence": []}
-    for seed in range(12):
-        X, y = make_sinc(50, random_state=seed)
-        X_new, y_new = make_sinc(1000, noise=0.0, random_state=100 + seed)
-        for alpha, errors in found.items():
-            model = SparseKernelRegressor(alpha=alpha).fit(X, y)
+def test_evidence_spares_the_regressor_wild_fits_of_few_rows(monkeypatch):
+    with_evidence, without = [], []
+    for most, errors in ((600, with_evidence), (0, without)):
+        monkeypatch.setattr(FEW_ROWS, most)
+        for seed in range(12):
+            X, y = make_sinc(50, random_state=seed)
+            X_new, y_new = make_sinc(1000, noise=0.0, random_state=100 + seed)
+            model = SparseKernelRegressor().fit(X, y)
             errors.append(np.sqrt(np.mean((model.predict(X_new) - y_new) ** 2)))
-    assert np.mean(found["evidence"]) < np.mean(found["loo"])
-    assert max(found["evidence"]) < 0.1
+    assert np.mean(with_evidence) < np.mean(without)
+    assert max(with_evidence) < 0.1
 
 
 @pytest.mark.slow
-def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
+def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (120, 2))
     y = np.sign(X[:, 0] * X[:, 1]) + 0.1 * rng.standard_t(2, 120)
-    loo, evidence = (SparseKernelRegressor(alpha=alpha, stop=None).fit(X, y) for alpha in ("loo", "evidence"))
-    least = min(path.least.min() for path in loo.trials_)
-    (path,) = evidence.trials_
+    evidence = SparseKernelRegressor(stop=None).fit(X, y)
+    monkeypatch.setattr(FEW_ROWS, 0)
+    loo = SparseKernelRegressor(stop=None).fit(X, y)
+    least = min(path.least.min() for path in loo.tuning_paths_)
+    (path,) = evidence.tuning_paths_
     g = [kernel.gamma for kernel in path.kernels].index(evidence.gamma_)
     (chosen,) = path.scores[g, path.alphas[g] == evidence.alpha_]
     assert chosen <= least * (1.0 + np.sqrt(2.0 / 120))
@@ -137,6 +141,7 @@ def test_evidence_stays_within_a_standard_error_of_the_least_left_out_error():
 @pytest.fixture
 def small_comparison(monkeypatch):
     """Kernels are compared with 30 random centers on 60 points, the best by sparse fits of 60 candidates to 90."""
+    monkeypatch.setattr(FEW_ROWS, 0)
     monkeypatch.setattr(
         "mercer._fitting.memory.SEARCH_STAGES", (SearchStage(60, 30), SearchStage(120, 60), SearchStage(240, 120))
     )
@@ -152,9 +157,9 @@ def small_comparison(monkeypatch):
 )
 def test_sparse_fits_decide_between_few_kernels_until_no_neighbor_is_better(banana, model, kernel):
     X, y = banana
-    fitted = model(kernel, alpha="loo", max_centers=20, random_state=0).fit(X, y)
-    first, then, last = fitted.trials_
-    assert [(path.n_points, path.n_centers) for path in fitted.trials_] == [(60, 30), (90, 20), (200, 20)]
+    fitted = model(kernel, max_centers=20, random_state=0).fit(X, y)
+    first, then, last = fitted.tuning_paths_
+    assert [(path.n_points, path.n_centers) for path in fitted.tuning_paths_] == [(60, 30), (90, 20), (200, 20)]
     candidates = kernel.candidates(X)
     position = {repr(each): g for g, each in enumerate(candidates)}
     tried = {position[repr(each)] for each in then.kernels}
@@ -169,7 +174,7 @@ def test_sparse_fits_decide_between_few_kernels_until_no_neighbor_is_better(bana
 @pytest.mark.usefixtures("small_comparison")
 def test_the_report_says_how_kernels_were_compared(banana):
     model = SparseFisherClassifier(max_centers=20, random_state=0).fit(*banana)
-    n = len(model.trials_[1].kernels)
+    n = len(model.tuning_paths_[1].kernels)
     assert model.report_.searched == (
         "15 widths and 12 alphas by fits with 30 centers to 60 rows, "
         f"then {n} widths and 18 alphas by fits with 20 centers to 90 rows, "
@@ -184,7 +189,7 @@ def test_the_report_says_how_kernels_were_compared(banana):
 def test_kernels_compared_on_all_rows_need_no_other_comparison_for_alpha(banana, options):
     X, y = banana
     model = SparseFisherClassifier(max_centers=20, random_state=0, **options).fit(X, y)
-    assert [len(path.kernels) > 1 for path in model.trials_] == [True, True]
+    assert [len(path.kernels) > 1 for path in model.tuning_paths_] == [True, True]
     alone = SparseFisherClassifier(model.kernel_, max_centers=20, random_state=0, **options).fit(X, y)
     assert alone.alpha_ == model.alpha_
     assert_array_equal(alone.support_, model.support_)
@@ -194,7 +199,7 @@ def test_kernels_compared_on_all_rows_need_no_other_comparison_for_alpha(banana,
 def test_evidence_of_sums_of_kernels_is_computed_along_axes():
     X, y = make_sinc(40, random_state=0)
     model = SparseKernelRegressor(RBF(gamma="loo") + RBF(gamma="loo")).fit(X, y)
-    (path,) = model.trials_
+    (path,) = model.tuning_paths_
     assert path.marginal_deviance.shape == path.scores.shape
     # At least the two lines through one kernel, at most three rounds of them; all pairs would be 225.
     assert 29 <= len(path.kernels) <= 90
@@ -202,21 +207,17 @@ def test_evidence_of_sums_of_kernels_is_computed_along_axes():
 
 
 @pytest.mark.slow
-def test_above_600_rows_auto_is_leave_one_out_and_evidence_is_refused():
-    X, y = make_sinc(620, random_state=0)
-    loo, auto = (
-        SparseKernelRegressor(alpha=alpha, max_centers=20, random_state=0).fit(X, y) for alpha in ("loo", "auto")
-    )
-    assert (auto.gamma_, auto.alpha_) == (loo.gamma_, loo.alpha_)
-    with pytest.raises(ValueError, match="at most 600 distinct rows"):
+@pytest.mark.parametrize(("n", "decides"), [(600, True), (620, False)])
+def test_evidence_decides_for_regressors_up_to_600_rows(n, decides):
+    X, y = make_sinc(n, random_state=0)
+    model = SparseKernelRegressor(max_centers=20, random_state=0).fit(X, y)
+    assert (model.tuning_paths_[-1].marginal_deviance is not None) == decides
+
+
+def test_alpha_by_evidence_alone_is_for_the_orthogonal_penalty():
+    X, y = make_sinc(30, random_state=0)
+    with pytest.raises(ValueError, match='is for penalty="orthogonal"'):
         SparseKernelRegressor(alpha="evidence").fit(X, y)
-
-
-@pytest.mark.slow
-def test_up_to_600_rows_auto_is_evidence():
-    X, y = make_sinc(80, random_state=0)
-    evidence, auto = (SparseKernelRegressor(alpha=alpha).fit(X, y) for alpha in ("evidence", "auto"))
-    assert (auto.gamma_, auto.alpha_) == (evidence.gamma_, evidence.alpha_)
 
 
 @pytest.mark.slow
@@ -255,7 +256,7 @@ def test_classes_share_their_centers_or_have_their_own(three_classes):
     own = SparseFisherClassifier(NARROW, max_centers=10, shared=False, stop=None).fit(X, y)
     assert (shared.dual_coef_ != 0).all()
     assert ((own.dual_coef_ != 0).sum(axis=0) == 10).all()
-    assert len(own.path_) == 3
+    assert len(own.center_path_) == 3
     assert min(shared.score(X, y), own.score(X, y)) > 0.95
 
 
@@ -309,7 +310,7 @@ def test_centers_whose_use_can_not_be_told_are_not_kept():
     X_new, y_new = make_twonorm(4000, random_state=100)
     model = SparseFisherClassifier(random_state=0).fit(X, y)
     assert len(model.support_) <= 30
-    assert len(model.path_) == 125
+    assert len(model.center_path_) == 125
     longest = SparseFisherClassifier(model.kernel_, alpha=model.alpha_, stop=None).fit(X, y)
     assert model.score(X_new, y_new) >= longest.score(X_new, y_new) - 0.01
 
@@ -373,7 +374,7 @@ def test_a_model_comes_back_from_a_file(three_classes):
         ({"tol": -1.0}, "tol"),
         ({"selection": "orthogonal", "penalty": "rkhs"}, "orthogonal coefficients"),
         ({"widths": [0.5, 2.0], "penalty": "rkhs"}, "no common norm"),
-        ({"alpha": "evidence", "penalty": "coef"}, "for regressors"),
+        ({"alpha": "evidence", "penalty": "coef"}, "not 'coef'"),
         ({"widths": [1.0, -1.0]}, "widths"),
         ({"widths": []}, "widths"),
         ({"kernel": "linear", "widths": [1.0, 2.0]}, "widths"),
@@ -406,7 +407,6 @@ def test_rows_without_weight_do_not_decide_how_alpha_is_chosen():
     model = SparseKernelRegressor(NARROW, max_centers=5, random_state=0)
     alpha = model.fit(X, y, sample_weight=weight).alpha_
     assert alpha == model.fit(X[:590], y[:590]).alpha_
-    assert alpha == model.set_params(alpha="evidence").fit(X, y, sample_weight=weight).alpha_
 
 
 @pytest.mark.parametrize("model", [SparseFisherClassifier(NARROW), SparseKernelRegressor(NARROW)])

@@ -38,7 +38,7 @@ def test_a_map_has_log_axes_named_scales_and_all_scores(two):
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "gamma")
     assert display.colorbar_.ax.get_ylabel() == "Leave-one-out Brier score"
-    np.testing.assert_array_equal(ax.collections[0].get_array(), two[0].loo_path_.scores)
+    np.testing.assert_array_equal(ax.collections[0].get_array(), two[0].tuning_paths_[0].scores)
 
 
 def test_one_kernel_is_a_curve_over_alpha(two):
@@ -47,7 +47,7 @@ def test_one_kernel_is_a_curve_over_alpha(two):
     display = LooPathDisplay.from_estimator(model)
     assert display.colorbar_ is None
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("alpha", "Leave-one-out log-loss")
-    np.testing.assert_allclose(star(display.ax_), [model.alpha_, model.loo_path_.scores.min()])
+    np.testing.assert_allclose(star(display.ax_), [model.alpha_, model.tuning_paths_[0].scores.min()])
 
 
 def test_one_alpha_is_a_curve_over_gamma(two):
@@ -55,7 +55,7 @@ def test_one_alpha_is_a_curve_over_gamma(two):
     model = KernelFisherClassifier(alpha=1.0).fit(X, y)
     ax = LooPathDisplay.from_estimator(model).ax_
     assert ax.get_xlabel() == "gamma"
-    np.testing.assert_allclose(star(ax), [model.gamma_, model.loo_path_.scores.min()])
+    np.testing.assert_allclose(star(ax), [model.gamma_, model.tuning_paths_[0].scores.min()])
 
 
 def test_one_kernel_and_one_alpha_are_a_point(two):
@@ -76,7 +76,7 @@ def test_kernels_that_differ_in_two_numbers_are_counted(two):
     model = KernelFisherClassifier(RBF() + Laplacian()).fit(X[:40], y[:40])
     ax = LooPathDisplay.from_estimator(model).ax_
     assert (ax.get_ylabel(), ax.get_yscale()) == ("kernel number", "linear")
-    assert star(ax)[1] == model.loo_path_.best[0]
+    assert star(ax)[1] == model.tuning_paths_[0].best[0]
 
 
 def test_a_regressor_shows_its_squared_error(regressor):
@@ -90,7 +90,7 @@ def test_the_model_is_found_inside_a_pipeline_and_a_search(two):
     pipeline = make_pipeline(StandardScaler(), KernelFisherClassifier())
     search = GridSearchCV(pipeline, {"kernelfisherclassifier__penalty": ["rkhs"]}, cv=2).fit(X, y)
     path = LooPathDisplay.from_estimator(search).path
-    assert path is search.best_estimator_[-1].loo_path_
+    assert path is search.best_estimator_[-1].tuning_paths_[0]
 
 
 def test_an_unfitted_model_is_refused():

@@ -30,7 +30,7 @@ from mercer.rows._table import as_table, holds_numbers
 
 
 @dataclass(frozen=True)
-class Columns:
+class BlockValidator:
     """Validation of rows in blocks: finite numbers in ``n_features`` columns, None: any number of them.
 
     ``name`` is for errors.
@@ -77,14 +77,11 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
     if kernel is not None:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
-        named = kernel.input_kind == "columns" and (kernel.reads is None or any(map(_is_word, kernel.reads)))
+        words = kernel.reads is None or any(isinstance(name, str) for name in kernel.reads)
+        named = kernel.input_kind == "columns" and words
         form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
-
-
-def _is_word(name: Any) -> bool:
-    return isinstance(name, str)
 
 
 def schema_of(model: Any) -> RowSchema:
@@ -164,14 +161,14 @@ class KernelModel(MercerEstimator):
         kernel.check_rows(columns)
         return columns
 
-    def _check_blocks(self) -> Callable[[int], Columns] | None:
+    def _block_validator(self) -> Callable[[int], BlockValidator] | None:
         """From a number of features to the validation of blocks: by position, not by name. None for objects."""
-        return Columns if as_kernel(self.kernel).takes_vectors else None
+        return BlockValidator if as_kernel(self.kernel).takes_vectors else None
 
-    def _read_first(
+    def _read_training(
         self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
     ) -> TrainingData:
-        """The rows of a first call, whatever the model was fitted on before: they decide on the columns.
+        """Rows to fit, whatever the model was fitted on before: they decide on the columns.
 
         A copy of the model takes what scikit-learn's validation stores, so that the model stays as it was.
         """
@@ -184,7 +181,7 @@ class KernelModel(MercerEstimator):
             X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
             rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
             schema = schema_of(model)
-        check = self._check_blocks()
+        check = self._block_validator()
         targets_of, classes = model._targets_of, is_classifier(self)
         return TrainingData(rows, schema, targets_of, classes, check, declared=declared, streamed=streamed)
 
@@ -197,7 +194,7 @@ class KernelModel(MercerEstimator):
         """A function of rows in memory, applied to rows from any source."""
         if not is_out_of_core(X):
             return f(self._read(X, reset=False))
-        rows, check = read_blocks(self, X), self._check_blocks()
+        rows, check = read_blocks(self, X), self._block_validator()
         check = None if check is None else check(self.n_features_in_)
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))

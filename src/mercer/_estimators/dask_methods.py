@@ -1,7 +1,7 @@
 """Lazy methods: for a Dask collection they return another one, without computing anything yet."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -37,20 +37,15 @@ def _supports_dask(method: Callable[..., Any], copy: Callable[[Any], Any]) -> Ca
                 "two; call it on the blocks of X, or for one target"
             )
         q = None if example.ndim == 1 else example.shape[1]
-        function = _Applied(method, model, args, choices)
+        function = partial(_on_worker, model, method.__name__, args, choices)
         return map_rows(X, function, q=q, dtype=example.dtype, keep_frames=True)
 
     return call
 
 
-class _Applied:
-    """The method of a model, on a worker."""
-
-    def __init__(self, method: Callable[..., Any], model: Any, args: Any, choices: Any) -> None:
-        self.name, self.model, self.args, self.choices = method.__name__, model, args, choices
-
-    def __call__(self, X: Any) -> Any:
-        return getattr(self.model, self.name)(X, *self.args, **self.choices)
+def _on_worker(model: Any, name: str, args: tuple[Any, ...], choices: dict[str, Any], X: Any) -> Any:
+    """The method of a model at a block of rows."""
+    return getattr(model, name)(X, *args, **choices)
 
 
 def _one_row(model: Any, X: Any) -> Any:

@@ -6,17 +6,14 @@ everything was chosen again without it (Varma and Simon 2006).
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit
-from sklearn.utils.validation import check_is_fitted
 
-from mercer._estimators.base import KernelModel
-from mercer._estimators.fitted import Fitted, Waiting, fitted, reads_one_state, with_state
-from mercer._estimators.report import Report
+from mercer._estimators.fitted import Waiting
 from mercer._scores.training_rows import Folds, Training
 from mercer._types import Array, Indices
 from mercer.errors import without_warnings
@@ -109,65 +106,6 @@ class NestedScore(Waiting):
         return model.fit(take(self.X, self.row[rows]), self.y[rows], sample_weight=weight, **more)
 
 
-# One number or more for each training row, with which nothing is predicted.
-OF_ROWS = (
-    *("loo_outputs_", "loo_decision_", "loo_proba_", "loo_prediction_"),
-    *("loo_index_", "loo_results_", "support_"),
-)
-
-
-class LeaveOneOutModel(KernelModel):
-    """A model whose kernel, alpha and centers are chosen by leave-one-out; abstract."""
-
-    alpha_ = fitted[float]()
-    support_ = fitted[Indices | None]()
-    degrees_of_freedom_ = fitted[float]()
-    loo_score_ = fitted[float]()
-    report_ = fitted[Report]()
-
-    def nested_score(self) -> float:
-        """The accuracy, or R², to expect of new rows: that of rows for which everything was chosen without them.
-
-        Nested cross-validation of kernel, alpha and centers: ten folds, five beyond 300 rows, three of these
-        beyond 1000. The first call takes as long as a fit for each of them. If nothing was chosen it is
-        ``loo_score_``.
-
-        Only for 4 to 10,000 rows in memory (or as many groups), which are kept: otherwise use
-        :func:`sklearn.model_selection.cross_val_score` on some rows.
-        """
-        check_is_fitted(self)
-        assert self._fitted is not None
-        nested = self._fitted.nested
-        if not self._fitted.chooses:
-            return float(self.loo_score_)
-        if isinstance(nested, NestedScore):
-            return nested.score
-        if nested is None:
-            raise ValueError(
-                f"{type(self).__name__} has no rows for a nested score: it needs {FEWEST_ROWS} to "
-                f"{MOST_NESTED_ROWS:,} rows, in at least {FEWEST_ROWS} groups if there are groups, that were "
-                "passed to fit in memory, not in batches, and with their kernel; loo_score_ is known, and a "
-                "little too high where rows are few; a lean copy has only a score that was computed before"
-            )
-        return float(nested)
-
-    @reads_one_state
-    def lean(self) -> Self:
-        """A copy that can only predict: without leave-one-out outputs and labels of training rows, and without the
-        rows and sums from which the fit could be continued or scored. Score, path and report stay.
-        """
-        check_is_fitted(self)
-        lean: Self = with_state(self, self._lean_state())
-        return lean
-
-    def _lean_state(self) -> Fitted:
-        """The state without what is known of single training rows."""
-        state = self._fitted
-        assert state is not None
-        attributes = {name: value for name, value in state.every.items() if name not in OF_ROWS}
-        return Fitted(attributes, nested=known_score(state.nested), chooses=state.chooses, is_lean=True)
-
-
 def known_score(nested: Any) -> float | None:
     """The score for a copy without rows, if it was computed."""
     if isinstance(nested, NestedScore):
@@ -204,7 +142,8 @@ def nested_score_of(
     if outer is None:
         return None
     return NestedScore(
-        _to_be_fitted(model, training),
+        # Not fitted; the same rows give the same results, and weights keep their meaning.
+        clone(model).set_params(weights="counts" if training.reading.counts else "importance"),
         X,
         row,
         y[rows],
@@ -229,11 +168,6 @@ def _as_given(model: Any, folds: Folds) -> dict[str, Indices]:
         split = PredefinedSplit(folds.fold)
         model.set_params(cv=split if folds.group is None else list(split.split()))
     return {} if folds.group is None else {"groups": folds.group}
-
-
-def _to_be_fitted(model: Any, training: Training) -> Any:
-    """The model without a fit, for which the same rows give the same results, and weights have their meaning."""
-    return clone(model).set_params(weights="counts" if training.reading.counts else "importance")
 
 
 def _in_order(first: Indices, y: NDArray[Any]) -> Indices:

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from mercer._estimators.base import Columns, KernelModel, check_square, read_blocks, schema_of
+from mercer._estimators.base import BlockValidator, KernelModel, check_square, read_blocks, schema_of
 from mercer._estimators.dask_methods import supports_dask
 from mercer._estimators.estimator import MercerEstimator
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, with_state
@@ -130,7 +130,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelPredictions, MercerEstimator):
             raise ValueError(f"groups are for a classifier whose fit takes them, and {self._new()!r} does not")
         values = get_tags(self._new()).input_tags.pairwise
         if values:
-            X = Columns(None)(X)
+            X = BlockValidator(None)(X)
             check_square(X)
         classes, pairs = _classes_and_pairs(np.unique(labels[weight > 0]))
         of_pairs = [_rows_of(classes[list(pair)], labels) for pair in pairs]
@@ -275,7 +275,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelPredictions, MercerEstimator):
         """log r_ij / r_ji (pairs, n) at n rows in memory, or of a block; zero for pairs without training rows."""
         odds, of_pairs = np.zeros((len(self.pairs_), n)), self._details
         if of_pairs[0] is not None:
-            X = Columns(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
+            X = BlockValidator(self.n_features_in_)(X.block.X if isinstance(X, HeldRows) else X)
         for place, (model, columns) in enumerate(zip(self.estimators_, of_pairs)):
             if hasattr(model, "classes_"):
                 log_p = log_probabilities(model, _rows_for(model, X, columns))

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mercer import _validation
+from mercer._fitting.spec import FitSpec
 from mercer._scores import CALIBRATIONS, CLASSIFICATION_CRITERIA, THRESHOLDS
 from mercer._scores.targets import ClassTargets, Decision, RealTargets, Targets
 from mercer._scores.training_rows import Folds
@@ -32,12 +33,7 @@ from mercer.rows._sampling.weights import Meaning
 PENALTY_RANGE = (1e-100, 1e100)
 
 
-def positive_or_loo(name: str, value: Any) -> float | None:
-    """A positive number, or None for "loo"."""
-    return positive_or_word(name, value, ("loo",))
-
-
-def positive_or_word(name: str, value: Any, words: Sequence[str]) -> float | None:
+def positive_or_word(name: str, value: Any, words: Sequence[str] = ("loo",)) -> float | None:
     """A positive number, or None for one of the strings."""
     if isinstance(value, str) and value in words:
         return None
@@ -92,10 +88,9 @@ def count_or_none(name: str, value: Any) -> int | None:
     return None if value is None else _validation.check_int(name, value, "a positive integer or None", least=1)
 
 
-def loo_size(value: Any) -> int | None:
-    """A number of rows, at least two, or None for all."""
+def _rows_or_none(name: str, value: Any) -> int | None:
     allowed = "a number of rows, at least 2, or None for all of them"
-    return None if value is None else _validation.check_int("loo_rows", value, allowed, least=2)
+    return None if value is None else _validation.check_int(name, value, allowed, least=2)
 
 
 def _verbosity(name: str, value: Any) -> int:
@@ -124,7 +119,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "decay": share,
     "fit_intercept": _validation.check_bool,
     "fit_inverse_transform": _validation.check_bool,
-    "loo_rows": lambda _, value: loo_size(value),
+    "loo_rows": _rows_or_none,
     "max_centers": count_or_none,
     "max_memory": memory_or_none,
     "n_candidates": count_or_none,
@@ -167,6 +162,23 @@ def check_parameters(model: Any, words: Sequence[str] = ("loo",)) -> None:
     selector = getattr(model, "centers", None)
     if isinstance(selector, CenterSelector):
         _check_each(selector, CHECKS_OF_SELECTORS)
+
+
+def common_spec(model: Any, words: Sequence[str] = ("loo",)) -> FitSpec:
+    """What every model asks of a fit, validated: kernel, alpha, weights, centers and memory.
+
+    ``words`` are the strings that alpha may be.
+    """
+    check_parameters(model, words)
+    return FitSpec(
+        kernel=as_kernel(model.kernel).copy(),
+        alpha=positive_or_word("alpha", model.alpha, words),
+        penalty="rkhs",
+        weights=meaning_of(model.weights),
+        centers=getattr(model, "centers", None),
+        max_memory=model.max_memory,
+        verbose=model.verbose,
+    )
 
 
 def _check_each(owner: Any, checks: dict[str, Callable[[str, Any], Any]]) -> None:
@@ -396,7 +408,6 @@ def meaning_of(weights: Any) -> Meaning:
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
     """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
-    refuse_blocks(model, X)
     X = model._read(X, reset=reset)
     y = class_labels(y) if is_classifier(model) else real_targets(y, model)
     check_consistent_length(X, y)

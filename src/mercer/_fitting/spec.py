@@ -1,6 +1,5 @@
 """What is asked of a fit: every choice that does not depend on the rows, checked and frozen."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, cast
@@ -75,8 +74,7 @@ class FitSpec:
     ``copies`` join the rows; changes of f by ``tangents`` are penalized instead, with one of the weights ``mus``.
     ``relevance``: features have gammas as far as they matter; None: all have the same. ``loss`` makes the fit a
     program, with the part ``l1_share`` of sum_j |c_j| in the penalty "elastic_net"; None: least squares.
-    ``sparse``: centers are selected one after another, with settings for this number of distinct rows; None: they
-    are not.
+    ``sparse``: how centers are selected one after another; None: they are not.
     """
 
     kernel: Kernel
@@ -94,7 +92,7 @@ class FitSpec:
     relevance: Features | None = None
     loss: LossChoice | None = None
     l1_share: float = 0.0
-    sparse: Callable[[int], SparseSettings] | None = None
+    sparse: SparseSettings | None = None
 
     @property
     def budget(self) -> Budget:

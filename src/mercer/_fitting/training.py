@@ -77,7 +77,7 @@ def memory_inputs(
     if known is not None:
         # Kernel and centers are those of the first rows, however many were added since.
         kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
-    auto = isinstance(spec.centers, str) and spec.centers == "auto" and known is None
+    auto = spec.centers_are_chosen and known is None
     if spec.copies is not None:
         # Copies are good centers, and targets cannot select among them: a candidate explains its own copies best.
         selector = Uniform() if isinstance(spec.centers, Integral) else selector

@@ -18,7 +18,7 @@ CRITERIA = {
     "error": "Leave-one-out error rate",
     "squared": "Leave-one-out squared error / variance",
 }
-# Kernels that differ in more than one number are identified by their position in ``loo_path_.kernels``.
+# Kernels that differ in more than one number are identified by their position in ``path.kernels``.
 POSITION = "kernel number"
 # This share of a map has distinct colors; worse values have the brightest, so that the valley is visible.
 BRIGHT = 0.7
@@ -37,7 +37,7 @@ class LooPathDisplay(Display):
     Parameters
     ----------
     path : TuningPath
-        ``loo_path_`` of a fitted model.
+        An element of ``tuning_paths_`` of a fitted model.
     criterion : str, default="Leave-one-out criterion"
         Name of the criterion, for labels.
 
@@ -67,7 +67,7 @@ class LooPathDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the criterion values of a fitted model.
+        """Draw the criterion values of the first comparison of a fitted model.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class LooPathDisplay(Display):
         """
         model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         criterion = CRITERIA[getattr(model, "criterion", "squared")]
-        return cls(path=model.loo_path_, criterion=criterion).plot(ax=ax)
+        return cls(path=model.tuning_paths_[0], criterion=criterion).plot(ax=ax)
 
     @classmethod
     def from_predictions(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from mercer._estimators.least_squares.resumable import ResumableModel
+from mercer._estimators.least_squares.model import LeastSquaresModel
 from mercer._estimators.predictions import log_probabilities
 from mercer._scores.probabilities.coupling import scaled_likelihoods
 from mercer._types import Array, Indices
@@ -156,7 +156,7 @@ def _row_by_row(classifier: Any) -> bool:
 
 def _reads_blocks(classifier: Any) -> bool:
     """Whether a classifier needs only a block of the rows in memory."""
-    if not isinstance(classifier, ResumableModel) or classifier.cv is not None:
+    if not isinstance(classifier, LeastSquaresModel) or classifier.cv is not None:
         return False
     return not (isinstance(classifier.centers, str) and classifier.centers == "all")
 

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer import _validation
-from mercer._estimators.base import Columns, KernelModel, check_square, read_objects, schema_of
+from mercer._estimators.base import BlockValidator, KernelModel, check_square, read_objects, schema_of
 from mercer._estimators.directions.subspace import all_are_centers, budget_of, resolved
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.parameters import (
@@ -53,7 +53,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     r"""Kernel canonical correlation analysis: what two or more views of the same rows have in common.
 
     ``KernelCCA().fit(X, y)`` needs nothing else; the width is a parameter of the kernel, as in
-    ``KernelCCA(kernel=RBF(gamma=0.1))``, and regularization is chosen in folds.
+    ``KernelCCA(kernel=RBF(gamma=0.1))``, and alpha is chosen by held-out rows.
 
     A row has several views: an image and its caption, genes and lipids of one mouse. Finds functions f_v of each
     view, with variance one, whose correlation is large, penalized by the norm of the functions:
@@ -74,8 +74,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     kernel : str, Kernel, callable, or a dict or list of these, default="rbf"
         One for all views, or one for each: by the name of the view, or in the order of the views. "rbf" is
         ``RBF(gamma="median")``: the median distance between rows of that view.
-    alpha : float or "cv", default="cv"
-        Regularization; larger is smoother. "cv": with the largest mean correlation of held-out rows in folds.
+    alpha : float or "loo", default="loo"
+        Penalty; larger is smoother. "loo" chooses the one with the largest mean correlation of rows that are held
+        out in the folds of ``cv``.
     centers : int, "auto", "all", selector, or dict of rows, default="auto"
         Centers of each view: a number, which are means of clusters (:class:`~mercer.centers.KMeans`), or rows
         drawn by :class:`~mercer.centers.RPCholesky` if rows have no means; "auto": all of up to 2000 rows, or 600
@@ -95,14 +96,14 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
     correlations_ : ndarray of shape (n_components,)
         Canonical correlations of the training rows; of more than two views, the mean over all pairs.
     held_out_correlations_ : ndarray of shape (n_components,)
-        The same of rows in folds, along functions of the other rows: what new rows will show. alpha="cv" is chosen
-        without the fold, by nested cross-validation; more than ten folds are joined to ten for that.
+        The same of rows in folds, along functions of the other rows: what new rows will show. alpha="loo" is
+        chosen without the fold, by nested cross-validation; more than ten folds are joined to ten for that.
         With more than 400 rows that are all centers, functions of the folds have 400 random ones, fewer of more
         than two views.
     objective_ : ndarray of shape (n_components,)
         The regularized objective, which is not a correlation.
     alpha_ : float
-        The regularization.
+        The penalty.
     views_ : list
         Names of the views: "X" and "y", or the keys of the dict.
     kernels_, X_fit_, dual_coef_, intercept_ : dict
@@ -149,7 +150,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         n_components: int = 2,
         kernel: Any = "rbf",
         *,
-        alpha: float | str = "cv",
+        alpha: float | str = "loo",
         centers: Any = "auto",
         cv: Any = 5,
         max_memory: float | None = None,
@@ -178,8 +179,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; a weight of two is equivalent to repeating the row.
         """
-        check_parameters(self, words=("cv",))
-        most, alpha = count("n_components", self.n_components), positive_or_word("alpha", self.alpha, ("cv",))
+        check_parameters(self)
+        most, alpha = count("n_components", self.n_components), positive_or_word("alpha", self.alpha)
         rng, budget = generator(self.random_state), budget_of(self)
         model = unfitted(self)
         tables = views_of(model, X, y)
@@ -357,7 +358,7 @@ def read_view(name: str, X: Any, kernel: Any, n_features: int | None, *, first: 
     kind, X = as_kernel(kernel).input_kind, _validation.unmasked(name, X)
     if kind == "objects" and not holds_numbers(X):
         return read_objects(as_kernel(kernel), X)
-    X = Columns(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
+    X = BlockValidator(n_features, name=name)(X if is_sparse(X) or is_frame(X) else _as_columns(name, X))
     if kind == "values" and first:
         check_square(X)
     return X

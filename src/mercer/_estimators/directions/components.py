@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,9 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, with_state
+from mercer._estimators.fitted import Fitted, fitted, reads_one_state, with_state
 from mercer._estimators.least_squares.regressor import KernelRidgeRegressor
-from mercer._estimators.parameters import check_parameters, generator, parameters_of, row_weight
+from mercer._estimators.parameters import check_parameters, generator, parameters_of
 from mercer._fitting.data import RowSchema
 from mercer._fitting.subspaces.components import (
     SubspaceState,
@@ -132,35 +132,6 @@ class KernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_update
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame, list of objects or kernel matrix, n rows
-            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
-            Spark.
-        y : ignored
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
-            column.
-        """
-        most, _ = requested_components(self)
-        rows, schema = self._first_rows(X, sample_weight)
-        if not isinstance(rows, MemoryRows):
-            return self._publish(self._begun(rows, schema))
-        X, weight = rows.X, row_weight(sample_weight, n_rows(rows.X))
-        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
-            return self._publish(self._begun(rows, schema))
-        kernel = resolved(self.kernel, X, weight)
-        subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
-        kept = None if kernel.takes_values else subspace.centers
-        details = SubspaceDetails(
-            subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
-        )
-        return self._publish(self._concluded(details, schema, getattr(X, "dtype", None)))
-
     @reads_one_state
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows (n, d) whose images are near the points of feature space with these scores (n, n_components).
@@ -225,7 +196,22 @@ class KernelPCA(SubspaceModel):
     def _check(self) -> None:
         requested_components(self)
 
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        """The components in the span of all rows in memory, if these are to be centers."""
+        if not isinstance(rows, MemoryRows):
+            return self._start_sums(rows, schema)
+        X, weight = rows.X, np.ones(rows.n_rows) if rows.weight is None else np.asarray(rows.weight)
+        if not all_are_centers(self.centers, as_kernel(self.kernel), int((weight > 0.0).sum())):
+            return self._start_sums(rows, schema)
+        kernel, (most, _) = resolved(self.kernel, X, weight), requested_components(self)
+        subspace, points = exact_subspace(kernel, X, weight, most, budget_of(self))
+        kept = None if kernel.takes_values else subspace.centers
+        details = SubspaceDetails(
+            subspace, parameters_of(self, self._fixed), rows=kept, weight=points.share * points.n
+        )
+        return self._with_components(details, schema, getattr(X, "dtype", None))
+
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, and moments of all of them."""
         _refuse_parts(self.centers, as_kernel(self.kernel))
         rng = generator(self.random_state)
@@ -234,7 +220,7 @@ class KernelPCA(SubspaceModel):
         check, most = self._check_of(sampled), requested_components(self)[0]
         schema = schema.of_sample(sampled.rows, sampled.drawn.sample().X, vectors=check is not None)
         sums = start_subspace(resolve, sampled, check, self.centers, most, rng, budget_of(self), self.verbose)
-        return self._continued(sums, schema)
+        return self._solve_sums(sums, schema)
 
     def _known_sums(self) -> SubspaceState:
         """The moments of the fit so far; those of a fit with all rows are summed now."""
@@ -247,11 +233,11 @@ class KernelPCA(SubspaceModel):
         budget, check = budget_of(self), self._check_of(sampled)
         return start_subspace(lambda X, w: kernel, sampled, check, centers, None, rng, budget, self.verbose)
 
-    def _continued(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: SubspaceState, schema: RowSchema) -> Fitted:
         details = SubspaceDetails(sums.solved(), parameters_of(self, self._fixed), sums)
-        return self._concluded(details, schema, getattr(sums.centers, "dtype", None))
+        return self._with_components(details, schema, getattr(sums.centers, "dtype", None))
 
-    def _concluded(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
+    def _with_components(self, details: SubspaceDetails, schema: RowSchema, dtype: Any) -> Fitted:
         """The components that are wanted."""
         most, share = requested_components(self)
         subspace = details.subspace

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from mercer import _validation
-from mercer._estimators.base import Columns, schema_of
+from mercer._estimators.base import BlockValidator, schema_of
 from mercer._estimators.directions.subspace import (
     SubspaceDetails,
     SubspaceModel,
@@ -16,7 +16,7 @@ from mercer._estimators.directions.subspace import (
     require_components,
     resolved,
 )
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, with_state
+from mercer._estimators.fitted import Fitted, fitted, with_state
 from mercer._estimators.parameters import check_parameters, count_or_none, generator, parameters_of
 from mercer._fitting.data import RowSchema, check_names
 from mercer._fitting.subspaces.components import sample_rows, start_subspace
@@ -78,13 +78,8 @@ class OrientedKernelPCA(SubspaceModel):
         As in :class:`KernelPCA`. Transformed rows are not among them unless they are given, as in
         ``centers=np.vstack([some, f(some)])`` with some of the rows. They express better what transformations
         change: for turned and shifted digits they are worth more than as many further rows.
-    max_memory : float, default=None
-        GiB that may be allocated; None: four fifths of the free memory.
-    random_state : int, RandomState or None, default=None
-        For the sample and the centers.
-        None is seed 0: equal rows give equal models, to the bit.
-    verbose : int, default=0
-        Whether passes show their progress.
+    max_memory, random_state, verbose
+        As in :class:`KernelPCA`.
 
     Attributes
     ----------
@@ -96,15 +91,8 @@ class OrientedKernelPCA(SubspaceModel):
         the change by a transformation, or the variance over noise rows, times the weight.
     mu_ : float
         The penalty in units of feature space.
-    X_fit_, dual_coef_, intercept_ : rows, ndarray (m, n_components), ndarray (n_components,)
-        Scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
-    support_ : ndarray of shape (m,) or None
-        Which rows the centers are.
-    kernel_, gamma_ : Kernel, float or None
-        The kernel with its parameters.
-    n_components_ : int
-    report_ : str
-        Which rows carry the components, and in which precision their products were summed.
+    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, n_components_, report_
+        As in :class:`KernelPCA`.
 
     References
     ----------
@@ -154,23 +142,6 @@ class OrientedKernelPCA(SubspaceModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_update
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or list of objects, n rows
-            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
-            Spark.
-        y : ignored
-        sample_weight : array of shape (n,), default=None
-            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
-            column.
-        """
-        self._check()
-        return self._publish(self._begun(*self._first_rows(X, sample_weight)))
-
     def _check(self) -> None:
         check_parameters(self)
         generator(self.random_state)
@@ -189,7 +160,10 @@ class OrientedKernelPCA(SubspaceModel):
                     "objects; pass rows that are noise"
                 )
 
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        return self._start_sums(rows, schema)
+
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         centers, kernel, rng = self.centers, as_kernel(self.kernel), generator(self.random_state)
         if isinstance(rows, MemoryRows) and all_are_centers(centers, kernel, n_rows(rows.X)):
             centers = "all"
@@ -203,7 +177,7 @@ class OrientedKernelPCA(SubspaceModel):
         started = start_subspace(
             resolve, sampled, check, centers, None, rng, budget, verbose, transformations, HELD
         )
-        return self._continued(start_oriented(started, samples, verbose), schema)
+        return self._solve_sums(start_oriented(started, samples, verbose), schema)
 
     def _noise(self, schema: RowSchema) -> tuple[tuple[Transformation, ...], tuple[NoiseRows, ...]]:
         """Functions, and rows that are noise, without those of weight zero."""
@@ -217,7 +191,8 @@ class OrientedKernelPCA(SubspaceModel):
         """Rows that are noise, with the columns of X."""
         if is_out_of_core(Z):
             check_names(schema_of(self).names, feature_names(Z))
-            check = Columns(self.n_features_in_, name=name) if as_kernel(self.kernel).takes_vectors else None
+            vectors = as_kernel(self.kernel).takes_vectors
+            check = BlockValidator(self.n_features_in_, name=name) if vectors else None
             return NoiseRows(as_rows(Z), weight, check)
         try:
             return NoiseRows(MemoryRows(self._read(Z, reset=False), None, None), weight, None)
@@ -227,7 +202,7 @@ class OrientedKernelPCA(SubspaceModel):
     def _known_sums(self) -> OrientedState:
         return cast(OrientedState, self._details.sums)
 
-    def _continued(self, sums: OrientedState, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: OrientedState, schema: RowSchema) -> Fitted:
         found = sums.solved(share_of(self.mu), self.n_components)
         require_components(found.subspace)
         attributes = self._attributes(found.subspace, schema, sums.rows.dtype) | {

@@ -33,7 +33,7 @@ class SubspaceDetails:
     """
 
     subspace: Subspace
-    begun_with: dict[str, Any]
+    fixed_parameters: dict[str, Any]
     sums: Any = None
     rows: Any = None
     weight: Array | None = None
@@ -59,7 +59,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """Validate all parameters."""
 
     @abstractmethod
-    def _begun(self, rows: Rows, schema: RowSchema) -> Fitted:
+    def _fit_rows(self, rows: Rows, schema: RowSchema) -> Fitted:
+        """What is fitted to rows to which none need to be added."""
+
+    @abstractmethod
+    def _start_sums(self, rows: Rows, schema: RowSchema) -> Fitted:
         """Centers from a sample of the rows, moments of all of them, and what follows from these."""
 
     @abstractmethod
@@ -67,8 +71,25 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """The moments of the fit so far."""
 
     @abstractmethod
-    def _continued(self, sums: Any, schema: RowSchema) -> Fitted:
+    def _solve_sums(self, sums: Any, schema: RowSchema) -> Fitted:
         """What follows from moments, to which rows were added."""
+
+    @atomic_update
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, list of objects or, for kernel PCA, kernel matrix, n rows
+            Or out-of-core rows: the path of a Parquet file or folder, blocks, a collection of Dask, Ray or
+            Spark.
+        y : ignored
+        sample_weight : array of shape (n,), default=None
+            Weights of the rows; a weight of two is equivalent to repeating the row. For a path, the name of the
+            column.
+        """
+        self._check()
+        return self._publish(self._fit_rows(*self._first_rows(X, sample_weight)))
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -80,10 +101,10 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         """
         self._check()
         if self._fitted is None:
-            return self._publish(self._begun(*self._first_rows(X, sample_weight)))
+            return self._publish(self._start_sums(*self._first_rows(X, sample_weight)))
         rows = self._batch(X, sample_weight)
         sums = self._known_sums().added(rows, self.verbose)
-        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._solve_sums(sums, schema_of(self).of_rows(rows)))
 
     @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -96,7 +117,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
         check_is_fitted(self, "X_fit_")
         rows = self._batch(X, sample_weight)
         sums = self._known_sums().removed(rows, self.verbose)
-        return self._publish(self._continued(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._solve_sums(sums, schema_of(self).of_rows(rows)))
 
     @supports_dask
     @reads_one_state
@@ -115,7 +136,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
 
     def _batch(self, X: Any, sample_weight: Any) -> Rows:
         """Rows to add or to remove."""
-        refuse_changes(self._details.begun_with, parameters_of(self, self._fixed))
+        refuse_changes(self._details.fixed_parameters, parameters_of(self, self._fixed))
         if is_out_of_core(X):
             return read_blocks(self, X, None, sample_weight)
         X = self._read(X, reset=False)
@@ -123,7 +144,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMod
 
     def _check_of(self, sampled: SubspaceSample) -> Callable[[Any], Any] | None:
         """How blocks with the columns of a sample are validated; None: rows are objects."""
-        check = self._check_blocks()
+        check = self._block_validator()
         return None if check is None else check(n_columns(sampled.drawn.sample().X))
 
     def _attributes(self, subspace: Subspace, schema: RowSchema, dtype: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from mercer import _validation
-from mercer._estimators.base import Columns, KernelModel, blocks_and_schema, schema_of
+from mercer._estimators.base import BlockValidator, KernelModel, blocks_and_schema, schema_of
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, unfitted, with_state
 from mercer._estimators.parameters import (
     check_declared,
@@ -102,11 +102,11 @@ class OnlineModel(KernelModel):
     n_rows_seen_ = fitted[int]()
 
     @abstractmethod
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         """With empty records of predictions."""
 
     @abstractmethod
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         """With outputs (n, q) of rows before they were learned."""
 
     def __sklearn_tags__(self) -> Any:
@@ -121,16 +121,16 @@ class OnlineModel(KernelModel):
         X = super()._read(X, reset=reset)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
-    def _check_blocks(self) -> Callable[[int], Columns] | None:
-        check = super()._check_blocks()
-        return None if check is None else partial(Columns, dtypes=(np.float64,))
+    def _block_validator(self) -> Callable[[int], BlockValidator] | None:
+        check = super()._block_validator()
+        return None if check is None else partial(BlockValidator, dtypes=(np.float64,))
 
     @property
     def _known(self) -> OnlineState | None:
         """What was learned so far."""
         return None if self._fitted is None else self._fitted.details
 
-    def _learned(self, state: OnlineState) -> Self:
+    def _publish_state(self, state: OnlineState) -> Self:
         return self._publish(Fitted(state.attributes, state))
 
     def _add(
@@ -141,37 +141,35 @@ class OnlineModel(KernelModel):
         sample_weight: Any,
         declared: ArrayLike | None,
         *,
-        restart: bool,
+        more_to_come: bool,
         labels: Labels | None = None,
     ) -> tuple[OnlineState, Block]:
-        """Learn rows of positive weight with their labels or values, starting over if ``restart``.
+        """Learn rows of positive weight with their labels or values, the first ones if there is no ``state``.
 
         ``labels`` are those of all rows, if these are the first of several blocks. Returns the last rows, too.
         """
-        first = restart or state is None
         count("max_centers", self.max_centers)
         check_parameters(self, words=())
         if is_out_of_core(X):
-            return self._add_source(None if first else state, X, y, sample_weight, declared, restart=restart)
-        X, y, weight, schema = self._read_batch(None if first else state, X, y, sample_weight)
+            return self._add_source(state, X, y, sample_weight, declared, more_to_come=more_to_come)
+        X, y, weight, schema = self._read_batch(state, X, y, sample_weight)
         reading_of(meaning_of(self.weights), Tally.of(weight, len(weight)))
         used = np.flatnonzero(weight > 0)
         block = Block(take(X, used), y[used], weight[used], 0)
-        if first or state is None:
+        if state is None:
             if labels is None and is_classifier(self):
                 labels = Labels.of(block.y, block.weight)
             targets, held = self._targets_of(block.y, labels, declared), None
         else:
             targets, held = under_parameters(self, state.targets), state.held
-        begins = first or state is None or held is not None
         block = block if held is None else join_blocks([held, block])
         encoded = targets.encode(block)
-        if begins or state is None:
-            state = self._begun(schema, targets, block, encoded.y.shape[1], more_to_come=not restart)
+        if state is None or held is not None:
+            state = self._start(schema, targets, block, encoded.y.shape[1], more_to_come=more_to_come)
         else:
             state = replace(state, targets=targets)
         for ends in pieces(block.n_rows, ROWS_AT_ONCE):
-            state = self._after(state, block.cut(*ends), encoded.cut(*ends))
+            state = self._learn(state, block.cut(*ends), encoded.cut(*ends))
         return state, block
 
     def _read_batch(
@@ -185,7 +183,7 @@ class OnlineModel(KernelModel):
         return *read_rows(reader, X, y, sample_weight, reset=False), state.schema
 
     def _add_source(
-        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, restart: bool
+        self, state: OnlineState | None, X: Any, y: Any, sample_weight: Any, declared: Any, *, more_to_come: bool
     ) -> tuple[OnlineState, Block]:
         """Learn out-of-core rows block by block; returns the last ``window`` of them, too.
 
@@ -201,15 +199,16 @@ class OnlineModel(KernelModel):
         state = None if state is None else replace(state, schema=replace(schema, names=None))
         last = None
         for block in of_at_least(rows.blocks(), RESOLVING_ROWS):
-            begins = restart and last is None
-            state, new = self._add(state, block.X, block.y, block.weight, declared, restart=begins, labels=labels)
+            state, new = self._add(
+                state, block.X, block.y, block.weight, declared, more_to_come=more_to_come, labels=labels
+            )
             last = new if last is None else join_blocks([last, new])
             last = last.cut(max(0, last.n_rows - self.window), last.n_rows)
         if last is None or state is None:
             raise ValueError("there are no rows to learn; pass at least one row of positive weight")
         return replace(state, schema=replace(schema.of_rows(rows), n_features=state.schema.n_features)), last
 
-    def _begun(
+    def _start(
         self, schema: RowSchema, targets: Targets, block: Block, n_targets: int, *, more_to_come: bool
     ) -> OnlineState:
         """The kernel determined on the first rows, and nothing learned yet."""
@@ -220,12 +219,12 @@ class OnlineModel(KernelModel):
             warn_of_constant(kernel, block.X)
         factors = start(n_targets, kept=self.window if is_classifier(self) and not more_to_come else 0)
         held = None if enough else block
-        return self._started(OnlineState(schema, targets, kernel, factors, Prequential(), held))
+        return self._with_records(OnlineState(schema, targets, kernel, factors, Prequential(), held))
 
     def _recursion(self, kernel: Kernel) -> Recursion:
         return Recursion(kernel, self.alpha, self.nu, self.max_centers, self.decay, self.when_full)
 
-    def _after(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
+    def _learn(self, state: OnlineState, block: Block, encoded: Block) -> OnlineState:
         """With a block, so that later rows benefit from calibration."""
         recursion, weight = self._recursion(state.kernel), weight_of(encoded)
         factors, outputs = learn_rows(recursion, state.factors, encoded.X, encoded.y, weight)
@@ -234,7 +233,7 @@ class OnlineModel(KernelModel):
         X_fit = take(encoded.X, slice(0)) if factors.m == 0 else factors.centers
         shaped = state.targets.shaped
         state = replace(state, factors=factors, X_fit=X_fit, coef=shaped(coef), intercept=shaped(intercept))
-        return self._recorded(state, block, encoded, outputs)
+        return self._with_outputs(state, block, encoded, outputs)
 
     def _with_losses(self, state: OnlineState, loss: Array, weight: Array) -> OnlineState:
         return replace(state, prequential=state.prequential.extended(loss, weight, self.window))
@@ -269,7 +268,7 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
         first, or a number.
     alpha : float, default=0.1
-        Penalty; larger is smoother.
+        Penalty; larger is smoother. A number: a stream is read once, and alpha is not chosen from it.
     nu : float, default=1e-3
         The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
     max_centers : int, default=500
@@ -379,9 +378,9 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
             A row of weight zero is not learned.
         """
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
-        state, block = self._add(None, X, y, sample_weight, None, restart=True)
+        state, block = self._add(None, X, y, sample_weight, None, more_to_come=False)
         state = self._calibrated_left_out(state, block)
-        return self._learned(replace(state, factors=forgetful(state.factors)))
+        return self._publish_state(replace(state, factors=forgetful(state.factors)))
 
     @atomic_update
     def partial_fit(
@@ -405,14 +404,14 @@ class OnlineFisherClassifier(DiscriminantPredictions, OnlineModel):
         _validation.check_choice("calibration", self.calibration, ONLINE_CALIBRATIONS)
         if classes is not None and self._fitted is not None:
             check_declared(classes, self.classes_)
-        return self._learned(self._add(self._known, X, y, sample_weight, classes, restart=False)[0])
+        return self._publish_state(self._add(self._known, X, y, sample_weight, classes, more_to_come=True)[0])
 
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         k, q = len(state.targets.classes), state.factors.a.shape[1]
         decided = {"rule_": uncalibrated(q), "scalings_": np.zeros((k, k - 1))}
         return replace(state, scores=ScoreWindow.empty(q), decided=decided)
 
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         new = ScoreWindow(outputs, class_numbers(encoded.y), weight_of(encoded), weight_of(block)).known()
         state = self._with_losses(state, new.errors(state.decided["rule_"]), new.given)
         scores = state.scores.extended(new, self.window)
@@ -460,23 +459,8 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
-        A name, a kernel of :mod:`mercer.kernels`, or a function k(X, Z) -> (n, m). Strings such as gamma="median"
-        are resolved on the rows of the first call, or on the first 100 rows if the first calls, or
-        blocks of out-of-core rows, have fewer, and "rbf" is ``RBF(gamma="median")``: so pass a few hundred rows
-        first, or a number.
-    alpha : float, default=0.1
-        Penalty; larger is smoother.
-    nu : float, default=1e-3
-        The part of a row, as a share of k(x, x), that may be neglected before it becomes a center.
-    max_centers : int, default=500
-        Largest number of centers.
-    decay : float, default=1.0
-        Forgetting factor: the weight of everything learned is multiplied by it with each row; 1 - 1/n remembers
-        about n rows.
-    when_full : {"replace", "refuse"}, default="replace"
-        Once there are ``max_centers``, replace the least useful centers by more useful recent rows, every 256
-        rows; or keep the current centers.
+    kernel, alpha, nu, max_centers, decay, when_full
+        As in :class:`OnlineFisherClassifier`.
     weights : {"auto", "counts", "importance"}, default="auto"
         As in :class:`OnlineFisherClassifier`. Results of a regressor do not depend on it; "counts" only rejects
         weights that are not integers.
@@ -485,8 +469,8 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
 
     Attributes
     ----------
-    kernel_, gamma_ : Kernel, float or None
-        The values in use.
+    kernel_, gamma_, n_rows_seen_, state_
+        As in :class:`OnlineFisherClassifier`.
     prequential_error_ : float
         Weighted mean squared error of rows predicted before they were learned, averaged over targets. The first
         row does not count.
@@ -494,10 +478,6 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         The same for the last ``window`` rows.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers, coefficients, intercept.
-    n_rows_seen_ : int
-        Rows of positive weight so far.
-    state_ : RecursiveState
-        The factors from which learning continues.
 
     See Also
     --------
@@ -555,7 +535,7 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         """
         if not is_out_of_core(X):
             _validation.in_range("y", real_targets(y, self))
-        return self._learned(self._add(None, X, y, sample_weight, None, restart=True)[0])
+        return self._publish_state(self._add(None, X, y, sample_weight, None, more_to_come=False)[0])
 
     @atomic_update
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -568,12 +548,12 @@ class OnlineKernelRegressor(RegressorPredictions, OnlineModel):
         y : array of shape (n,) or (n, q)
         sample_weight : array of shape (n,), default=None
         """
-        return self._learned(self._add(self._known, X, y, sample_weight, None, restart=False)[0])
+        return self._publish_state(self._add(self._known, X, y, sample_weight, None, more_to_come=True)[0])
 
-    def _started(self, state: OnlineState) -> OnlineState:
+    def _with_records(self, state: OnlineState) -> OnlineState:
         return state
 
-    def _recorded(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
+    def _with_outputs(self, state: OnlineState, block: Block, encoded: Block, outputs: Array) -> OnlineState:
         losses = squared_errors(encoded.y, outputs)
         known = ~np.isnan(losses)
         return self._with_losses(state, losses[known], weight_of(block)[known])

@@ -1,6 +1,7 @@
 """Sparse kernel models: a Fisher classifier and a regressor with few centers, selected by the targets."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -11,16 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
-from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
-from mercer._estimators.parameters import (
-    check_parameters,
-    generator,
-    meaning_of,
-    memory_or_none,
-    positive_or_word,
-    refuse_blocks,
-)
+from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
+from mercer._estimators.leave_one_out import LeaveOneOutModel
+from mercer._estimators.parameters import common_spec, generator, positive_or_word, refuse_blocks
 from mercer._estimators.predictions import (
     DiscriminantPredictions,
     HeldOutProbabilities,
@@ -31,26 +25,23 @@ from mercer._estimators.report import logs_fit_time
 from mercer._expansion import expansion_of
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.selection.path import TuningPath
-from mercer._fitting.sparse.problem import MOST_FOR_EVIDENCE, ChosenBy, SparseSettings
+from mercer._fitting.sparse.problem import ChosenBy, SparseSettings
 from mercer._fitting.spec import FitSpec
 from mercer._solvers.orthogonal import STOPS, SelectionRule
 from mercer._solvers.orthogonal.stages import SparseStage, staged
 from mercer._types import Floats, Indices
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.rows._resolve import is_out_of_core
 
 SELECTIONS = ("gain", "residual", "orthogonal")
 SPARSE_PENALTIES = ("auto", "rkhs", "coef", "diagonal", "orthogonal")
-ALPHA_WORDS = ("auto", "loo", "gcv", "evidence")
+ALPHA_WORDS = ("loo", "gcv", "evidence")
 
 
 class SparseModel(LeaveOneOutModel):
     """A model f(x) = sum_j c_j k(x, z_j) + b with few centers; abstract."""
 
-    alpha: float | str
     penalty: str
-    weights: str
     selection: str
     n_candidates: int | None
     stop: str | None
@@ -59,15 +50,11 @@ class SparseModel(LeaveOneOutModel):
     prune: bool
     shared: bool
     widths: Any
-    max_memory: float | None
-    random_state: Any
-    verbose: int
 
     kernels_ = fitted[tuple[Kernel, ...]]()
     center_kernel_ = fitted[Indices]()
     stages_ = fitted[tuple[SparseStage, ...]]()
-    path_ = fitted[Any]()
-    trials_ = fitted[tuple[TuningPath, ...]]()
+    center_path_ = fitted[Any]()
 
     @logs_fit_time
     @atomic_update
@@ -82,37 +69,24 @@ class SparseModel(LeaveOneOutModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows; ``weights`` sets their meaning.
         """
-        check_parameters(self, words=ALPHA_WORDS)
-        spec = FitSpec(
-            kernel=as_kernel(self.kernel).copy(),
-            # How alpha is chosen depends on the number of rows.
-            alpha=None,
-            penalty="rkhs",
-            weights=meaning_of(self.weights),
-            centers=None,
-            max_memory=memory_or_none("max_memory", self.max_memory),
-            verbose=self.verbose,
-            sparse=unfitted(self)._settings,
-        )
+        spec = replace(common_spec(self, ALPHA_WORDS), alpha=None, sparse=self._settings())
         refuse_blocks(self, X)
-        data = self._read_first(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight)
         result = run(spec, data, generator(self.random_state))
-        given = None if sample_weight is None else np.asarray(data.block.weight)
-        nested = nested_score_of(self, spec.kernel, result.training, data.block.y, given)
-        return self._publish(Fitted(_attributes(result), nested=nested))
+        return self._publish_fit(_attributes(result, spec), spec, data, result)
 
-    def _settings(self, n_points: int) -> SparseSettings:
-        """The parameters, validated, for this many distinct rows of positive weight."""
+    def _settings(self) -> SparseSettings:
+        """The parameters of the selection, validated."""
         _validation.check_choice("selection", self.selection, SELECTIONS)
         if self.stop is not None:
             _validation.check_choice("stop", self.stop, STOPS)
         penalty = self._penalty()
-        alpha, chosen_by = self._alpha(penalty, n_points)
+        alpha, chosen_by = self._alpha(penalty)
         rule = SelectionRule(
-            "residual" if self.selection == "residual" else "gain",
-            self.n_candidates,
-            cast(Any, penalty),
-            "evidence" if chosen_by == "evidence" else "gcv",
+            selection="residual" if self.selection == "residual" else "gain",
+            n_candidates=self.n_candidates,
+            penalty=cast(Any, penalty),
+            estimate="evidence" if chosen_by == "evidence" else "gcv",
         )
         return SparseSettings(
             rule=rule,
@@ -149,22 +123,18 @@ class SparseModel(LeaveOneOutModel):
             return "coef"
         return "rkhs" if given == "auto" else given
 
-    def _alpha(self, penalty: str, n_points: int) -> tuple[float | None, ChosenBy]:
-        """A number, or None and the method that chooses it."""
+    def _alpha(self, penalty: str) -> tuple[float | None, ChosenBy]:
+        """A number, or None and the method that chooses it: "evidence" also decides for "loo" in regression."""
         number = positive_or_word("alpha", self.alpha, ALPHA_WORDS)
         if number is not None:
             return number, "loo"
-        few = n_points <= MOST_FOR_EVIDENCE
-        if penalty == "orthogonal":
-            return None, "loo" if self.alpha == "auto" else cast(ChosenBy, self.alpha)
-        if self.alpha == "evidence" and (is_classifier(self) or penalty != "rkhs" or not few):
-            of = "a classifier" if is_classifier(self) else f"penalty={penalty!r} and {n_points} distinct rows"
+        if self.alpha == "evidence" and penalty != "orthogonal":
             raise ValueError(
-                f'alpha="evidence" is for penalty="orthogonal", and for regressors with penalty="rkhs" and at '
-                f'most {MOST_FOR_EVIDENCE} distinct rows, not for {of}; use "loo", "gcv" or "auto"'
+                f'alpha="evidence" is for penalty="orthogonal", not {penalty!r}; use "loo", by which the '
+                "evidence decides between fits of a regressor to few rows"
             )
-        if self.alpha == "auto":
-            return None, "loo" if is_classifier(self) or penalty != "rkhs" or not few else "evidence"
+        if self.alpha == "loo" and penalty == "rkhs" and not is_classifier(self):
+            return None, "evidence"
         return None, cast(ChosenBy, self.alpha)
 
     def _expansion(self) -> Callable[[Any], Floats]:
@@ -227,10 +197,10 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
         The tolerance of ``stop``.
     max_centers : int, default=None
         Length of the path; None: half of the distinct rows, at most 3000.
-    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        Penalty; larger is smoother. A string sets how it is chosen: "auto" is "loo", by held-out rows; "gcv" by
-        generalized cross-validation. For penalty="orthogonal" "gcv" and "evidence" re-estimate it after each
-        center, as in the thesis; no other penalty of a classifier has "evidence".
+    alpha : float, "loo", "gcv" or "evidence", default="loo"
+        Penalty; larger is smoother. "loo" chooses it by leave-one-out, each row with centers that were selected
+        without its fold; "gcv" by generalized cross-validation. With penalty="orthogonal", "gcv" and "evidence"
+        re-estimate it after each center, as in the thesis; other penalties do not have "evidence".
     penalty : {"auto", "rkhs", "coef", "diagonal", "orthogonal"}, default="auto"
         c'K_SS c, c'c, none with alpha added to the value of each center at its own row (Andelić's ε), or the sum
         of squares of the orthogonal coefficients (OROLS; in the thesis with selection="residual"). "auto" is
@@ -263,11 +233,11 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
         Centers in the order of their selection, coefficients, intercept.
     support_ : ndarray of shape (m,)
         Which training row each center is.
-    path_ : SparsePath
+    center_path_ : SparsePath
         Order, objective, rss, degrees of freedom, gcv, bic and leave-one-out error for every number of centers,
         the center of the row removed as well; one for each class if ``shared`` is False.
-    trials_ : tuple of TuningPath
-        Kernels and alphas that were compared.
+    tuning_paths_ : tuple of TuningPath
+        Criterion values of the kernels and alphas that were compared, one comparison after another.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
     kernels_, center_kernel_ : tuple of Kernel, ndarray of shape (m,)
@@ -308,7 +278,7 @@ class SparseFisherClassifier(DiscriminantPredictions, HeldOutProbabilities, Spar
         stop: str | None = "loo",
         tol: float = 0.01,
         max_centers: int | None = None,
-        alpha: float | str = "auto",
+        alpha: float | str = "loo",
         penalty: str = "auto",
         weights: str = "auto",
         prune: bool = False,
@@ -366,11 +336,10 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         As in :class:`SparseFisherClassifier`.
     tol : float, default=0.003
         As in :class:`SparseFisherClassifier`, but for squared errors, and without the rule of one standard error.
-    alpha : float, "auto", "loo", "gcv" or "evidence", default="auto"
-        As in :class:`SparseFisherClassifier`. "evidence" chooses kernel and alpha by the evidence (marginal
-        likelihood) of the model on all rows, among those whose leave-one-out error is within one standard error of
-        the minimum; it requires at most 600 distinct rows and the penalty "rkhs", or "orthogonal". "auto" is
-        "evidence" for at most 600 distinct rows and "rkhs", and otherwise "loo".
+    alpha : float, "loo", "gcv" or "evidence", default="loo"
+        As in :class:`SparseFisherClassifier`. With the penalty "rkhs" and up to 600 distinct rows, which cannot
+        tell similar fits apart, "loo" takes those whose leave-one-out error is within one standard error of the
+        minimum, and of these the one with the largest evidence (marginal likelihood) of kernel and alpha.
     max_memory, random_state, verbose
         As in :class:`SparseFisherClassifier`.
     shared : bool, default=True
@@ -380,7 +349,9 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
     ----------
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m,) or (m, q), float or ndarray (q,)
         Centers in the order of their selection, coefficients, intercept.
-    support_, path_, trials_, kernel_, gamma_, alpha_, kernels_, center_kernel_, degrees_of_freedom_, report_
+    support_, center_path_, tuning_paths_, kernel_, gamma_, alpha_, kernels_, center_kernel_
+        As in :class:`SparseFisherClassifier`.
+    degrees_of_freedom_, report_
         As in :class:`SparseFisherClassifier`.
     noise_std_, loo_results_
         As in :class:`KernelRidgeRegressor`; in ``loo_results_`` centers were selected without the fold of the row.
@@ -409,7 +380,7 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
         stop: str | None = "loo",
         tol: float = 0.003,
         max_centers: int | None = None,
-        alpha: float | str = "auto",
+        alpha: float | str = "loo",
         penalty: str = "auto",
         weights: str = "auto",
         prune: bool = False,
@@ -442,16 +413,15 @@ class SparseKernelRegressor(RegressorPredictions, HeldOutValues, SparseModel):
             yield self._shaped(F)
 
 
-def _attributes(result: FitResult) -> dict[str, Any]:
+def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes by name."""
     details = result.sparse
     assert details is not None
-    return attributes_of(result) | {
+    return attributes_of(result, spec) | {
         "kernels_": details.kernels,
         "center_kernel_": details.number,
         "stages_": details.stages,
-        "path_": details.paths[0] if len(details.paths) == 1 else details.paths,
-        "trials_": result.solution.paths,
+        "center_path_": details.paths[0] if len(details.paths) == 1 else details.paths,
     }
 
 

@@ -5,13 +5,13 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from mercer._estimators.fitted import atomic_update
-from mercer._estimators.least_squares.resumable import ResumableModel
+from mercer._estimators.least_squares.model import LeastSquaresModel
 from mercer._estimators.parameters import check_declared
 from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ResumableModel):
+class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, LeastSquaresModel):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -43,7 +43,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         A name, a kernel of :mod:`mercer.kernels`, a function k(X, Z) -> (n, m), or
         "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses one.
     alpha : float or "loo", default="loo"
-        Penalty; larger is smoother. "loo" chooses it by leave-one-out.
+        Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
+        ``cv`` or ``groups``.
     centers : "auto", "all", int, selector or array, default="auto"
         The centers of the model. "all": every distinct row. A number: up to 1000 centers are selected by the
         targets, more are drawn at random; a selector of :mod:`mercer.centers`; or the centers themselves, m rows.
@@ -141,9 +142,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and
         classes: a little too high where rows are few, since they are the best of many; :meth:`nested_score` is
         not.
-    loo_path_ : TuningPath
-        The first comparison: all kernels with some alphas, by fits with few centers, and their criterion values;
-        for a given kernel, the alphas tried in the final fit.
+    tuning_paths_ : tuple of TuningPath
+        Criterion values of the kernels and alphas that were compared, one comparison after another: first of all
+        kernels, by fits with few centers, last of the alphas of the final fit.
     X_fit_, dual_coef_, intercept_ : rows, ndarray (m, q), ndarray (q,)
         Centers (with ``centers="all"`` the distinct training rows), coefficients, intercept.
     support_ : ndarray of shape (m,) or None
@@ -161,7 +162,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     degrees_of_freedom_ : float
         Trace of the smoother, intercept included.
     unexplained_variance_ : UnexplainedVariance or None
-        What is known of rows, which _moderates probabilities far from the training rows; None for indefinite
+        What is known of rows, which moderates probabilities far from the training rows; None for indefinite
         kernels.
     rule_ : Rule
         The rule that turns outputs into decisions.

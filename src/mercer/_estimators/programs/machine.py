@@ -1,6 +1,7 @@
 """Kernel machines: any loss with any penalty, fitted as one convex program."""
 
-from typing import Any, Self, cast
+from dataclasses import replace
+from typing import Any, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,41 +10,20 @@ from sklearn.base import is_classifier
 from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.dask_methods import supports_dask
-from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state
-from mercer._estimators.nested_score import LeaveOneOutModel, nested_score_of
-from mercer._estimators.parameters import (
-    check_parameters,
-    generator,
-    meaning_of,
-    memory_or_none,
-    positive_or_loo,
-    quantiles_of,
-    real_targets,
-    row_weight,
-    share,
-)
+from mercer._estimators.fitted import atomic_update, fitted, reads_one_state
+from mercer._estimators.leave_one_out import LeaveOneOutModel
+from mercer._estimators.parameters import common_spec, generator, quantiles_of, real_targets, row_weight, share
 from mercer._estimators.predictions import HeldOutProbabilities, NoveltyPredictions, RegressorPredictions
 from mercer._estimators.report import logs_fit_time, loss_words
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.selection.path import TuningPath
-from mercer._fitting.spec import FitSpec, LossChoice
+from mercer._fitting.spec import AnyPenalty, FitSpec, LossChoice
 from mercer._scores.targets import RealTargets, uncrossed
-from mercer._scores.uncertainty.unexplained_variance import learn_unexplained_variance
 from mercer._types import Array, Floats, Indices
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.rows._sampling.random_sample import Labels
 
-PROGRAM_PENALTIES = ("rkhs", "coef", "l1", "elastic_net")
-CLASS_LOSSES = (
-    "logistic",
-    "squared",
-    "huber",
-    "absolute",
-    "epsilon_insensitive",
-    "hinge",
-    "squared_hinge",
-)
+CLASS_LOSSES = ("logistic", "squared", "huber", "absolute", "epsilon_insensitive", "hinge", "squared_hinge")
 VALUE_LOSSES = ("huber", "squared", "absolute", "epsilon_insensitive", "pinball")
 # Rows that are held out of fits in passes.
 LOO_ROWS = 10_000
@@ -54,20 +34,13 @@ class MachineModel(LeaveOneOutModel):
 
     loss: str
     penalty: str
-    alpha: float | str
     l1_ratio: float
     delta: float | None
     epsilon: float | None
     centers: Any
-    weights: str
-    max_memory: float | None
-    random_state: Any
-    verbose: int
 
     gap_ = fitted[float]()
     loo_index_ = fitted[Indices]()
-    path_ = fitted[TuningPath]()
-    trials_ = fitted[tuple[TuningPath, ...]]()
 
     @logs_fit_time
     @atomic_update
@@ -84,29 +57,17 @@ class MachineModel(LeaveOneOutModel):
         sample_weight : array of shape (n,), default=None
             Weights of the rows in the loss; ``weights`` sets their meaning for leave-one-out.
         """
-        check_parameters(self)
         spec, rng = self._spec(), generator(self.random_state)
-        data = self._read_first(X, y, sample_weight)
+        data = self._read_training(X, y, sample_weight)
         result = run(spec, data, rng)
-        nested, chooses = None, spec.chooses
-        rows = data.in_memory
-        if chooses and rows is not None and len(result.index) == rows.n_rows and result.state is None:
-            given = None if rows.weight is None else np.asarray(rows.weight)[result.index]
-            y = np.asarray(rows.y)[result.index]
-            nested = nested_score_of(self, spec.kernel, result.training, y, given)
-        return self._publish(Fitted(self._attributes(result), nested=nested, chooses=chooses))
+        return self._publish_fit(self._attributes(result, spec), spec, data, result)
 
     def _spec(self) -> FitSpec:
-        _validation.check_choice("penalty", self.penalty, PROGRAM_PENALTIES)
+        _validation.check_choice("penalty", self.penalty, get_args(AnyPenalty))
         l1_share = {"l1": 1.0, "elastic_net": share("l1_ratio", self.l1_ratio)}.get(self.penalty, 0.0)
-        return FitSpec(
-            kernel=as_kernel(self.kernel).copy(),
-            alpha=positive_or_loo("alpha", self.alpha),
+        return replace(
+            common_spec(self),
             penalty=cast(Any, self.penalty),
-            weights=meaning_of(self.weights),
-            centers=self.centers,
-            max_memory=memory_or_none("max_memory", self.max_memory),
-            verbose=self.verbose,
             loo_rows=LOO_ROWS,
             loss=self._loss(),
             l1_share=l1_share,
@@ -116,22 +77,12 @@ class MachineModel(LeaveOneOutModel):
         _validation.check_choice("loss", self.loss, CLASS_LOSSES if is_classifier(self) else VALUE_LOSSES)
         return LossChoice(self.loss, {"huber": self.delta, "epsilon_insensitive": self.epsilon}.get(self.loss))
 
-    def _attributes(self, result: FitResult) -> dict[str, Any]:
+    def _attributes(self, result: FitResult, spec: FitSpec) -> dict[str, Any]:
         """The fitted attributes by name."""
-        program, solution, unexplained = result.program, result.solution, None
+        program = result.program
         assert program is not None
-        if result.targets.has_classes and solution.definite:
-            keep = self.max_memory is None
-            unexplained = learn_unexplained_variance(
-                solution.kernel, result.training, None, solution.degrees_of_freedom, keep=keep
-            )
         words = f"{loss_words(self.loss, program.losses)} with the penalty {self.penalty}"
-        return attributes_of(result, unexplained, program=words) | {
-            "gap_": program.gap,
-            "loo_index_": result.index,
-            "path_": solution.paths[-1],
-            "trials_": solution.paths[:-1],
-        }
+        return attributes_of(result, spec, words) | {"gap_": program.gap, "loo_index_": result.index}
 
 
 class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineModel):
@@ -214,8 +165,9 @@ class KernelMachineClassifier(NoveltyPredictions, HeldOutProbabilities, MachineM
         Which training row each center is; None if centers were given.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
-    path_, trials_ : TuningPath, tuple of TuningPath
-        The criterion for every alpha, and comparisons of kernels.
+    tuning_paths_ : tuple of TuningPath
+        Criterion values of the kernels and alphas that were compared, one comparison after another: last of the
+        alphas of the final fit.
     gap_ : float
         The duality gap, recomputed, as a share of the objective of f = 0; after passes, what the last step gains.
     loo_index_ : ndarray
@@ -330,7 +282,7 @@ class KernelMachineRegressor(RegressorPredictions, MachineModel):
 
     Attributes
     ----------
-    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, alpha_, path_, trials_, gap_, loo_index_
+    X_fit_, dual_coef_, intercept_, support_, kernel_, gamma_, alpha_, tuning_paths_, gap_, loo_index_
         As in :class:`KernelMachineClassifier`; so is ``degrees_of_freedom_``.
     loo_prediction_ : ndarray of shape (n,) or (n, q)
         Leave-one-out predictions.

@@ -1,6 +1,5 @@
-"""Novelty detection: the smallest ball around rows, or the plane that separates them from the origin."""
+"""Novelty detection by the smallest soft ball around the rows, or a plane."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,77 +12,12 @@ from mercer._estimators.base import KernelModel, schema_of
 from mercer._estimators.fitted import Fitted, atomic_update, fitted, reads_one_state, unfitted
 from mercer._estimators.parameters import memory_or_none, row_weight, share
 from mercer._expansion import Expansion
-from mercer._gram import Budget, gram, own_values
-from mercer._linalg.eigen import centered
-from mercer._scores.training_rows import weighted_quantile
-from mercer._solvers.programs.nonsmooth.sequential_minimal_optimization import PairSolution, solve_pairs
+from mercer._fitting.programs.novelty import NOVELTY_FORMS, Distances, fit_novelty
+from mercer._gram import Budget
 from mercer._types import Array, Indices
 from mercer.kernels import Kernel
 from mercer.kernels._resolve import without_targets
-
-NOVELTY_FORMS = ("ball", "plane")
-# Folds in which training rows are held out to find how far away new rows are.
-NOVELTY_FOLDS = 10
-# Weights below this share of the largest are zero.
-NO_WEIGHT = 1e-9
-# Diagonals that differ by less than this share are constant.
-CONSTANT_DIAGONAL = 1e-9
-
-
-@dataclass(frozen=True)
-class Distances:
-    """What distances from a ball or a plane depend on besides the expansion: its ``form``, the ``square`` of its
-    length, and k(x, x) of all rows if the kernel is precomputed.
-    """
-
-    form: str
-    square: float
-    diagonal: float | None
-
-
-@dataclass(frozen=True)
-class WeightedGram:
-    """Kernel values (u, u) of distinct rows, and their weights (u,)."""
-
-    K: Array
-    weight: Array
-
-    def solve(self, form: str, nu: float) -> PairSolution:
-        """Weights of the smallest soft ball (Tax and Duin 1999), or of the plane (Schölkopf et al. 2001)."""
-        ball = form == "ball"
-        return solve_pairs(2.0 * self.K if ball else self.K, self.K.diagonal() * float(ball), self.bound(nu))
-
-    def bound(self, nu: float) -> Array:
-        """The largest weight (u,) of each row in the program."""
-        bound: Array = np.minimum(self.weight / (nu * self.weight.sum()), 1.0)
-        return bound
-
-    def radius(self, a: Array, nu: float) -> float:
-        """Of the ball with weights a (u,): no row inside is farther away, none outside nearer."""
-        distance = self.K.diagonal() - 2.0 * self.K @ a + float(a @ self.K @ a)
-        inside = distance[a < self.bound(nu)].max(initial=0.0)
-        outside = distance[a > 0.0].min(initial=np.inf)
-        return float(np.sqrt(max(0.5 * (inside + outside), 0.0)))
-
-    def some(self, rows: Indices) -> "WeightedGram":
-        return WeightedGram(self.K[np.ix_(rows, rows)], self.weight[rows])
-
-    def scores_left_out(self, form: str, nu: float) -> Array:
-        """Scores (u,) of rows for solutions without their fold, which are dealt at random."""
-        u = len(self.K)
-        fold = np.random.default_rng(0).permutation(u) % min(NOVELTY_FOLDS, u)
-        scores = np.empty(u)
-        for number in range(int(fold.max()) + 1):
-            rest, rows = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            a = self.some(rest).solve(form, nu).weight
-            inner = self.K[np.ix_(rows, rest)] @ a
-            scores[rows] = scores_of(form, inner, self.K.diagonal()[rows], float(a @ self.some(rest).K @ a))
-        return scores
-
-
-def scores_of(form: str, inner: Array, own: Array, square: float) -> Array:
-    """From <phi(x), w> (n,), k(x, x) (n,) and w'w: minus the squared distance to the center w, or the first."""
-    return 2.0 * inner - own - square if form == "ball" else inner
+from mercer.rows._table import n_rows
 
 
 class KernelNoveltyDetector(OutlierMixin, KernelModel):
@@ -179,39 +113,22 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         budget = Budget.from_parameter(memory_or_none("max_memory", self.max_memory))
         model = unfitted(self)
         X = model._read(X, reset=True)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        weight = row_weight(sample_weight, n)
+        weight = row_weight(sample_weight, n_rows(X))
         kernel = without_targets(self.kernel, X, weight)
-        used = np.flatnonzero(weight > 0.0)
-        distinct = kernel.distinct(kernel.subset(X, used))
-        first = used[distinct.first]
-        if len(first) < 2:
-            raise ValueError(f"novelty detection needs 2 distinct rows at least, but n_samples = {len(first)}")
-        K = np.asarray(gram(kernel, kernel.subset(X, first), budget=budget, held=4), dtype=np.float64)
-        self._check_diagonal(kernel, K)
-        counts = np.bincount(distinct.point, weight[used]).astype(np.float64)
-        # Distances are the same around the mean, and more accurate.
-        rows = WeightedGram(centered(K) if self.form == "ball" else K, counts)
-        found, left = rows.solve(self.form, nu), rows.scores_left_out(self.form, nu)
-        kept = np.flatnonzero(found.weight > NO_WEIGHT * found.weight.max())
-        support = first[kept]
-        own_scores = np.full(n, np.nan)
-        own_scores[used] = left[distinct.point]
+        found = fit_novelty(kernel, X, weight, form=self.form, nu=nu, rate=rate, budget=budget)
         attributes = {
             "kernel_": kernel,
             "gamma_": kernel.gamma,
             "gap_": found.gap,
-            "support_": support,
-            "dual_coef_": found.weight[kept],
-            "X_fit_": kernel.centers(X, support),
+            "support_": found.support,
+            "dual_coef_": found.coef,
+            "X_fit_": kernel.centers(X, found.support),
             "intercept_": np.zeros(1),
-            "radius_": rows.radius(found.weight, nu) if self.form == "ball" else None,
-            "offset_": weighted_quantile(left, rows.weight, rate),
-            "loo_score_samples_": own_scores,
+            "radius_": found.radius,
+            "offset_": found.offset,
+            "loo_score_samples_": found.held_out,
         }
-        diagonal = float(K.diagonal().mean()) if kernel.takes_values else None
-        details = Distances(self.form, float(found.weight @ K @ found.weight), diagonal)
-        return self._publish(Fitted(schema_of(model).attributes | attributes, details))
+        return self._publish(Fitted(schema_of(model).attributes | attributes, found.distances))
 
     @reads_one_state
     def score_samples(self, X: Any) -> Array:
@@ -221,12 +138,7 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
         f = Expansion(self.kernel_, self.X_fit_, self.dual_coef_[:, None], self.intercept_)
 
         def scores(rows: Any) -> Array:
-            inner = np.asarray(f(rows), dtype=np.float64)[:, 0]
-            if known.diagonal is not None or known.form == "plane":
-                own = np.full(len(inner), known.diagonal or 0.0)
-            else:
-                own = own_values(self.kernel_, rows)
-            return scores_of(known.form, inner, own, known.square)
+            return known.of_rows(self.kernel_, rows, np.asarray(f(rows), dtype=np.float64)[:, 0])
 
         return np.asarray(self._evaluated(X, scores), dtype=np.float64)
 
@@ -239,15 +151,3 @@ class KernelNoveltyDetector(OutlierMixin, KernelModel):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """-1 for novel rows, +1 for others (n,)."""
         return np.where(self.decision_function(X) < 0.0, -1, 1)
-
-    def _check_diagonal(self, kernel: Kernel, K: Array) -> None:
-        own = K.diagonal()
-        if (
-            self.form == "ball"
-            and kernel.takes_values
-            and np.ptp(own) > CONSTANT_DIAGONAL * float(np.abs(own).max())
-        ):
-            raise ValueError(
-                f"k(x, x) of the kernel matrix varies between {own.min():.3g} and {own.max():.3g}, and that of "
-                'new rows is not known; normalize the matrix, or use form="plane"'
-            )

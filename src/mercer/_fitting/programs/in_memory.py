@@ -184,8 +184,8 @@ def _centers(
     """Which points are centers, centers that are no points (None: there are none), and how targets select them."""
     u, requested = n_rows(exact.X), spec.centers
     most = MOST_PROGRAM_CENTERS if spec.penalty == "rkhs" else MOST_CANDIDATES
-    auto = isinstance(requested, str) and requested == "auto"
-    if (auto and (u <= most or kernel.takes_values)) or (isinstance(requested, str) and requested == "all"):
+    auto = spec.centers_are_chosen
+    if (auto and (u <= most or kernel.takes_values)) or spec.all_are_centers:
         return np.arange(u), None, None
     if isinstance(requested, Integral) and int(requested) >= u:
         return np.arange(u), None, None

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer._fitting.selection.path import COARSE_ALPHAS, CRITERION_TIE, INSIGNIFICANT_SHARE, Trial
 from mercer._fitting.selection.problem import ExactProblem
+from mercer._fitting.spec import AnyPenalty
 from mercer._gram.blocks import check_finite
 from mercer._linalg import eigen_psd
 from mercer._solvers import Observations
@@ -26,7 +27,6 @@ from mercer.kernels import Kernel
 from mercer.rows._distinct import Distinct
 from mercer.rows._table import in_double, n_rows
 
-MachinePenalty = Literal["rkhs", "coef", "l1", "elastic_net"]
 # From points (p,) to those that are centers, and centers that are no points, selected by the points' targets.
 Select = Callable[[Indices], tuple[Indices, Any]]
 # Directions of the kernel matrix with less than this share of alpha are not distinguished from zero.
@@ -55,7 +55,7 @@ class MachineProblem:
 
     exact: ExactProblem
     losses: tuple[Loss, ...]
-    penalty: MachinePenalty
+    penalty: AnyPenalty
     l1_share: float
     centers: Indices
     others: Any = None
@@ -316,12 +316,6 @@ class MachineAtAlpha:
     loo_opposite: Array | None = None
     # Fits with other centers, for held-out rows.
     parts: "tuple[MachineAtAlpha, ...]" = ()
-
-    @property
-    def fitted(self) -> Array:
-        """Outputs (n, q) of all rows."""
-        outputs = [_outputs(p, each) for p, each in zip(self.programs, self.solutions)]
-        return np.column_stack(outputs)[self.columns.problem.row]
 
     @classmethod
     def of(

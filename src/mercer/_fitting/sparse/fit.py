@@ -23,11 +23,11 @@ def fit_sparse(spec: FitSpec, targets: Targets, block: Block, rng: np.random.Gen
 
     Rows without weight are ignored in the fit, and thus always held out.
     """
-    kernel = spec.kernel
-    assert spec.sparse is not None
+    kernel, settings = spec.kernel, spec.sparse
+    assert settings is not None
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
-    criterion, settings = targets.criterion(training), spec.sparse(n_rows(points))
+    criterion = targets.criterion(training)
     problem = SparseProblem(
         points, observations, lambda some, columns=None: criterion(used[some], columns), settings, spec.budget
     )

@@ -162,11 +162,7 @@ class _Selection:
             p = min(m, len(steps.order))
             return follow(candidates, observations, steps.order[:p], float(steps.alpha[p - 1]), self.penalty)
 
-        return replace(
-            self,
-            steps=cut(self.candidates, self.steps),
-            without=lambda fold: cut(fold.candidates, self.without(fold)),
-        )
+        return self._changed(cut)
 
     def backwards(self, observations: Observations) -> "_Selection":
         """Fits along backward elimination: the center that matters most is the first."""
@@ -175,10 +171,14 @@ class _Selection:
             order, alpha = prune(steps, len(steps.order)), float(steps.alpha[-1])
             return follow(candidates, observations, order, alpha, self.penalty)
 
+        return self._changed(back)
+
+    def _changed(self, change: Callable[[CandidateColumns, Steps], Steps]) -> "_Selection":
+        """Other fits to all rows, and alike without each fold."""
         return replace(
             self,
-            steps=back(self.candidates, self.steps),
-            without=lambda fold: back(fold.candidates, self.without(fold)),
+            steps=change(self.candidates, self.steps),
+            without=lambda fold: change(fold.candidates, self.without(fold)),
         )
 
 

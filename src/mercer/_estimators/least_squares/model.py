@@ -12,17 +12,13 @@ from mercer import _validation
 from mercer._estimators.attributes import attributes_of
 from mercer._estimators.base import read_blocks, schema_of
 from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, with_state
-from mercer._estimators.nested_score import LeaveOneOutModel, NestedScore, nested_score_of
+from mercer._estimators.leave_one_out import LeaveOneOutModel
 from mercer._estimators.parameters import (
-    check_parameters,
+    common_spec,
     folds_of_rows,
     generator,
-    loo_size,
-    meaning_of,
-    memory_or_none,
     parameters_of,
     penalty_of,
-    positive_or_loo,
     read_rows,
     refuse_changes,
     refuse_outside,
@@ -35,11 +31,9 @@ from mercer._fitting.kernel_learning.relevance import Features, kinds_of
 from mercer._fitting.moments import PassState, sample_rows, start_state
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.selection.path import TuningPath
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
-from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance, learn_unexplained_variance
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.kernels import WeightedSum, as_kernel
@@ -53,7 +47,7 @@ from mercer.rows._virtual import as_copies, rows_for_each
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
-MUS = (0.0, 0.01, 0.1, 1.0, 10.0)
+MUS: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -71,13 +65,15 @@ class KeptRows:
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none; the
-    parameters on which sums depend, penalty and intercept, whatever is set later; and the ``selection_bias`` (q,)
-    of residuals, if known.
+    """What a fit leaves to go on from: its sums, or the rows that it ``kept``, None: there are none.
+
+    Whatever parameters are set later, ``penalty`` and ``intercept`` are those of the fit, and sums can go on with
+    the ``fixed_parameters`` only. ``selection_bias`` (q,) is that of residuals, if known.
     """
 
-    begun_with: dict[str, Any]
-    penalized: tuple[Penalty, bool]
+    fixed_parameters: dict[str, Any]
+    penalty: Penalty
+    intercept: bool
     sums: PassState | None = None
     kept: KeptRows | None = None
     selection_bias: Array | None = None
@@ -94,18 +90,13 @@ class WaitingSolution(Waiting):
         return _attributes(self.sums.solved(), self.sums.spec)
 
 
-class ResumableModel(LeaveOneOutModel):
+class LeastSquaresModel(LeaveOneOutModel):
     """A model fitted with every row as a center, or with m centers in blocks of rows; abstract."""
 
-    alpha: float | str
     centers: Any
     penalty: str
-    weights: str
     cv: Any
     loo_rows: int | None
-    max_memory: float | None
-    random_state: Any
-    verbose: int
     fit_intercept = True
     invariances: Any = None
     mu: float | str | None = None
@@ -115,7 +106,6 @@ class ResumableModel(LeaveOneOutModel):
     relevance_ = fitted[Array | None]()
     kernel_weights_ = fitted[dict[str, float] | None]()
     loo_index_ = fitted[Indices]()
-    loo_path_ = fitted[TuningPath]()
 
     @logs_fit_time
     @atomic_update
@@ -139,14 +129,12 @@ class ResumableModel(LeaveOneOutModel):
             others, such as :class:`mercer.rows.MemoryRows`.
         """
         spec, rng = spec_of(self), generator(self.random_state)
-        data = self._read_training(X, y, sample_weight, groups, spec)
+        data = self._read_with_folds(X, y, sample_weight, groups, spec)
         result = run(spec, data, rng)
-        begun_with = {} if result.state is None else _fixed(self)
-        details = Continuation(begun_with, (spec.norm, spec.intercept), result.state, _kept(spec, data, result))
-        # Sums with centers="auto" have as many centers as the rows were found to need.
-        chooses = spec.chooses or (spec.centers_are_chosen and result.state is not None)
-        nested = _nested(self, spec, data, result) if chooses else None
-        return self._publish(Fitted(_attributes(result, spec), details, nested=nested, chooses=chooses))
+        fixed_parameters = {} if result.state is None else _fixed_parameters(self)
+        kept = _kept_rows(spec, data, result)
+        details = Continuation(fixed_parameters, spec.norm, spec.intercept, result.state, kept)
+        return self._publish_fit(_attributes(result, spec), spec, data, result, details)
 
     @atomic_update
     def remove(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -164,7 +152,7 @@ class ResumableModel(LeaveOneOutModel):
             msg="%(name)s has no moments from which rows could be removed: it is not fitted, is a lean copy, or "
             "has every row as a center; fit it with centers=..., or refit it without these rows",
         )
-        refuse_changes(self._continuation.begun_with, _fixed(self))
+        refuse_changes(self._continuation.fixed_parameters, _fixed_parameters(self))
         spec = spec_of(self)
         sums, rows = self._current_sums(spec), self._batch(X, y, sample_weight, spec)
         try:
@@ -173,10 +161,10 @@ class ResumableModel(LeaveOneOutModel):
             # A stream has names after a pass: other columns explain why its rows are not in the model.
             schema_of(self).of_rows(rows)
             raise
-        return self._publish(self._waiting(sums, schema_of(self).of_rows(rows)))
+        return self._publish(self._unsolved(sums, schema_of(self).of_rows(rows)))
 
     def _lean_state(self) -> Fitted:
-        details = replace(self._continuation, begun_with={}, sums=None, kept=None)
+        details = replace(self._continuation, fixed_parameters={}, sums=None, kept=None)
         return replace(super()._lean_state(), details=details)
 
     @property
@@ -200,16 +188,16 @@ class ResumableModel(LeaveOneOutModel):
         found: Continuation = self._details
         return found
 
-    def _read_training(
+    def _read_with_folds(
         self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None, spec: FitSpec
     ) -> TrainingData:
         """All rows of a fit, and which are held out together."""
         if is_out_of_core(X):
             refuse_outside(self, X, groups)
-            data = self._read_first(X, y, sample_weight)
+            data = self._read_training(X, y, sample_weight)
             folds = None if groups is None else folds_of_rows(None, np.zeros(X.n_rows), groups, classifier=False)
         else:
-            data = self._read_first(X, y, sample_weight, block_rows=_block_rows(spec))
+            data = self._read_training(X, y, sample_weight, block_rows=_block_rows(spec))
             check_enough_rows(int(np.count_nonzero(np.asarray(data.block.weight))))
             folds = folds_of_rows(self.cv, data.block.y, groups, classifier=is_classifier(self))
         return replace(data, folds=folds)
@@ -225,22 +213,24 @@ class ResumableModel(LeaveOneOutModel):
         """Add rows to the fit, or start one; the weights of previous rows are multiplied by ``decay``."""
         spec, rng = spec_of(self), generator(self.random_state)
         refuse_to_go_on(self, decay)
-        begun = self._begun(spec, rng, declared)
-        if begun is None:
-            data = self._read_first(X, y, sample_weight, declared, block_rows=_block_rows(spec))
-            return self._publish(self._started(spec, data, rng))
-        model = with_state(self, begun)
+        state = self._state_with_sums(spec, rng, declared)
+        if state is None:
+            data = self._read_training(X, y, sample_weight, declared, block_rows=_block_rows(spec))
+            return self._publish(self._start_sums(spec, data, rng))
+        model = with_state(self, state)
         rows = model._batch(X, y, sample_weight, spec)
         sums = model._current_sums(spec).added(rows, decay)
-        return self._publish(self._waiting(sums, schema_of(model).of_rows(rows)))
+        return self._publish(self._unsolved(sums, schema_of(model).of_rows(rows)))
 
-    def _begun(self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None) -> Fitted | None:
+    def _state_with_sums(
+        self, spec: FitSpec, rng: np.random.Generator, declared: ArrayLike | None
+    ) -> Fitted | None:
         """The sums so far, after a fit that made every row a center those of its rows; None: there are no rows."""
         state = self._fitted
         if state is None:
             return None
         if self._continuation.sums is not None:
-            refuse_changes(self._continuation.begun_with, _fixed(self))
+            refuse_changes(self._continuation.fixed_parameters, _fixed_parameters(self))
             return state
         kept = self._continuation.kept
         if kept is None:
@@ -248,16 +238,16 @@ class ResumableModel(LeaveOneOutModel):
                 f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
                 f"forget the {len(self.loo_index_)} rows of fit; pass the kernel, or start with a clone"
             )
-        check, classes = self._check_blocks(), is_classifier(self)
+        check, classes = self._block_validator(), is_classifier(self)
         data = TrainingData(
             kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
         )
-        return self._started(spec, data, rng)
+        return self._start_sums(spec, data, rng)
 
-    def _started(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
+    def _start_sums(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
         """Kernel and centers from a sample of the rows, and the sums of all of them."""
         sampled = sample_rows(spec, data, rng)
-        return self._waiting(start_state(spec, sampled, rng), sampled.schema)
+        return self._unsolved(start_state(spec, sampled, rng), sampled.schema)
 
     def _current_sums(self, spec: FitSpec) -> PassState:
         """The sums under the current parameters, except those on which they depend."""
@@ -270,11 +260,11 @@ class ResumableModel(LeaveOneOutModel):
         assert sums is not None
         return sums
 
-    def _waiting(self, sums: PassState, schema: RowSchema) -> Fitted:
+    def _unsolved(self, sums: PassState, schema: RowSchema) -> Fitted:
         """What was chosen; the rest is solved when it is needed."""
         spec = sums.spec
         chosen = {"kernel_": sums.kernel, "X_fit_": sums.centers, "support_": sums.support}
-        details = Continuation(_fixed(self), (spec.norm, spec.intercept), sums)
+        details = Continuation(_fixed_parameters(self), spec.norm, spec.intercept, sums)
         attributes = schema.attributes | sums.targets.known | chosen
         return Fitted(attributes, details, WaitingSolution(sums), chooses=spec.chooses or spec.centers_are_chosen)
 
@@ -284,7 +274,7 @@ def _block_rows(spec: FitSpec) -> int:
     return max(1, BLOCK_ROWS // max(rows_for_each(spec.copies), rows_for_each(spec.tangents)))
 
 
-def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
+def _kept_rows(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | None:
     """The rows of a fit with every row a center; kernel values are not kept."""
     if spec.kernel.takes_values or result.observations is None:
         return None
@@ -294,37 +284,20 @@ def _kept(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows | No
     return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
-def _nested(model: ResumableModel, spec: FitSpec, data: TrainingData, result: FitResult) -> NestedScore | None:
-    """How a fit to all of these rows is scored."""
-    rows = data.in_memory
-    if rows is None or len(result.index) < len(rows.y):
-        return None
-    given = None if rows.weight is None else rows.weight[result.index]
-    centers = None if result.observations is None else (result.centers, result.observations.rows.point)
-    y = rows.y[result.index]
-    return nested_score_of(model, spec.kernel, result.training, y, given, centers)
-
-
-def spec_of(model: ResumableModel) -> FitSpec:
+def spec_of(model: LeastSquaresModel) -> FitSpec:
     """The parameters of a model, validated."""
-    check_parameters(model)
     _check_learned(model)
-    return FitSpec(
-        kernel=as_kernel(model.kernel).copy(),
-        alpha=positive_or_loo("alpha", model.alpha),
+    return replace(
+        common_spec(model),
         penalty=penalty_of(model.penalty),
         intercept=model.fit_intercept,
-        weights=meaning_of(model.weights),
-        centers=model.centers,
-        loo_rows=loo_size(model.loo_rows),
-        max_memory=memory_or_none("max_memory", model.max_memory),
-        verbose=model.verbose,
+        loo_rows=model.loo_rows,
         relevance=_relevance_of(model),
         **_invariance_of(model),
     )
 
 
-def _check_learned(model: ResumableModel) -> None:
+def _check_learned(model: LeastSquaresModel) -> None:
     """What is learned before a fit is learned with the norm of the function as penalty."""
     what = "relevance is" if model.relevance is not None else "weights of kernels are learned"
     learned = model.relevance is not None or isinstance(as_kernel(model.kernel), WeightedSum)
@@ -332,7 +305,7 @@ def _check_learned(model: ResumableModel) -> None:
         raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
 
 
-def _relevance_of(model: ResumableModel) -> Features | None:
+def _relevance_of(model: LeastSquaresModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
     if model.relevance is None:
         return None
@@ -360,10 +333,12 @@ def _features_of(relevance: Any) -> Features:
     return Features(np.unique(names, return_inverse=True)[1])
 
 
-def _invariance_of(model: ResumableModel) -> dict[str, Any]:
+def _invariance_of(model: LeastSquaresModel) -> dict[str, Any]:
     """Settings of the copies that join the rows, or of changes that are penalized."""
     copies = as_copies(model.invariances)
-    mu = None if model.mu is None or model.mu == "loo" else _mu(model.mu)
+    mus = MUS
+    if model.mu not in (None, "loo"):
+        mus = (_validation.check_number("mu", model.mu, 'a number of at least 0, "loo" or None', least=0.0),)
     if copies is None:
         if model.mu is not None:
             raise ValueError(
@@ -376,14 +351,10 @@ def _invariance_of(model: ResumableModel) -> dict[str, Any]:
         raise ValueError(
             'centers="all" with invariances; use "auto", or a number of centers up to that of rows and copies'
         )
-    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": MUS if mu is None else (mu,)}
+    return {"copies": copies} if model.mu is None else {"tangents": copies, "mus": mus}
 
 
-def _mu(value: Any) -> float:
-    return _validation.check_number("mu", value, 'a number of at least 0, "loo" or None', least=0.0)
-
-
-def _fixed(model: ResumableModel) -> dict[str, Any]:
+def _fixed_parameters(model: LeastSquaresModel) -> dict[str, Any]:
     """Parameters that must not change between batches, and whether copies are rows."""
     fixed = parameters_of(model, FIXED) | {"mu": None if model.mu is None else "a weight"}
     given = fixed["invariances"]
@@ -392,26 +363,6 @@ def _fixed(model: ResumableModel) -> dict[str, Any]:
 
 def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes of a model, by name."""
-    unexplained = _unexplained(result, spec) if result.targets.has_classes else None
-    what = {"relevance_": None, "kernel_weights_": None}
-    return (
-        attributes_of(result, unexplained)
-        | what
-        | ({} if result.learned is None else result.learned.attributes)
-        | {"mu_": result.mu, "loo_index_": result.index, "loo_path_": result.solution.paths[0]}
-    )
-
-
-def _unexplained(fit: FitResult, spec: FitSpec) -> tuple[UnexplainedVariance, Array] | None:
-    """What training rows, all or a sample, know of new rows, and of each other; None for indefinite kernels."""
-    solution, training, copies = fit.solution, fit.training, spec.copies
-    if not solution.definite:
-        return None
-    weight = training.weight.sum()
-    total = weight if fit.moments is None else fit.moments.n
-    alpha = None if spec.penalty == "coef" else solution.alpha * weight / total
-    every = training if copies is None else training.with_copies(copies)
-    found = learn_unexplained_variance(
-        solution.kernel, every, alpha, solution.degrees_of_freedom, keep=spec.max_memory is None
-    )
-    return None if found is None else (found[0], found[1][:: rows_for_each(copies)])
+    learned = {} if result.learned is None else result.learned.attributes
+    own = {"relevance_": None, "kernel_weights_": None, "mu_": result.mu, "loo_index_": result.index}
+    return attributes_of(result, spec) | own | learned
