@@ -87,7 +87,9 @@ class WaitingSolution(Waiting):
     found: dict[str, Any] | None = None
 
     def solve(self) -> dict[str, Any]:
-        return _attributes(self.sums.solved(), self.sums.spec)
+        # With the memory that is free now.
+        spec = replace(self.sums.spec)
+        return _attributes(self.sums.under(spec, self.sums.targets).solved(), spec)
 
 
 class LeastSquaresModel(LeaveOneOutModel):
