@@ -109,21 +109,26 @@ class ExactFit:
             classes=targets.has_classes,
             verbose=spec.verbose,
         )
-        few = _few(spec, training.Y.shape[1], block, targets.has_classes)
+        q, rows = training.Y.shape[1], MemoryRows(block.X)
+
+        def few(centers: int | str) -> MemoryInputs:
+            asked = replace(spec, centers=centers)
+            return inputs_before_sample(asked, block.X, q, block.n_rows, targets.has_classes, rows).with_labels
+
         return cls(spec.kernel, targets, training, part, used, problem, few, names)
 
     @property
     def fits(self) -> bool:
         """Whether the fit stays within the budget."""
-        return fits_exact(self.kernel, self.problem)
+        return _extent(self.kernel, self.problem).n_bytes(1) <= self.problem.budget.n_bytes
 
     @cached_property
     def _prepared(self) -> ExactProblem:
         """The problem with rows that the kernel prepares once for the whole fit, if there is memory for them."""
         if not self.fits:
             return self.problem
-        problem = replace(self.problem, X=self.kernel.prepared(self.problem.X))
-        return problem if fits_exact(self.kernel, problem) else self.problem
+        prepared = replace(self, problem=replace(self.problem, X=self.kernel.prepared(self.problem.X)))
+        return prepared.problem if prepared.fits else self.problem
 
     def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
         """With what the kernel learns from the rows with weight."""
@@ -141,9 +146,14 @@ class ExactFit:
         return replace(self, kernel=learned.applied, learned=learned)
 
     def compare(self, rng: np.random.Generator, *, count: bool = False) -> KernelComparison:
-        """The best kernel, and how many centers are enough (``count``)."""
-        warn_of_scales(self.kernel, self.part.X, self.names)
-        return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
+        """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
+        kernel, problem = self.kernel, self._prepared
+        warn_of_scales(kernel, self.part.X, self.names)
+        check_exact(_extent(kernel, problem), problem.budget, self.few, auto=not kernel.takes_values)
+        alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
+        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        with _within(kernel, problem) as within:
+            return compare_kernels(kernel, within, rng, alone=alone, count=count, once=once)
 
     def fit(self, compared: KernelComparison) -> FitResult:
         """Choose alpha for the best kernel, and solve."""
@@ -183,17 +193,6 @@ class ExactFit:
         return loo
 
 
-def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> InputsForCenters:
-    """From a value of ``centers`` to the memory inputs of a fit to these rows in memory, with q targets."""
-    rows = MemoryRows(block.X)
-
-    def few(centers: int | str) -> MemoryInputs:
-        written = replace(spec, centers=centers)
-        return inputs_before_sample(written, block.X, q, block.n_rows, classes, rows).with_labels
-
-    return few
-
-
 def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, centers: Any) -> ChosenSolution:
     """Outputs of all rows, also of those without weight, at which f is evaluated, by folds without their fold."""
     fitted = Expansion(solution.kernel, centers, solution.coef, solution.intercept)(training.X).astype(np.float64)
@@ -208,29 +207,17 @@ def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, ce
     return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite)
 
 
-def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
-    """Whether the fit to all points, O(u³), stays within the budget."""
-    return _extent(kernel, problem).n_bytes(1) <= problem.budget.n_bytes
-
-
-def compare_exact(
-    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: InputsForCenters, *, count: bool = False
-) -> KernelComparison:
-    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget.
-
-    ``few`` gives the memory of fits that an error may suggest instead.
-    """
-    check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
-    alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
-    with _within(kernel, problem) as within:
-        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
-        return compare_kernels(kernel, within, rng, alone=alone, count=count, once=once)
-
-
 def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """The fit with every point as a center, when kernels were compared."""
+    chooses_alpha = compared.alpha is None and problem.alpha is None
     with _within(compared.kernel, problem) as within:
-        return _fit(compared, within)
+        if chooses_alpha or not _definite(compared.kernel, within):
+            return _by_spectrum(compared, within)
+        climbed, found = _climbed(compared, within)
+        # The penalty may be too small, or the kernel not what it says: the spectrum shows what is rounding error.
+        with suppress(NumericalError):
+            return _by_roots(climbed, within, found)
+        return _by_spectrum(climbed, within)
 
 
 @contextmanager
@@ -253,19 +240,6 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> ExactShape:
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
-
-
-def _fit(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
-    """Choose alpha for the kernel on all points, and solve."""
-    known = compared.alpha is not None or problem.alpha is not None
-    if not known or not _definite(compared.kernel, problem):
-        return _by_spectrum(compared, problem)
-    climbed, found = _climbed(compared, problem)
-    solution = None
-    # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
-    with suppress(NumericalError):
-        solution = _by_roots(climbed, problem, found)
-    return _by_spectrum(climbed, problem) if solution is None else solution
 
 
 def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelComparison, Found]:
