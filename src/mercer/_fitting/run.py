@@ -205,14 +205,6 @@ def _moments(s: Situation, compared: KernelComparison | None = None, *, limited:
     return replace(state.solved(None if folds is None else cast(PartlyRead, rows)), schema=sampled.schema)
 
 
-def _moments_limited(s: Situation) -> FitResult:
-    return _moments(s, limited=True)
-
-
-def _moments_of_few(s: Situation) -> FitResult:
-    return _moments(s, s.compared)
-
-
 def _sparse(s: Situation) -> FitResult:
     return fit_sparse(s.spec, s.data.targets, s.data.block, s.rng)
 
@@ -228,8 +220,8 @@ def _program_in_passes(s: Situation) -> FitResult:
 STRATEGIES: dict[str, Callable[[Situation], FitResult]] = {
     EXACT: _exact,
     MOMENTS: _moments,
-    LITTLE_MEMORY: _moments_limited,
-    FEW_CENTERS: _moments_of_few,
+    LITTLE_MEMORY: lambda s: _moments(s, limited=True),
+    FEW_CENTERS: lambda s: _moments(s, s.compared),
     SPARSE: _sparse,
     PROGRAM: _program,
     PROGRAM_IN_PASSES: _program_in_passes,

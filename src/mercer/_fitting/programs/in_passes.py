@@ -297,14 +297,14 @@ class Newton:
     def _solution(self, fits: OutputFits, given: float | None, before: float) -> ChosenSolution:
         """The fit with the alpha given, or the best one; with that before, if it is about as good."""
         selection, problem, judges = self.state.gather.selection, self.held.problem, self.held.judges
-        best = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=given), judges)
+        best = select_alpha(selection, fits, replace(problem, alpha=given), judges)
         if given is not None:
             return best
         path = best.paths[-1]
         place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
         if not path.scores[0, place] <= (1.0 + KEPT_ALPHA_LOSS) * path.least[0] or best.alpha == before:
             return best
-        kept = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=before), judges)
+        kept = select_alpha(selection, fits, replace(problem, alpha=before), judges)
         return replace(kept, paths=best.paths)
 
     def _gain(self, sums: LossMoments, at: Coefficients, to: ChosenSolution) -> float:

@@ -17,13 +17,13 @@ from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.alpha import Judge, choose_alpha, scores_near
 from mercer._fitting.selection.centers import LEAST_ALPHA_SHARE, MANY_CENTERS, ModelSelection, SampleProblem
 from mercer._fitting.selection.path import ALPHAS, TuningPath
-from mercer._fitting.selection.protocols import FactoredFits
 from mercer._gram.blocks import cuts
 from mercer._gram.moments import Moments
 from mercer._gram.precision import MOST_ROUNDING_SINGLE
 from mercer._linalg.threads import at_most
 from mercer._solvers.moments.leave_one_out import MomentFit, ReselectedFits
 from mercer._solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
+from mercer._solvers.programs.smooth.output_fits import OutputFits
 from mercer._types import Array, Floats, Indices
 from mercer.errors import NumericalError
 from mercer.rows._base import Block
@@ -67,11 +67,11 @@ def choose_alpha_from_moments(
         if near is not None:
             path, spectrum = near
             problem = replace(problem, alpha=float(path.alphas[path.best]))
-            solution = select_alpha(selection, _fit_of(selection, spectrum, problem), spectrum, problem, judges)
+            solution = select_alpha(selection, _fit_of(selection, spectrum, problem), problem, judges)
             return replace(solution, paths=(*selection.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=problem.verbose):
         fits = replace(moment_fit(selection, moments, problem, part), reselected=reselected)
-    return select_alpha(selection, fits, fits.spectrum, problem, judges)
+    return select_alpha(selection, fits, problem, judges)
 
 
 def _path_near(
@@ -140,8 +140,7 @@ class _Best:
 
 def select_alpha(
     selection: ModelSelection,
-    fits: FactoredFits,
-    spectrum: MomentSpectrum,
+    fits: MomentFit | OutputFits,
     problem: SampleProblem,
     judges: Indices | None,
 ) -> ChosenSolution:
@@ -151,7 +150,7 @@ def select_alpha(
         return choose_alpha(
             selection.kernel,
             fits,
-            _alphas(spectrum, problem),
+            _alphas(fits.spectrum, problem),
             _judge(problem, judges),
             at_once=problem.plan.alphas,
             n_points=n,

@@ -276,7 +276,7 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, fi
     last = steps[-1]
     every = last.stage.n_centers == u
     doublings = float(np.log2(final / last.stage.n_centers))
-    # Where the final fit has more centers, kernels are extrapolated_to to gain by them.
+    # Where the final fit has more centers, kernels are expected to gain by them.
     many = doublings >= 1.0 and last.needs_centers
     best = best_of(last.tried, lambda trial: trial.extrapolated_to(doublings)) if many else last.best
     for_all_points = {g: last.tried[g] for g in (best, last.best)} | last.better_if_extrapolated(MOST_AGAIN, 0.0)
